@@ -1,0 +1,191 @@
+"""The fold: one event changes the state. Live, remote and replayed state are this function."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from tapui.projection.state import State, is_connected, is_open, is_waiting
+from tapui.wire import events as ev
+from tapui.wire import limits
+
+Kept = TypeVar("Kept")
+
+
+def fold(state: State, event: ev.Event, ts: str) -> None:
+    """Apply `event`, which happened at `ts` (RFC 3339), to `state` in place.
+
+    Total: an event about something that the state no longer keeps changes nothing else.
+    """
+    _FOLDS[type(event)](state, event, ts)
+
+
+def cut(raw: Raw, limit: int) -> tuple[Raw | None, ev.Cut | None]:
+    """Return the JSON whole if it has at most `limit` bytes, else what is kept of it."""
+    data = memoryview(raw)
+    if data.nbytes <= limit:
+        return raw, None
+    head = bytes(data[: limits.CUT_HEAD * 4]).decode("utf-8", "ignore")[: limits.CUT_HEAD]
+    return None, ev.Cut(head=head, size=data.nbytes, sha256=hashlib.sha256(data).hexdigest())
+
+
+def _trim(table: dict[str, Kept], is_live: Callable[[Kept], bool], keep: int) -> None:
+    """Drop the oldest entries that are over, beyond the newest `keep` of them."""
+    if len(table) <= keep:
+        return
+    over = [key for key, value in table.items() if not is_live(value)]
+    for key in over[: max(len(over) - keep, 0)]:
+        del table[key]
+
+
+def _put_session(state: State, event: Any, _ts: str) -> None:
+    state.sessions[event.session.id] = event.session
+
+
+def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
+    state.sessions.pop(event.replaces, None)
+    state.sessions[event.session.id] = event.session
+    moved = [key for key in state.streams if key[0] == event.replaces]
+    for key in moved:
+        stream = state.streams.pop(key)
+        state.streams[event.session.id, key[1]] = replace(stream, session_id=event.session.id)
+
+
+def _close_session(state: State, event: ev.SessionClosed, _ts: str) -> None:
+    state.sessions.pop(event.session.id, None)
+    state.sessions[event.session.id] = event.session
+    for key in [key for key in state.streams if key[0] == event.session.id]:
+        del state.streams[key]
+    _trim(state.sessions, is_open, limits.ENDED_SESSIONS)
+
+
+def _happened(state: State, event: ev.SessionHappened, _ts: str) -> None:
+    session = state.sessions.get(event.session_id)
+    if event.event != "session.context" or session is None or event.data is None:
+        return
+    try:
+        use = msgspec.json.decode(event.data, type=ev.ContextUse)
+    except msgspec.DecodeError:
+        return
+    state.sessions[session.id] = replace(session, context=use)
+
+
+def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
+    if event.unattached:
+        state.unattached[event.host] = event.unattached
+    else:
+        state.unattached.pop(event.host, None)
+
+
+def _put_provider(state: State, event: Any, _ts: str) -> None:
+    state.providers[event.provider.id] = event.provider
+
+
+def _drop_provider(state: State, event: ev.ProviderDisconnected, _ts: str) -> None:
+    state.providers.pop(event.provider.id, None)
+    state.providers[event.provider.id] = event.provider
+    _trim(state.providers, is_connected, limits.RECENT_PROVIDERS)
+
+
+def _touch(state: State, provider_id: str | None, ts: str) -> None:
+    provider = state.providers.get(provider_id or "")
+    if provider is not None and is_connected(provider):
+        state.providers[provider.id] = replace(provider, last_activity=ts)
+
+
+def _kept(raw: Raw | None, kept: ev.Cut | None) -> tuple[Raw | None, ev.Cut | None]:
+    return (None, kept) if raw is None else cut(raw, limits.DETAIL_BYTES)
+
+
+def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
+    call = event.call
+    if call.args is not None and len(memoryview(call.args)) > limits.DETAIL_BYTES:
+        args, args_cut = _kept(call.args, call.args_cut)
+        call = replace(call, args=args, args_cut=args_cut)
+    state.calls[call.id] = call
+    _touch(state, call.provider_id, ts)
+
+
+def _change_call(state: State, event: Any, _ts: str) -> None:
+    known = state.calls.get(event.call.id)
+    if known is not None:
+        state.calls[known.id] = replace(event.call, args=known.args, args_cut=known.args_cut)
+
+
+def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
+    call = event.call
+    known = state.calls.pop(call.id, None)
+    if known is None:
+        return
+    data, data_cut = _kept(call.data, call.data_cut)
+    state.recent_calls[call.id] = replace(
+        call, args=known.args, args_cut=known.args_cut, data=data, data_cut=data_cut
+    )
+    if len(state.recent_calls) > limits.RECENT_CALLS:
+        del state.recent_calls[next(iter(state.recent_calls))]
+    _touch(state, call.provider_id, ts)
+
+
+def _posted(state: State, event: ev.StreamPosted, _ts: str) -> None:
+    key = (event.session_id, event.stream)
+    line = event.line if event.line.metadata is None else replace(event.line, metadata=None)
+    known = state.streams.get(key)
+    state.streams[key] = ev.Stream(
+        name=event.stream,
+        provider=known.provider if known else event.stream.rpartition("@")[2],
+        session_id=event.session_id,
+        count=line.seq,
+        last=line,
+    )
+
+
+def _put_approval(state: State, event: Any, _ts: str) -> None:
+    approval: ev.Approval = event.approval
+    if not is_waiting(approval):
+        state.approvals.pop(approval.id, None)
+    state.approvals[approval.id] = approval
+    if not is_waiting(approval):
+        _trim(state.approvals, is_waiting, limits.RECENT_APPROVALS)
+
+
+def _mode(state: State, event: ev.ModeChanged, _ts: str) -> None:
+    session = state.sessions.get(event.session_id)
+    if session is not None and event.state == "done":
+        state.sessions[session.id] = replace(session, mode=event.mode)
+
+
+def _nothing(_state: State, _event: ev.Event, _ts: str) -> None:
+    """Some events tell only of a moment: they are shown and recorded, and change no state."""
+
+
+_FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
+    ev.SessionOpened: _put_session,
+    ev.SessionUpdated: _put_session,
+    ev.SessionReplaced: _replace_session,
+    ev.SessionClosed: _close_session,
+    ev.SessionHappened: _happened,
+    ev.UnattachedFound: _unattached,
+    ev.ProviderConnected: _put_provider,
+    ev.ProviderBound: _put_provider,
+    ev.ProviderUpdated: _put_provider,
+    ev.ProviderMoved: _put_provider,
+    ev.ProviderUnbound: _put_provider,
+    ev.ProviderDisconnected: _drop_provider,
+    ev.CallStarted: _start_call,
+    ev.CallProgress: _change_call,
+    ev.CallCancelling: _change_call,
+    ev.CallFinished: _finish_call,
+    ev.StreamPosted: _posted,
+    ev.ApprovalRequested: _put_approval,
+    ev.ApprovalRevealed: _put_approval,
+    ev.ApprovalDecided: _put_approval,
+    ev.ApprovalWithdrawn: _put_approval,
+    ev.ApprovalExpired: _put_approval,
+    ev.ModeChanged: _mode,
+    ev.InjectPaused: _nothing,
+    ev.InjectResumed: _nothing,
+    ev.ErrorSent: _nothing,
+}

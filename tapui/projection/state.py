@@ -1,0 +1,71 @@
+"""The live state of a gateway, as its events tell it."""
+
+from dataclasses import dataclass, field
+
+from tapui.wire.events import Approval, Call, Provider, Session, Stream, Unattached
+from tapui.wire.tower import Snapshot
+
+StreamKey = tuple[str, str]
+"""(session id, `stream@provider`)"""
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that a tower shows, by id, in the order in which it appeared.
+
+    Ended sessions, gone providers, finished calls and settled approvals stay for a while: each
+    table keeps the newest of them, bounded by `wire.limits`.
+    """
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    providers: dict[str, Provider] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+    recent_calls: dict[str, Call] = field(default_factory=dict)
+    streams: dict[StreamKey, Stream] = field(default_factory=dict)
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    unattached: dict[str, list[Unattached]] = field(default_factory=dict)
+
+    def snapshot(self) -> Snapshot:
+        """Return all of it as `tower.snapshot` carries it: calls in flight before finished ones."""
+        return Snapshot(
+            sessions=list(self.sessions.values()),
+            providers=list(self.providers.values()),
+            calls=[*self.calls.values(), *self.recent_calls.values()],
+            streams=list(self.streams.values()),
+            approvals=list(self.approvals.values()),
+            unattached=[one for found in self.unattached.values() for one in found],
+        )
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "State":
+        """Rebuild the state from a snapshot."""
+        calls = {call.id: call for call in snapshot.calls}
+        return cls(
+            sessions={session.id: session for session in snapshot.sessions},
+            providers={provider.id: provider for provider in snapshot.providers},
+            calls={id_: call for id_, call in calls.items() if is_in_flight(call)},
+            recent_calls={id_: call for id_, call in calls.items() if not is_in_flight(call)},
+            streams={(stream.session_id, stream.name): stream for stream in snapshot.streams},
+            approvals={approval.id: approval for approval in snapshot.approvals},
+            unattached={"": list(snapshot.unattached)} if snapshot.unattached else {},
+        )
+
+
+def is_in_flight(call: Call) -> bool:
+    """Return whether the call still occupies its provider."""
+    return call.state in ("running", "cancelling")
+
+
+def is_waiting(approval: Approval) -> bool:
+    """Return whether the approval still waits for the person."""
+    return approval.state in ("waiting", "revealed")
+
+
+def is_open(session: Session) -> bool:
+    """Return whether the session has not ended."""
+    return session.state != "ended"
+
+
+def is_connected(provider: Provider) -> bool:
+    """Return whether the provider still has its connection."""
+    return provider.state != "disconnected"

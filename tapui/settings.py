@@ -1,0 +1,44 @@
+"""The configuration: one typed Struct. The command line loads it; values go down from there."""
+
+from msgspec import Struct, field
+
+DEFAULT_PORT = 9400
+
+
+class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Times in seconds."""
+
+    call: float = 120.0
+    """The longest that a tool call may take when neither tool nor caller says less."""
+    mode_approval: float = 60.0
+    """How long a mode switch waits for the person before it is denied."""
+    idle_exit: float = 30.0
+    """`serve --exit-when-idle`: how long after the last session ended."""
+
+
+class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Limits of the records, in bytes."""
+
+    inline: int = 64 * 1024
+    """Arguments and results are kept whole up to this size."""
+    file: int = 64 * 1024 * 1024
+    """A file is rotated at this size."""
+    session: int = 1024 * 1024 * 1024
+    """The oldest rotated files of a session are dropped above this total."""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """All settings, with their defaults."""
+
+    port: int = DEFAULT_PORT
+    """The gateway's port on 127.0.0.1 and ::1."""
+    theme: str = "tapui-dark"
+    """The name of the tower's theme."""
+    attach: bool = True
+    """Whether to look for running Copilot sessions."""
+    local_session: bool = True
+    """Whether the built-in session `local` is there."""
+    bell: bool = True
+    """Whether a waiting approval rings the terminal's bell."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    records: Records = field(default_factory=Records)

@@ -1,0 +1,1 @@
+"""The Textual app: panes over the projection, fed by one protocol (`feed.py`)."""

@@ -1,0 +1,1 @@
+"""The contract: every message as a msgspec Struct, one file a conversation, and the codec."""

@@ -1,0 +1,169 @@
+"""Bytes to messages and back (design section 5, "Order of checks": size → envelope → … → fields).
+
+`envelope()` reads what a refusal must echo; `decode()` then reads the message as the type that
+the connection's state allows. Both raise `WireError` and nothing else.
+"""
+
+import re
+from functools import cache
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.limits import MAX_DEPTH
+from tapui.wire.message import Message
+
+M = TypeVar("M", bound=Message)
+
+_BRACKETS_ONLY = bytes(set(range(256)) - set(b"[]{}"))
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_PATH = re.compile(r" - at `\$?\.?(?P<path>.*)`$")
+_MISSING = re.compile(r"missing required field `(.+)`$")
+_encoder = msgspec.json.Encoder()
+
+
+class Envelope(Struct):
+    """What every message has, and what an error about it echoes."""
+
+    type: str
+    id: Raw | UnsetType = UNSET
+    request_id: Raw | UnsetType = msgspec.field(default=UNSET, name="requestId")
+
+    def refusal(self, code: ErrorCode, text: str, *, session_id: str | None = None) -> WireError:
+        """Return the error that refuses this message."""
+        return WireError(
+            code,
+            text,
+            reply_to=self.type,
+            id=_echo(self.id),
+            request_id=_echo(self.request_id),
+            session_id=session_id,
+        )
+
+
+_envelope_decoder = msgspec.json.Decoder(Envelope)
+_string_decoder = msgspec.json.Decoder(str)
+
+
+def _echo(raw: Raw | UnsetType) -> str | None:
+    if raw is UNSET:
+        return None
+    try:
+        return _string_decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def envelope(data: bytes) -> Envelope:
+    """Read a frame's envelope, and check the whole frame's encoding and nesting.
+
+    Raises `WireError` (`INVALID_JSON`) for anything that is not one JSON object with a string
+    `type`: not UTF-8, NaN, lone surrogates, deeper than `MAX_DEPTH`.
+    """
+    try:
+        if not data.isascii():
+            data.decode()
+        head = _envelope_decoder.decode(data)
+    except UnicodeDecodeError as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"not valid UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise _too_deep(None) from None
+    except msgspec.DecodeError as error:
+        raise WireError(ErrorCode.INVALID_JSON, explain(error)) from None
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_exceeds(data, MAX_DEPTH):
+        raise _too_deep(head)
+    return head
+
+
+def _too_deep(head: Envelope | None) -> WireError:
+    text = f"nested deeper than {MAX_DEPTH} levels"
+    return (
+        head.refusal(ErrorCode.INVALID_JSON, text)
+        if head
+        else WireError(ErrorCode.INVALID_JSON, text)
+    )
+
+
+def depth_exceeds(data: bytes | Raw, limit: int) -> bool:
+    """Return whether valid JSON nests deeper than `limit`, at the speed of a few scans.
+
+    Brackets inside strings only make the fast estimate larger; when it exceeds the limit, the
+    strings are taken out and the count repeated exactly.
+    """
+    data = bytes(data)
+    return _nests_deeper(data, limit) and _nests_deeper(_STRING.sub(b"", data), limit)
+
+
+def _nests_deeper(data: bytes, limit: int) -> bool:
+    rest = data.translate(None, _BRACKETS_ONLY)
+    for _ in range(limit):
+        shorter = rest.replace(b"[]", b"").replace(b"{}", b"")
+        if not shorter:
+            return False
+        if len(shorter) == len(rest):
+            return True
+        rest = shorter
+    return True
+
+
+@cache
+def _decoder(kind: type[Message]) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
+    """Read the frame as a `kind`.
+
+    Raises `WireError` (`INVALID_JSON`), which names the field by its path.
+    """
+    try:
+        message: M = _decoder(kind).decode(data)
+    except RecursionError:
+        raise _too_deep(head) from None
+    except UnicodeDecodeError as error:
+        raise head.refusal(
+            ErrorCode.INVALID_JSON, f"not valid UTF-8 at byte {error.start}"
+        ) from None
+    except msgspec.DecodeError as error:
+        raise head.refusal(ErrorCode.INVALID_JSON, explain(error)) from None
+    return message
+
+
+def require_object(raw: Raw | None, field: str, head: Envelope | None = None) -> None:
+    """Check that `raw` (valid JSON) is an object; raise `INVALID_JSON` naming `field`."""
+    if raw is None or bytes(memoryview(raw)[:1]) == b"{":
+        return
+    if bytes(memoryview(raw)).lstrip()[:1] == b"{":
+        return
+    text = f"{field}: expected an object"
+    raise (head.refusal if head else WireError)(ErrorCode.INVALID_JSON, text)
+
+
+def explain(error: msgspec.DecodeError) -> str:
+    """Put a decoding error into words that name the field by its path first."""
+    text = str(error)
+    path, reason = "", text
+    if found := _PATH.search(text):
+        path, reason = found["path"], text[: found.start()]
+    if missing := _MISSING.search(reason):
+        return f"{path}.{missing[1]}: missing".lstrip(".")
+    return f"{path}: {reason}" if path else reason
+
+
+def encode(message: Struct) -> bytes:
+    """Encode a message or an event to compact JSON."""
+    return _encoder.encode(message)
+
+
+def raw(value: Any) -> Raw:
+    """Encode a value that tapui itself made, for a field that is passed through."""
+    return Raw(_encoder.encode(value))
+
+
+def compact(raw: Raw) -> Raw:
+    """Return the same JSON on one line."""
+    if b"\n" not in bytes(raw) and b"\r" not in bytes(raw):
+        return raw
+    return Raw(msgspec.json.format(bytes(raw), indent=-1))

@@ -1,0 +1,264 @@
+"""The host's conversation: sessions come from a host as tools come from a provider (design 6)."""
+
+from typing import Literal
+
+from msgspec import Raw, Struct, field
+
+from tapui.wire.events import Unattached
+from tapui.wire.message import (
+    Error,
+    Json,
+    Message,
+    Mode,
+    Number,
+    OfferedTool,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
+from tapui.wire.provider import Sessions, SessionsUpdated
+
+# Host → gateway
+
+
+class HostHello(Message, tag="host.hello", frozen=True):
+    """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool."""
+
+    name: str
+    kind: str
+    protocol_version: Number
+    hooks: bool = False
+
+
+class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A custom agent of a session: the tools that it may call (null: all, empty: none)."""
+
+    name: str
+    tools: list[str] | None = None
+
+
+class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A session as its host describes it. `workspace` is the folder for the session's files."""
+
+    id: str
+    label: str
+    cwd: str
+    workspace: str | None = None
+    foreground: bool = False
+    mode: Mode | None = None
+    model: str | None = None
+    agents: list[Agent] | None = None
+    reserved_tools: list[str] | None = None
+    replaces: str | None = None
+
+
+class SessionOpen(Message, tag="session.open", frozen=True):
+    """A session begins, or takes another's place (`replaces`)."""
+
+    session: HostSession
+
+
+class SessionUpdate(Message, tag="session.update", frozen=True):
+    """Something about a session changed; absent fields did not."""
+
+    session_id: str
+    label: str | None = None
+    cwd: str | None = None
+    foreground: bool | None = None
+    mode: Mode | None = None
+    model: str | None = None
+
+
+class SessionClose(Message, tag="session.close", frozen=True):
+    """A session ended."""
+
+    session_id: str
+    reason: str | None = None
+
+
+class SessionEvent(Message, tag="session.event", frozen=True):
+    """Something happened in a session, by the event's own name."""
+
+    session_id: str
+    event: str
+    data: Raw = Raw(b"{}")
+
+
+class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
+    """May this tool run?"""
+
+    id: str
+    session_id: str
+    tool: str
+    args: Raw = Raw(b"{}")
+
+
+class PromptSubmitted(Message, tag="prompt.submitted", frozen=True):
+    """The person sent a prompt; `sections` are the system prompt's, by name."""
+
+    id: str
+    session_id: str
+    prompt: str
+    sections: dict[str, str] | None = None
+
+
+class ModeResult(Message, tag="mode.result", frozen=True):
+    """Whether the host could set the mode."""
+
+    id: str
+    ok: bool
+    error: str | None = None
+
+
+class ApprovalRequest(Message, tag="approval.request", frozen=True):
+    """Something in the session waits for the person. `timeout` is milliseconds."""
+
+    id: str
+    session_id: str
+    kind: Literal["permission", "userInput", "elicitation"]
+    detail: Raw = Raw(b"{}")
+    timeout: Number | None = None
+
+
+class ApprovalWithdraw(Message, tag="approval.withdraw", frozen=True):
+    """The request was answered elsewhere."""
+
+    id: str
+    decided_by: str | None = None
+
+
+class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
+    """The complete list of sessions that the host sees but cannot reach."""
+
+    unattached: list[Unattached]
+
+
+# Gateway → host
+
+
+class HostAck(Message, tag="host.ack", frozen=True):
+    """The host is registered."""
+
+    host_id: str
+    protocol_version: int
+
+
+class SessionOpened(Message, tag="session.opened", frozen=True):
+    """The session is registered; `tools` are those it has now."""
+
+    session_id: str
+    tools: list[OfferedTool]
+    revision: int
+
+
+class SessionClosed(Message, tag="session.closed", frozen=True):
+    """Every provider of the session has cleaned up, or 10 s have passed."""
+
+    session_id: str
+
+
+class ToolsChanged(Message, tag="tools.changed", frozen=True):
+    """The session's complete tool list, anew."""
+
+    session_id: str
+    tools: list[OfferedTool]
+    revision: int
+
+
+class HookDecision(Message, tag="hook.decision", frozen=True):
+    """The answer to `hook.preToolUse`."""
+
+    id: str
+    decision: Literal["allow", "deny", "context"]
+    reason: str | None = None
+    context: str | None = None
+
+
+class PromptPrepared(Message, tag="prompt.prepared", frozen=True):
+    """The answer to `prompt.submitted`."""
+
+    id: str
+    context: list[str]
+    sections: dict[str, str]
+
+
+class Sender(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Who wants a prompt sent."""
+
+    provider: str
+    stream: str | None = None
+
+
+class SessionSend(Message, tag="session.send", frozen=True):
+    """Send this prompt into the session; it starts a turn. `sender` is `from` on the wire."""
+
+    session_id: str
+    prompt: str
+    sender: Sender = field(name="from")
+
+
+class SessionLog(Message, tag="session.log", frozen=True):
+    """Show a line in the session's timeline."""
+
+    session_id: str
+    message: str
+    level: Literal["info", "warning", "error"]
+
+
+class SessionAbort(Message, tag="session.abort", frozen=True):
+    """Stop the session's turn."""
+
+    session_id: str
+
+
+class ModeSet(Message, tag="mode.set", frozen=True):
+    """Set the session's mode; answer with `mode.result`."""
+
+    id: str
+    session_id: str
+    mode: Mode
+
+
+class ApprovalAnswer(Message, tag="approval.answer", frozen=True):
+    """The person's answer to `approval.request`."""
+
+    id: str
+    decision: Literal["approve", "deny", "expired"]
+    answer: Json = None
+    reason: str | None = None
+
+
+FromHost = (
+    HostHello
+    | SessionOpen
+    | SessionUpdate
+    | SessionClose
+    | SessionEvent
+    | ToolInvoke
+    | ToolAbort
+    | HookPreToolUse
+    | PromptSubmitted
+    | ModeResult
+    | ApprovalRequest
+    | ApprovalWithdraw
+    | SessionsUnattached
+)
+ToHost = (
+    Sessions
+    | SessionsUpdated
+    | HostAck
+    | SessionOpened
+    | SessionClosed
+    | ToolsChanged
+    | ToolProgress
+    | ToolOutcome
+    | HookDecision
+    | PromptPrepared
+    | SessionSend
+    | SessionLog
+    | SessionAbort
+    | ModeSet
+    | ApprovalAnswer
+    | Error
+)

@@ -1,0 +1,70 @@
+"""Every number of the interface, in one place (Provider Interface v2 "Payload limits"; design 5).
+
+Sizes are bytes, times are seconds unless a name says `_MS`.
+"""
+
+PROTOCOL_VERSION = 2
+
+MAX_RESULT_BYTES = 5 * 1024 * 1024
+"""A `tool.result` frame, inclusive."""
+MAX_MESSAGE_BYTES = 2 * 1024 * 1024
+"""Any other frame, inclusive."""
+MAX_FRAME_BYTES = MAX_RESULT_BYTES + 64 * 1024
+"""Above this the transport closes the socket (1009) without reading the frame."""
+MAX_UNAUTHENTICATED_BYTES = 4 * 1024
+MAX_DEPTH = 256
+"""Nesting of any JSON that is passed through."""
+MAX_SCHEMA_DEPTH = 32
+"""Nesting of a tool's `parameters`."""
+
+MAX_CONNECTIONS = 50
+MAX_UNAUTHENTICATED = 10
+AUTH_TIMEOUT = 10.0
+
+MAX_TOOLS = 100
+MAX_STREAMS = 20
+STREAM_LINES = 200
+MAX_HISTORY = 100
+MAX_NAME = 64
+
+PUSHES_PER_SECOND = 10
+MAX_HELD_INJECTS = 20
+MAX_INJECT_CYCLES = 3
+
+CANCEL_GRACE = 5.0
+"""How long a cancelled call stays visible as *cancelling* without the provider's answer."""
+MAX_CALL_TIMEOUT = 24 * 3600.0
+
+SHUTDOWN_MS = 10_000
+TOOLS_QUIET = 0.2
+"""`tools.changed` is sent at most once per this quiet period."""
+TOOLS_QUIET_MAX = 1.0
+"""... and is not put off longer than this by a steady flow of changes."""
+
+PAIRING_TIMEOUT = 120.0
+MAX_PAIRINGS = 3
+PAIRING_ATTEMPTS_PER_MINUTE = 5
+BIND_ALL_TIMEOUT = 120.0
+HOST_APPROVAL_TIMEOUT = 24 * 3600.0
+"""A host's request without a `timeout` lives until it is settled, or so long."""
+MODE_SET_TIMEOUT = 10.0
+"""How long a host may take to answer `mode.set`."""
+
+REBINDS_PER_MINUTE = 10
+RECONNECT_TTL = 30.0
+
+OUTBOX_BYTES = 8 * 1024 * 1024
+"""A provider whose unread output exceeds this is dropped."""
+
+CUT_HEAD = 1024
+"""Characters kept of arguments or a result too large to be recorded whole."""
+DETAIL_BYTES = 4 * 1024
+"""Arguments and results are kept whole in the live state up to this size."""
+RECENT_CALLS = 200
+"""Finished calls that the live state keeps."""
+RECENT_APPROVALS = 100
+"""Settled approvals that the live state keeps."""
+RECENT_PROVIDERS = 20
+"""Gone providers that the live state keeps."""
+ENDED_SESSIONS = 20
+"""Ended sessions that the live state keeps."""

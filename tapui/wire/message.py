@@ -1,0 +1,122 @@
+"""What all messages of the three conversations share."""
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from tapui.wire.errors import ErrorCode
+
+Mode = Literal["interactive", "plan", "autopilot"]
+Trust = Literal["internal", "project", "external"]
+Level = Literal["keep", "surface", "inject"]
+Activity = Literal["idle", "busy"]
+Number = int | float
+"""A JSON number: JavaScript does not tell 2 from 2.0."""
+
+
+class Message(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
+    """A message of the wire. The tag is its `type`; fields are camelCase there."""
+
+
+class Tool(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A tool definition of a provider (Core Profile, `hello`). `timeout` is milliseconds."""
+
+    name: str
+    description: str
+    parameters: Raw
+    timeout: Number | None = None
+
+
+class OfferedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A tool as a host sees it. `provider` is the name of the provider that offers it."""
+
+    name: str
+    description: str
+    parameters: Raw
+    provider: str
+    read_only: bool | None = None
+    """Set for built-in tools that change nothing, and need no permission of the host's."""
+
+
+class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A session as clients see it in `sessions`; `cwd` only where the client may bind it."""
+
+    id: str
+    label: str
+    foreground: bool
+    state: Activity
+    cwd: str | None = None
+    mode: Mode | None = None
+    model: str | None = None
+
+
+class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A result left in a file; `size` is bytes, `ttl` seconds."""
+
+    path: str
+    mime_type: str
+    size: int
+    ttl: Number | None = None
+
+
+class Line(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """One line of a stream. `ts` is RFC 3339 in UTC, `seq` counts from 1 within the stream."""
+
+    seq: int
+    ts: str
+    level: Level
+    event: str
+    metadata: Raw | None = None
+
+
+class Error(Message, tag="error", frozen=True):
+    """The answer to a message that was refused."""
+
+    code: ErrorCode
+    message: str
+    reply_to: str | None = None
+    id: str | None = None
+    request_id: str | None = None
+    provider_id: str | None = None
+    session_id: str | None = None
+
+
+class ToolInvoke(Message, tag="tool.invoke", frozen=True):
+    """A host, or the person at a tower, calls a tool. `timeout` is milliseconds."""
+
+    id: str
+    session_id: str
+    tool: str
+    args: Raw = Raw(b"{}")
+    agent_id: str | None = None
+    timeout: Number | None = None
+    traceparent: str | None = None
+
+
+class ToolProgress(Message, tag="tool.progress", frozen=True):
+    """Status of a call under way, from the provider and on to the caller."""
+
+    id: str
+    message: str
+
+
+class ToolOutcome(Message, tag="tool.outcome", frozen=True):
+    """How a call ended: exactly one of `data`, `file` and `error`."""
+
+    id: str
+    data: Raw | UnsetType = UNSET
+    file: FileResult | None = None
+    error: str | None = None
+    error_code: str | None = None
+    retryable: bool | None = None
+
+
+class ToolAbort(Message, tag="tool.abort", frozen=True):
+    """The caller gives its call up."""
+
+    id: str
+    reason: str | None = None
+
+
+Json = Any
+"""Decoded JSON that tapui itself reads (small: details of approvals, answers)."""

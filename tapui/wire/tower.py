@@ -1,0 +1,191 @@
+"""The tower's conversation: it watches, and sends the person's decisions (design section 6)."""
+
+from typing import Literal
+
+from msgspec import Raw, Struct
+
+from tapui.wire.events import Approval, Call, Provider, Session, Stream, Unattached
+from tapui.wire.message import (
+    Error,
+    Json,
+    Line,
+    Message,
+    Mode,
+    Number,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
+from tapui.wire.provider import Sessions, SessionsUpdated
+
+# Tower → gateway
+
+
+class TowerHello(Message, tag="tower.hello", frozen=True):
+    """Opens the conversation; the answer is a snapshot, then every event in order.
+
+    `role` is `"client"` for a command that comes and goes and is not counted as a tower.
+    """
+
+    protocol_version: Number
+    name: str | None = None
+    role: Literal["tower", "client"] | None = None
+
+
+class ApprovalReveal(Message, tag="approval.reveal", frozen=True):
+    """Open a pairing: from now on its code exists, good for `sessions`."""
+
+    approval_id: str
+    sessions: list[str] | None = None
+
+
+class ApprovalDecide(Message, tag="approval.decide", frozen=True):
+    """Approve or deny."""
+
+    approval_id: str
+    decision: Literal["approve", "deny"]
+    answer: Json = None
+    reason: str | None = None
+
+
+class CallCancel(Message, tag="call.cancel", frozen=True):
+    """Cancel a call, by the call's id."""
+
+    id: str
+
+
+class ProviderDisconnect(Message, tag="provider.disconnect", frozen=True):
+    """Close a provider's connection."""
+
+    provider_id: str
+
+
+class ProviderMove(Message, tag="provider.move", frozen=True):
+    """Bind a provider to another session."""
+
+    provider_id: str
+    session_id: str
+
+
+class InjectsResume(Message, tag="injects.resume", frozen=True):
+    """Release the loop brake."""
+
+    provider_id: str
+    session_id: str
+
+
+class SessionMode(Message, tag="session.mode", frozen=True):
+    """Set a session's mode."""
+
+    session_id: str
+    mode: Mode
+
+
+class StreamRead(Message, tag="stream.read", frozen=True):
+    """Read lines of a stream: the `last` ones, or those before sequence number `before`."""
+
+    id: str
+    stream: str
+    session_id: str
+    last: int = 100
+    before: int | None = None
+
+
+class GatewayStop(Message, tag="gateway.stop", frozen=True):
+    """End the gateway (`tapui stop`)."""
+
+
+# Gateway → tower
+
+
+class Snapshot(Struct, rename="camel", frozen=True):
+    """The state that all events up to now fold to."""
+
+    sessions: list[Session]
+    providers: list[Provider]
+    calls: list[Call]
+    streams: list[Stream]
+    approvals: list[Approval]
+    unattached: list[Unattached] = []
+
+
+class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
+    """The state after event `seq`. `towers` counts the towers that watch, this one too."""
+
+    seq: int
+    state: Snapshot
+    run: str = ""
+    towers: int = 0
+
+
+class TowerEvent(Message, tag="tower.event", frozen=True):
+    """One event, as its record has it."""
+
+    seq: int
+    ts: str
+    event: Raw
+
+
+class TowersChanged(Message, tag="towers.changed", frozen=True):
+    """How many towers watch."""
+
+    towers: int
+
+
+class RevealedCode(Message, tag="approval.revealed", frozen=True):
+    """The pairing's code, for the person to read; only the tower that opened it is told."""
+
+    approval_id: str
+    code: str
+    expires_at: str
+
+
+class StreamLines(Message, tag="stream.lines", frozen=True):
+    """The answer to `stream.read`, oldest first."""
+
+    id: str
+    lines: list[Line]
+
+
+class GatewayStopping(Message, tag="gateway.stopping", frozen=True):
+    """The gateway is ending; `deadline` is milliseconds."""
+
+    deadline: int
+
+
+class Notice(Message, tag="tower.notice", frozen=True):
+    """Something the person should know (the disk is full, say); not part of the state."""
+
+    message: str
+    level: Literal["info", "warning", "error"]
+
+
+FromTower = (
+    TowerHello
+    | ApprovalReveal
+    | ApprovalDecide
+    | CallCancel
+    | ProviderDisconnect
+    | ProviderMove
+    | InjectsResume
+    | SessionMode
+    | ToolInvoke
+    | ToolAbort
+    | StreamRead
+    | GatewayStop
+)
+ToTower = (
+    Sessions
+    | SessionsUpdated
+    | TowerSnapshot
+    | TowerEvent
+    | TowersChanged
+    | RevealedCode
+    | ToolProgress
+    | ToolOutcome
+    | StreamLines
+    | GatewayStopping
+    | Notice
+    | Error
+)
