@@ -1,0 +1,199 @@
+"""The themes are readable, wrong ones are refused with one line, and a wheel carries them."""
+
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from textual.app import App, ComposeResult
+from textual.color import Color
+from textual.widgets import DataTable, Input, Static
+
+from tapui.tower import themes
+
+BUILTIN = ("tapui-dark", "tapui-light", "tapui-high-contrast")
+GROUNDS = ("background", "surface", "panel")
+TEXTS = (
+    "foreground", "text", "text-muted", "foreground-muted", "text-primary", "text-secondary",
+    "text-accent", "text-success", "text-warning", "text-error", "primary", "secondary", "accent",
+    "success", "warning", "error",
+)  # fmt: skip
+PAIRS = (
+    ("block-cursor-foreground", "block-cursor-background"),
+    ("block-cursor-blurred-foreground", "block-cursor-blurred-background"),
+    ("footer-key-foreground", "footer-background"),
+    ("footer-description-foreground", "footer-background"),
+    ("input-selection-foreground", "input-selection-background"),
+    ("input-cursor-foreground", "input-cursor-background"),
+)
+
+
+def luminance(color: Color) -> float:
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    return 0.2126 * linear(color.r) + 0.7152 * linear(color.g) + 0.0722 * linear(color.b)
+
+
+def ratio(text: Color, ground: Color) -> float:
+    brighter, darker = sorted((luminance(text), luminance(ground)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def resolved(value: str, ground: Color) -> Color:
+    """Return what the terminal shows for the CSS colour `value` on `ground`."""
+    name, _, percent = value.partition(" ")
+    alpha = float(percent.rstrip("%")) / 100 if percent else 1.0
+    if name == "auto":
+        return ground + ground.get_contrast_text(alpha)
+    return ground + Color.parse(name).multiply_alpha(alpha)
+
+
+def test_the_contrast_formula_is_that_of_wcag() -> None:
+    assert ratio(Color.parse("#fff"), Color.parse("#000")) == pytest.approx(21)
+    assert ratio(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize(("name", "least"), zip(BUILTIN, (4.5, 4.5, 7.0), strict=True))
+def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> None:
+    found, problems = themes.load([themes.builtin_folder()])
+    assert problems == []
+    theme = found[name]
+    variables = {**theme.to_color_system().generate(), **theme.variables}
+    weak = []
+    for ground_name in GROUNDS:
+        ground = Color.parse(variables[ground_name])
+        for text_name in TEXTS:
+            contrast = ratio(resolved(variables[text_name], ground), ground)
+            if contrast < least:
+                weak.append((text_name, ground_name, round(contrast, 2)))
+    for text_name, ground_name in PAIRS:
+        ground = resolved(variables[ground_name], Color.parse(variables["background"]))
+        contrast = ratio(resolved(variables[text_name], ground), ground)
+        if contrast < least:
+            weak.append((text_name, ground_name, round(contrast, 2)))
+    assert weak == []
+
+
+def test_the_builtin_themes_are_these_three() -> None:
+    found, problems = themes.load([themes.builtin_folder()])
+    assert (sorted(found), problems) == (sorted(BUILTIN), [])
+    assert [found[name].dark for name in BUILTIN] == [True, False, True]
+
+
+class Shown(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Static("text")
+        yield Input("text")
+        yield DataTable()
+
+
+async def test_textual_accepts_every_builtin_theme_live() -> None:
+    found, _ = themes.load([themes.builtin_folder()])
+    app = Shown()
+    async with app.run_test() as pilot:
+        for theme in found.values():
+            app.register_theme(theme)
+            app.theme = theme.name
+            await pilot.pause()
+            assert app.screen.styles.background == Color.parse(theme.background or "")
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+GOOD = '[colors]\nprimary = "#123456"\nbackground = "#000"\nforeground = "#fff"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("colors = ", "is not valid TOML"),
+        (b"\xff\xfe", "is not UTF-8 text: save it as UTF-8"),
+        ("dark = true\n", "missing required field `colors`"),
+        ("[colors]\n", "[colors]: Object missing required field `primary`"),
+        (GOOD.replace("#123456", "blurple"), 'colors.primary: write a colour as "#rrggbb"'),
+        (GOOD.replace("#123456", "#123456\\n"), 'colors.primary: write a colour as "#rrggbb"'),
+        (GOOD.replace('"#123456"', "12"), "colors.primary: Expected `str`, got `int`"),
+        (GOOD + 'shiny = "#000"\n', "[colors]: Object contains unknown field `shiny`"),
+        ("dark = 3\n" + GOOD, "dark: Expected `bool`, got `int`"),
+        (GOOD + '[variables]\nno-such = "#000"\n', "variables.no-such: there is no such variable"),
+        (GOOD + '[variables]\nborder = "red; }"\n', "variables.border: write a colour as"),
+        (GOOD + '[variables]\nlink-style = "blink"\n', "variables.link-style: write"),
+        (GOOD + "#" + "x" * themes.MAX_FILE_BYTES, "is larger than 64 KiB"),
+        ("x = " + "[" * 5000, "is not valid TOML"),
+    ],
+)
+def test_a_wrong_theme_is_left_out_with_one_line(
+    tmp_path: Path, text: str | bytes, told: str
+) -> None:
+    wrong = write(tmp_path, "wrong.toml", text)
+    write(tmp_path, "good.toml", GOOD)
+    found, problems = themes.load([tmp_path])
+    assert list(found) == ["good"]
+    assert len(problems) == 1
+    assert problems[0].startswith(f"theme {wrong}: ")
+    assert told in problems[0]
+    assert problems[0].isprintable()
+
+
+def test_a_hostile_file_name_is_shown_escaped(tmp_path: Path) -> None:
+    write(tmp_path, "a\x1b]0;x\x07.toml", GOOD)
+    found, problems = themes.load([tmp_path])
+    assert found == {}
+    assert "rename it" in problems[0]
+    assert "\\x1b]0;x\\x07" in problems[0]
+    assert problems[0].isprintable()
+
+
+def test_a_theme_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "gone.toml").symlink_to(tmp_path / "nowhere")
+    found, problems = themes.load([tmp_path])
+    assert found == {}
+    assert ["cannot be read" in line for line in problems] == [True, True]
+
+
+def test_a_folder_that_is_missing_holds_no_themes_and_a_file_is_no_folder(tmp_path: Path) -> None:
+    assert themes.load([tmp_path / "none"]) == ({}, [])
+    path = write(tmp_path, "file", "")
+    found, problems = themes.load([path])
+    assert found == {}
+    assert problems == [f"theme {path}: cannot be read (Not a directory)"]
+
+
+def test_a_users_theme_replaces_the_builtin_of_its_name(tmp_path: Path) -> None:
+    write(tmp_path, "tapui-dark.toml", GOOD)
+    found, problems = themes.load([themes.builtin_folder(), tmp_path])
+    assert problems == []
+    assert found["tapui-dark"].primary == "#123456"
+    assert found["tapui-light"].primary != "#123456"
+
+
+def test_the_stamp_changes_when_a_theme_is_saved_added_or_removed(tmp_path: Path) -> None:
+    assert themes.stamp([tmp_path / "none"]) == ()
+    path = write(tmp_path, "mine.toml", GOOD)
+    os.utime(path, ns=(1, 1))
+    first = themes.stamp([tmp_path])
+    assert themes.stamp([tmp_path]) == first
+    os.utime(path, ns=(2, 2))
+    saved = themes.stamp([tmp_path])
+    write(tmp_path, "other.toml", GOOD)
+    added = themes.stamp([tmp_path])
+    path.unlink()
+    assert len({first, saved, added, themes.stamp([tmp_path])}) == 4
+
+
+def test_a_wheel_carries_the_themes(tmp_path: Path) -> None:
+    builder = pytest.importorskip("hatchling.builders.wheel", reason="needs the build backend")
+    root = Path(themes.__file__).resolve().parents[2]
+    if not (root / "README.md").is_file():
+        pytest.skip("an installed package builds no wheel")
+    (built,) = builder.WheelBuilder(str(root)).build(directory=str(tmp_path))
+    with zipfile.ZipFile(built) as wheel:
+        names = wheel.namelist()
+    assert {f"tapui/_themes/{name}.toml" for name in BUILTIN} <= set(names)
