@@ -5,30 +5,12 @@ sends tower messages back; it never learns whether the gateway lives in its own 
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
-from tapui.wire.events import Entry
+from tapui.projection.feed import FeedItem, Link
 from tapui.wire.message import Message
-from tapui.wire.tower import TowerSnapshot
 
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """The state of the connection to the gateway.
-
-    `up`: events flow. `down`: it was lost and is being tried again; `detail` says why.
-    `ended`: it is gone for good.
-    """
-
-    state: Literal["up", "down", "ended"]
-    detail: str = ""
-
-
-FeedItem = TowerSnapshot | list[Entry] | Message | Link
-"""A snapshot (throw the state away, start from it), a batch of consecutive events, an answer to
-something that the tower sent (`stream.lines`, `tool.outcome`, `error`, `approval.revealed` …) or
-news of the link."""
+__all__ = ["Feed", "FeedItem", "Link"]
 
 
 class Feed(Protocol):

@@ -1,0 +1,1 @@
+"""Where the parts are put together: tower and gateway in one process, or each alone."""

@@ -1,0 +1,39 @@
+"""What the command line hands down: one frozen value, made once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tapui.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that `tapui` and `tapui serve` need to start.
+
+    `settings` already has flags and environment in it; the fields below say what settings
+    cannot: which of several equal values was asked for, and where things are.
+    """
+
+    settings: Settings
+    home: Path | None
+    """`TAPUI_HOME`, or None for the platform's folders."""
+    copilot_home: Path
+    """`COPILOT_HOME`, or `~/.copilot`."""
+    config_path: Path
+    """The configuration file; it need not exist."""
+    attach: bool
+    """Whether to look for running Copilot sessions."""
+    attach_port: int | None
+    """Attach to the Copilot CLI on this port and to no other."""
+    port: int
+    """The gateway's port; 0 takes a free one."""
+    port_is_explicit: bool
+    """Whether the port was asked for by flag or environment, rather than by file or default."""
+    theme: str
+    """The name of the tower's theme."""
+    json: bool = False
+    """`serve`: print one JSON line when ready."""
+    exit_when_idle: bool = False
+    """`serve`: end some time after the last session ended."""
+    detach: bool = False
+    """`serve`: this process was started in the background."""
