@@ -1,0 +1,1 @@
+"""The panes of the tower, one module each."""

@@ -1,0 +1,60 @@
+"""What all panes share: a title, the topics they show, and when they are painted."""
+
+from collections.abc import Callable
+from typing import ClassVar, Protocol, cast
+
+from textual.reactive import var
+from textual.widget import Widget
+
+from tapui.tower.view import View
+from tapui.wire.message import Message
+
+
+class Tower(Protocol):
+    """What a pane may ask of the app it is in."""
+
+    @property
+    def view(self) -> View:
+        """The model."""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch."""
+
+    def send(self, message: Message) -> None:
+        """Send a message to the gateway."""
+
+
+class Pane(Widget):
+    """A framed part of the screen.
+
+    The app calls `show` with the topics that changed, at most twelve times a second and only while
+    the pane is visible, and once with all topics when it becomes visible. A pane is not focusable
+    itself: `focus_inside` focuses its main widget.
+    """
+
+    TITLE: ClassVar[str] = ""
+    TOPICS: ClassVar[frozenset[str]] = frozenset()
+
+    is_current: var[bool] = var(False, toggle_class="-current")
+    """Whether this is the pane that the person last went to."""
+
+    @property
+    def tower(self) -> Tower:
+        """The app, as panes know it."""
+        return cast("Tower", self.app)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint what changed. `dirty` holds at least one of `TOPICS`."""
+        raise NotImplementedError
+
+    def send(self, message: Message) -> None:
+        """Send a message to the gateway."""
+        self.tower.send(message)
+
+    def focus_inside(self) -> None:
+        """Focus the widget of this pane that takes the keys: by default the first that can."""
+        for widget in self.query("*"):
+            if widget.focusable:
+                widget.focus()
+                return

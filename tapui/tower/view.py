@@ -1,0 +1,381 @@
+"""What the tower knows: the fold of what its feed yields, and what only a tower keeps besides.
+
+Nothing here renders. Panes read a `View` when it is their turn to paint; until then, what changed
+is a set of topics.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import Raw
+
+from tapui.projection.fold import fold
+from tapui.projection.state import (
+    State,
+    StreamKey,
+    is_connected,
+    is_open,
+    is_waiting,
+)
+from tapui.tower.feed import FeedItem, Link
+from tapui.wire import events as ev
+from tapui.wire import limits
+from tapui.wire.message import Line, Message
+from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
+
+Topic = Literal[
+    "sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock"
+]
+"""What can change. `life` is sessions' own events, `clock` a second that went by."""
+
+ALL_TOPICS: frozenset[str] = frozenset(
+    ("sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock")
+)
+
+RING_LINES = 2000
+"""Lines of one stream that the tower keeps."""
+RING_BYTES = 4 * 1024 * 1024
+"""Bytes of one stream's lines that the tower keeps."""
+PAYLOAD_BYTES = 16 * 1024 * 1024
+"""Bytes of arguments and results, of all calls together, beyond what the state keeps."""
+LIFE_EVENTS = 200
+"""Events of one session's own that the tower keeps."""
+
+
+@dataclass(slots=True)
+class Ring:
+    """The newest lines of one stream, oldest first, by rising `seq`.
+
+    `unread` counts the lines since the person last looked, `levels` the same by level.
+    """
+
+    lines: deque[Line] = field(default_factory=deque)
+    size: int = 0
+    unread: int = 0
+    levels: dict[str, int] = field(default_factory=dict)
+
+    def append(self, line: Line) -> None:
+        """Add the newest line. A `seq` that does not rise means that the stream began anew."""
+        lines = self.lines
+        if lines and line.seq <= lines[-1].seq:
+            self.clear()
+        lines.append(line)
+        self.size += _weight(line)
+        while len(lines) > RING_LINES or (self.size > RING_BYTES and len(lines) > 1):
+            self.size -= _weight(lines.popleft())
+        self.unread += 1
+        self.levels[line.level] = self.levels.get(line.level, 0) + 1
+
+    def merge(self, found: Iterable[Line]) -> None:
+        """Put lines that were read from the gateway in their places; they are not unread."""
+        known = {line.seq: line for line in found}
+        known.update((line.seq, line) for line in self.lines)
+        self.lines = deque(known[seq] for seq in sorted(known))
+        self.size = sum(map(_weight, self.lines))
+        while len(self.lines) > RING_LINES or (self.size > RING_BYTES and len(self.lines) > 1):
+            self.size -= _weight(self.lines.popleft())
+
+    def mark_read(self) -> None:
+        """The person has seen it."""
+        self.unread = 0
+        self.levels.clear()
+
+    def clear(self) -> None:
+        """Drop all lines."""
+        self.lines.clear()
+        self.size = 0
+        self.mark_read()
+
+
+@dataclass(slots=True)
+class Payload:
+    """Arguments and result of a call, whole as its events carried them."""
+
+    args: Raw | None = None
+    data: Raw | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return _length(self.args) + _length(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event of a session's own: when, its name, its data (whole while it is small)."""
+
+    ts: str
+    event: str
+    data: Raw | None
+    data_cut: ev.Cut | None
+
+
+class View:
+    """The tower's model. `apply` it what the feed yields; read everything else.
+
+    `dirty` collects the topics that changed and `news` the events that call for a notice; who
+    paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
+    in seconds since the epoch; panes tell ages by it.
+    """
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.link = Link("down", "connecting")
+        self.run = ""
+        self.seq = 0
+        self.towers = 0
+        self.events = 0
+        self.now = 0.0
+        self.rate = 0.0
+        self.rings: dict[StreamKey, Ring] = {}
+        self.life: dict[str, deque[Happening]] = {}
+        self.codes: dict[str, RevealedCode] = {}
+        self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
+        self.paused: set[tuple[str, str]] = set()
+        self._payloads: dict[str, Payload] = {}
+        self._payload_bytes = 0
+        self._reads: dict[str, StreamKey] = {}
+        self._news: deque[ev.Event] = deque(maxlen=100)
+        self._dirty: set[str] = set(ALL_TOPICS)
+
+    def apply(self, item: FeedItem) -> None:
+        """Take in what the feed yielded. Cheap: nothing is formatted or painted."""
+        if isinstance(item, list):
+            for entry in item:
+                self._happened(entry)
+        elif isinstance(item, Link):
+            self.link = item
+            self._dirty.add("link")
+        elif isinstance(item, TowerSnapshot):
+            self._begin(item)
+        else:
+            self._told(item)
+
+    def touch(self, *topics: Topic) -> None:
+        """Say that something changed."""
+        self._dirty.update(topics)
+
+    def take_dirty(self) -> frozenset[str]:
+        """Return the topics that changed since the last time, and forget them."""
+        dirty = frozenset(self._dirty)
+        self._dirty.clear()
+        return dirty
+
+    def take_news(self) -> list[ev.Event]:
+        """Return the events that call for a notice, oldest first, and forget them."""
+        news = list(self._news)
+        self._news.clear()
+        return news
+
+    def expect_lines(self, read_id: str, key: StreamKey) -> None:
+        """A `stream.read` with this id was sent: its lines belong to this stream."""
+        self._reads[read_id] = key
+        while len(self._reads) > 100:
+            del self._reads[next(iter(self._reads))]
+
+    def mark_read(self, key: StreamKey) -> None:
+        """The person has seen this stream to its end."""
+        ring = self.rings.get(key)
+        if ring is not None and ring.unread:
+            ring.mark_read()
+            self._dirty.add("streams")
+
+    def arguments(self, call: ev.Call) -> Raw | ev.Cut | None:
+        """Return a call's arguments: whole if an event brought them whole and they still fit."""
+        payload = self._payloads.get(call.id)
+        if payload is not None and payload.args is not None:
+            return payload.args
+        return call.args if call.args is not None else call.args_cut
+
+    def result(self, call: ev.Call) -> Raw | ev.Cut | None:
+        """Return a call's result data, as `arguments` does."""
+        payload = self._payloads.get(call.id)
+        if payload is not None and payload.data is not None:
+            return payload.data
+        return call.data if call.data is not None else call.data_cut
+
+    def call(self, call_id: str) -> ev.Call | None:
+        """Return a call in flight or a recent one."""
+        return self.state.calls.get(call_id) or self.state.recent_calls.get(call_id)
+
+    @property
+    def waiting(self) -> list[ev.Approval]:
+        """What waits for the person, oldest first."""
+        return [one for one in self.state.approvals.values() if is_waiting(one)]
+
+    @property
+    def decided(self) -> list[ev.Approval]:
+        """What was settled, newest first."""
+        return [one for one in reversed(self.state.approvals.values()) if not is_waiting(one)]
+
+    @property
+    def open_sessions(self) -> list[ev.Session]:
+        """Sessions that have not ended, foreground first."""
+        found = [one for one in self.state.sessions.values() if is_open(one)]
+        return sorted(found, key=lambda one: not one.foreground)
+
+    @property
+    def providers(self) -> list[ev.Provider]:
+        """Providers that are connected."""
+        return [one for one in self.state.providers.values() if is_connected(one)]
+
+    def session_name(self, session_id: str | None) -> str:
+        """Return a session's label (not made safe), or its id where it has none."""
+        if session_id is None:
+            return ""
+        session = self.state.sessions.get(session_id)
+        return session.label or session_id if session else session_id
+
+    def _begin(self, snapshot: TowerSnapshot) -> None:
+        if snapshot.run != self.run:
+            self.rings.clear()
+            self.life.clear()
+            self.codes.clear()
+            self.errors.clear()
+            self.paused.clear()
+            self._payloads.clear()
+            self._payload_bytes = 0
+        self.run = snapshot.run
+        self.seq = snapshot.seq
+        self.towers = snapshot.towers
+        self.state = State.of(snapshot.state)
+        for key, stream in self.state.streams.items():
+            ring = self.rings.setdefault(key, Ring())
+            if stream.last and (not ring.lines or ring.lines[-1].seq < stream.last.seq):
+                ring.merge([stream.last])
+        for key in [key for key in self.rings if key not in self.state.streams]:
+            del self.rings[key]
+        self._dirty |= ALL_TOPICS
+
+    def _told(self, message: Message) -> None:
+        if isinstance(message, TowersChanged):
+            self.towers = message.towers
+            self._dirty.add("link")
+        elif isinstance(message, RevealedCode):
+            self.codes[message.approval_id] = message
+            self._dirty.add("approvals")
+        elif isinstance(message, StreamLines):
+            key = self._reads.pop(message.id, None)
+            if key is not None and key in self.rings:
+                self.rings[key].merge(message.lines)
+                self._dirty.add("streams")
+
+    def _happened(self, entry: ev.Entry) -> None:
+        if entry.seq <= self.seq:
+            return
+        self.seq = entry.seq
+        self.events += 1
+        event = entry.event
+        fold(self.state, event, entry.ts)
+        kind = type(event)
+        self._dirty.update(_TOPICS[kind])
+        if kind is ev.StreamPosted:
+            self._posted(event)
+        else:
+            self._note(event, entry.ts)
+
+    def _posted(self, event: Any) -> None:
+        key = (event.session_id, event.stream)
+        ring = self.rings.get(key)
+        if ring is None:
+            ring = self.rings[key] = Ring()
+        ring.append(event.line)
+
+    def _note(self, event: ev.Event, ts: str) -> None:
+        """Keep what only a tower keeps."""
+        if isinstance(event, ev.CallStarted):
+            if _length(event.call.args) > limits.DETAIL_BYTES:
+                self._keep(event.call.id, args=event.call.args)
+        elif isinstance(event, ev.CallFinished):
+            if _length(event.call.data) > limits.DETAIL_BYTES:
+                self._keep(event.call.id, data=event.call.data)
+        elif isinstance(event, ev.SessionHappened):
+            data, data_cut = _small(event)
+            ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
+            ring.append(Happening(ts, event.event, data, data_cut))
+            if event.event == "session.context":
+                self._dirty.add("sessions")
+        elif isinstance(event, ev.SessionReplaced):
+            self._rename(event.replaces, event.session_id)
+        elif isinstance(event, ev.SessionClosed):
+            self.life.pop(event.session_id, None)
+            for key in [key for key in self.rings if key[0] == event.session_id]:
+                del self.rings[key]
+        elif isinstance(event, ev.InjectPaused):
+            self.paused.add((event.provider_id, event.session_id))
+            self._news.append(event)
+        elif isinstance(event, ev.InjectResumed):
+            self.paused.discard((event.provider_id, event.session_id))
+        elif isinstance(event, ev.ProviderDisconnected):
+            self.paused = {one for one in self.paused if one[0] != event.provider.id}
+        elif isinstance(event, ev.ErrorSent):
+            self.errors.append((ts, event))
+        elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalExpired, ev.ApprovalWithdrawn)):
+            self.codes.pop(event.approval.id, None)
+        elif isinstance(event, (ev.ProviderMoved, ev.ApprovalRequested)) or (
+            isinstance(event, ev.ModeChanged) and event.state == "failed"
+        ):
+            self._news.append(event)
+
+    def _rename(self, old: str, new: str) -> None:
+        for key in [key for key in self.rings if key[0] == old]:
+            self.rings[new, key[1]] = self.rings.pop(key)
+        if old in self.life:
+            self.life[new] = self.life.pop(old)
+
+    def _keep(self, call_id: str, *, args: Raw | None = None, data: Raw | None = None) -> None:
+        payload = self._payloads.setdefault(call_id, Payload())
+        payload.args = args or payload.args
+        payload.data = data or payload.data
+        self._payload_bytes += _length(args) + _length(data)
+        while self._payload_bytes > PAYLOAD_BYTES and self._payloads:
+            oldest = self._payloads.pop(next(iter(self._payloads)))
+            self._payload_bytes -= oldest.size
+
+
+def _weight(line: Line) -> int:
+    return len(line.event) + _length(line.metadata)
+
+
+def _length(raw: Raw | None) -> int:
+    return 0 if raw is None else memoryview(raw).nbytes
+
+
+def _small(event: ev.SessionHappened) -> tuple[Raw | None, ev.Cut | None]:
+    data, data_cut = event.data, event.data_cut
+    if data is not None and _length(data) > limits.DETAIL_BYTES:
+        head = bytes(memoryview(data)[: limits.CUT_HEAD]).decode("utf-8", "ignore")
+        return None, ev.Cut(head=head, size=_length(data), sha256="")
+    return data, data_cut
+
+
+_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
+    ev.SessionOpened: ("sessions",),
+    ev.SessionUpdated: ("sessions",),
+    ev.SessionReplaced: ("sessions", "streams", "providers", "life"),
+    ev.SessionClosed: ("sessions", "streams", "providers", "life"),
+    ev.SessionHappened: ("life",),
+    ev.UnattachedFound: ("sessions",),
+    ev.ProviderConnected: ("providers",),
+    ev.ProviderBound: ("providers", "sessions"),
+    ev.ProviderUpdated: ("providers",),
+    ev.ProviderMoved: ("providers", "sessions"),
+    ev.ProviderUnbound: ("providers", "sessions"),
+    ev.ProviderDisconnected: ("providers", "sessions"),
+    ev.CallStarted: ("calls",),
+    ev.CallProgress: ("calls",),
+    ev.CallCancelling: ("calls",),
+    ev.CallFinished: ("calls",),
+    ev.StreamPosted: ("streams",),
+    ev.ApprovalRequested: ("approvals",),
+    ev.ApprovalRevealed: ("approvals",),
+    ev.ApprovalDecided: ("approvals",),
+    ev.ApprovalWithdrawn: ("approvals",),
+    ev.ApprovalExpired: ("approvals",),
+    ev.ModeChanged: ("sessions",),
+    ev.InjectPaused: ("providers",),
+    ev.InjectResumed: ("providers",),
+    ev.ErrorSent: ("errors",),
+}
