@@ -1,0 +1,58 @@
+"""What all tests share: scratch homes, terminals, gateways; none of it outlives its test."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rig.gateway import Gateway, Home
+from tests.rig.tmux import Tmux
+
+REQUIRE = "TAPUI_REQUIRE_LIVE"
+"""Set in CI: what is missing for a test then fails it instead of skipping it."""
+
+
+def missing(what: str) -> None:
+    """Skip the test because `what` is missing, or fail it where nothing may be missing."""
+    if os.environ.get(REQUIRE):
+        pytest.fail(f"{what} ({REQUIRE} is set)")
+    pytest.skip(what)
+
+
+@pytest.fixture
+def home() -> Iterator[Home]:
+    """A scratch home with a short path (sockets have short names), removed afterwards."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    yield Home(root)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def tmux() -> Iterator[Tmux]:
+    """Terminals; skipped without tmux."""
+    if shutil.which("tmux") is None:
+        missing("tmux is not installed")
+    with Tmux() as server:
+        yield server
+
+
+@pytest.fixture
+def serve(home: Home) -> Iterator[Callable[..., Gateway]]:
+    """Start `tapui serve` in the scratch home: `serve(*args, port=0, env=None)`."""
+    with ExitStack() as stack:
+
+        def start(*args: str, **options: Any) -> Gateway:
+            return stack.enter_context(Gateway(home, *args, **options))
+
+        yield start
+
+
+@pytest.fixture
+def gateway(serve: Callable[..., Gateway]) -> Gateway:
+    """A `tapui serve` that attaches to nothing."""
+    return serve("--no-attach")

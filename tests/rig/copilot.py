@@ -1,0 +1,160 @@
+"""The real Copilot CLI on a pty: offline, in a scratch home, against a scripted model."""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import psutil
+
+from tests.rig.tmux import Screen, Tmux
+from tests.rig.waiting import until
+
+VERSION = "1.0.102"
+_MODULES = Path(__file__).parent.parent / "live" / "node_modules"
+_POINTER = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
+_INPUT = rf"^─{{20,}}\n{_POINTER} ?((?:.|\n)*?)\n─{{20,}}$"
+_TRUST = r"Do you trust the files in this folder\?"
+_CHOICE = rf"^│ {_POINTER} 1\. "
+
+
+def find_cli() -> Path | None:
+    """Return the CLI's binary that `npm ci` in tests/live installed, or None."""
+    system = platform.system().lower()
+    cpu = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    binary = _MODULES / "@github" / f"copilot-{system}-{cpu}" / "copilot"
+    return binary if binary.exists() else None
+
+
+class Copilot:
+    """A CLI on a terminal, started and with its folder trusted.
+
+    `home` is its scratch HOME (kept, so that a second one can resume), `cache` a folder that
+    several share for the unpacked program, `cwd` the folder that it works in.
+    """
+
+    def __init__(
+        self,
+        tmux: Tmux,
+        *,
+        home: Path,
+        cache: Path,
+        cwd: Path,
+        model_url: str,
+        args: tuple[str, ...] = ("--ui-server",),
+        size: tuple[int, int] = (140, 45),
+        argv: tuple[str | Path, ...] | None = None,
+    ) -> None:
+        cli = find_cli()
+        if cli is None:
+            raise AssertionError("the Copilot CLI is missing: run `npm ci` in tests/live")
+        self.home = home
+        self.cwd = cwd
+        self.copilot_home = home / ".copilot"
+        self.model_url = model_url
+        self.copilot_home.mkdir(parents=True, exist_ok=True)
+        cwd.mkdir(parents=True, exist_ok=True)
+        cache.mkdir(parents=True, exist_ok=True)
+        if not (home / ".cache").exists():
+            (home / ".cache").symlink_to(cache)
+        if not (cwd / ".git").exists():
+            subprocess.run(["git", "init", "-q", str(cwd)], check=True)
+        self.screen: Screen = tmux.start(argv or (cli, *args), env=self.env, cwd=cwd, size=size)
+        self._trust()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of the CLI, and of a `tapui copilot` that starts one."""
+        cli = find_cli()
+        return {
+            "HOME": str(self.home),
+            "COPILOT_HOME": str(self.copilot_home),
+            "PATH": f"{cli.parent if cli else ''}:{os.environ['PATH']}",
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": self.model_url,
+            "COPILOT_MODEL": "scripted",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+
+    def _trust(self) -> None:
+        self.screen.wait_for(rf"{_TRUST}|{_INPUT}", within=60)
+        if self.screen.find(_TRUST):
+            self.choose_first(_TRUST)
+        self.screen.wait_for(_INPUT)
+
+    @property
+    def pid(self) -> int:
+        """The CLI's process id."""
+        return self.screen.pid
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session on the screen: the newest one that the process holds."""
+        locks = list(self.copilot_home.glob(f"session-state/*/inuse.{self.pid}.lock"))
+        if not locks:
+            raise AssertionError(f"no session of process {self.pid} in {self.copilot_home}")
+        return max(locks, key=lambda lock: lock.stat().st_mtime_ns).parent.name
+
+    @property
+    def workspace(self) -> Path:
+        """The folder of the session's files."""
+        return self.copilot_home / "session-state" / self.session_id
+
+    @property
+    def port(self) -> int:
+        """The port on which the CLI lets others attach."""
+        listening = [
+            socket.laddr.port
+            for socket in psutil.Process(self.pid).net_connections("tcp")
+            if socket.status == psutil.CONN_LISTEN
+        ]
+        if len(listening) != 1:
+            raise AssertionError(f"the CLI listens on {listening}")
+        return int(listening[0])
+
+    @property
+    def mode(self) -> str:
+        """The mode in the footer, as the person reads it: `Interactive`, `Plan`, `Autopilot`."""
+        footer = self.screen.text().rstrip().rpartition("\n")[2]
+        named = re.search(r"Interactive|Plan|Autopilot", footer)
+        return named[0] if named else ""
+
+    def prompt(self, text: str) -> None:
+        """Type a prompt and send it; return when the CLI has taken it."""
+        self.screen.wait_for(_INPUT, within=30)
+        self.screen.type(text)
+        until(
+            lambda: (self._input() or "").startswith(text),
+            what=lambda: f"{text!r} typed; the screen was:\n{self.screen.text()}",
+        )
+        self.screen.keys("Enter")
+        until(
+            lambda: not (self._input() or "").startswith(text),
+            what=lambda: f"{text!r} sent; the screen was:\n{self.screen.text()}",
+        )
+
+    def _input(self) -> str | None:
+        found = self.screen.find(_INPUT)
+        return re.sub(r"\s*\n\s*", " ", found[1]).strip() if found else None
+
+    def choose_first(self, dialog: str, *, within: float = 20.0) -> None:
+        """Wait for the dialog that shows `dialog` and take its first choice (yes, once)."""
+        self.screen.wait_for(dialog, within=within)
+        self.screen.wait_for(_CHOICE)
+        self.screen.keys("Enter")
+        self.screen.wait_gone(dialog)
+
+    def quit(self) -> None:
+        """End the CLI as a person does."""
+        self.screen.wait_for(_INPUT)
+        self.screen.type("/exit")
+        self.screen.keys("Enter")
+        self.screen.wait_dead(within=20)
+
+    def remove(self) -> None:
+        """Delete the scratch home."""
+        shutil.rmtree(self.home, ignore_errors=True)

@@ -1,0 +1,180 @@
+"""tapui as a process: `tapui serve` without a screen, and the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.rig.waiting import until
+
+
+def tapui_argv(*args: str) -> list[str]:
+    """Return the command line that runs this environment's `tapui` with `args`."""
+    script = Path(sys.executable).with_name("tapui")
+    if script.exists():
+        return [str(script), *args]
+    return [sys.executable, "-m", "tapui.cli.main", *args]
+
+
+@dataclass(frozen=True)
+class Home:
+    """The scratch folders of one tapui: nothing of the person's own is read or written."""
+
+    root: Path
+
+    @property
+    def tapui(self) -> Path:
+        """What `TAPUI_HOME` names."""
+        return self.root / "tapui"
+
+    @property
+    def copilot(self) -> Path:
+        """What `COPILOT_HOME` names."""
+        return self.root / ".copilot"
+
+    def env(self, **more: str) -> dict[str, str]:
+        """Return the whole environment of a tapui process in this home."""
+        return {
+            "HOME": str(self.root),
+            "TAPUI_HOME": str(self.tapui),
+            "COPILOT_HOME": str(self.copilot),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            **more,
+        }
+
+    def run(
+        self, *args: str, within: float = 30.0, env: Mapping[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run `tapui` with `args` to its end, without a terminal."""
+        return subprocess.run(
+            tapui_argv(*args),
+            env=dict(env or self.env()),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=within,
+            check=False,
+        )
+
+
+class Gateway:
+    """A `tapui serve` process that is ready; used as a context manager.
+
+    `args` go behind `serve --port N --json`; the port is a free one unless it is given.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        *args: str,
+        port: int = 0,
+        env: Mapping[str, str] | None = None,
+        within: float = 20.0,
+    ) -> None:
+        home.root.mkdir(parents=True, exist_ok=True)
+        self.home = home
+        stem = f"serve-{len(list(home.root.glob('serve-*.out')))}"
+        self._out = home.root / f"{stem}.out"
+        self._err = home.root / f"{stem}.err"
+        with self._out.open("wb") as out, self._err.open("wb") as err:
+            self._process = subprocess.Popen(
+                tapui_argv("serve", "--port", str(port), "--json", *args),
+                env={**home.env(), **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        try:
+            self.ready: dict[str, Any] = self._wait_ready(within)
+        except BaseException:
+            self.kill()
+            raise
+
+    def _wait_ready(self, within: float) -> dict[str, Any]:
+        def line() -> str | None:
+            if self._process.poll() is not None:
+                raise AssertionError(
+                    f"tapui serve ended with {self._process.returncode}: {self.stderr}"
+                )
+            text = self._out.read_text()
+            return text.partition("\n")[0] if "\n" in text else None
+
+        first = until(line, within=within, what=lambda: f"the ready line; {self.stderr}")
+        ready: dict[str, Any] = json.loads(first or "")
+        assert ready["event"] == "ready", ready
+        return ready
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.kill()
+
+    @property
+    def url(self) -> str:
+        """The gateway's address."""
+        return str(self.ready["url"])
+
+    @property
+    def port(self) -> int:
+        """The gateway's port."""
+        return int(self.url.rpartition(":")[2].strip("/"))
+
+    @property
+    def pid(self) -> int:
+        """The gateway's process id."""
+        return int(self.ready["pid"])
+
+    @property
+    def token(self) -> str:
+        """The provider token (`ptk-`)."""
+        return Path(self.ready["tokenFile"]).read_text().strip()
+
+    @property
+    def internal_token(self) -> str:
+        """The token of hosts and towers (`itk-`)."""
+        return Path(self.ready["internalTokenFile"]).read_text().strip()
+
+    @property
+    def stderr(self) -> str:
+        """What the process has written to standard error."""
+        return self._err.read_text(errors="replace")
+
+    @property
+    def stdout(self) -> str:
+        """What the process has written to standard output."""
+        return self._out.read_text(errors="replace")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        self._process.send_signal(number)
+
+    def wait(self, *, within: float = 20.0) -> int:
+        """Wait for the end; return the exit code (negative for a signal)."""
+        return self._process.wait(within)
+
+    def stop(self, *, within: float = 20.0) -> int:
+        """End it with SIGTERM and wait; return the exit code."""
+        if self._process.poll() is None:
+            self._process.terminate()
+        return self.wait(within=within)
+
+    def kill(self) -> None:
+        """End it with SIGKILL, if it still runs."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()

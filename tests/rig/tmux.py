@@ -1,0 +1,179 @@
+"""Terminals: programs on ptys of a private tmux server, read as screens and typed into as keys."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.rig.waiting import until, until_async
+
+_CONF = """\
+set -g remain-on-exit on
+set -g status off
+set -g escape-time 0
+set -g default-terminal xterm-256color
+set -g history-limit 5000
+set -g set-titles off
+set -g allow-rename off
+"""
+
+
+class Tmux:
+    """A tmux server of one's own, on its own socket; used as a context manager.
+
+    A program that has ended keeps its last screen until the server goes, so that it can be read.
+    """
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="tapui-tmux-"))
+        conf = self.folder / "tmux.conf"
+        conf.write_text(_CONF)
+        self._tmux = ["tmux", "-f", str(conf), "-S", str(self.folder / "socket")]
+        self._started = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the server and with it every program on it."""
+        if self._started:
+            subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def command(self, *args: str) -> str:
+        """Run one tmux command; return what it prints."""
+        done = subprocess.run(
+            [*self._tmux, *args], check=False, capture_output=True, text=True, timeout=10
+        )
+        if done.returncode:
+            raise AssertionError(f"tmux {args[0]}: {done.stderr.strip()}")
+        return done.stdout
+
+    def start(
+        self,
+        argv: Iterable[str | Path],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        size: tuple[int, int] = (120, 36),
+        record: Path | None = None,
+    ) -> "Screen":
+        """Run `argv` on a new pty of `size` (columns, rows), with `env` and nothing else.
+
+        `record` names a file that gets every byte that the program writes.
+        """
+        self._started += 1
+        name = f"s{self._started}"
+        inner = ["env", "-i", *(f"{k}={v}" for k, v in env.items()), *map(str, argv)]
+        columns, rows = size
+        # The program starts only when the pipe below is in place: the first bytes count too.
+        gate = self.folder / f"{name}.gate"
+        shell = ["sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.02; done; exec "$@"', str(gate)]
+        self.command(
+            *("new-session", "-d", "-s", name, "-x", str(columns), "-y", str(rows)),
+            *("-c", str(cwd), "--", *shell, *inner),
+        )
+        if record is not None:
+            self.command("pipe-pane", "-t", name, f"exec cat >> '{record}'")
+        gate.touch()
+        return Screen(self, name)
+
+
+class Screen:
+    """One program's terminal."""
+
+    def __init__(self, tmux: Tmux, name: str) -> None:
+        self._tmux = tmux
+        self.name = name
+
+    @property
+    def pid(self) -> int:
+        """The program's process id."""
+        return int(self.ask("pane_pid"))
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the program has ended."""
+        return self.ask("pane_dead") == "1"
+
+    @property
+    def exit_status(self) -> int | None:
+        """The exit code of a program that has ended by itself, else None."""
+        status = self.ask("pane_dead_status")
+        return int(status) if status else None
+
+    def ask(self, variable: str) -> str:
+        """Return a tmux format variable of this pane, such as `alternate_on`."""
+        return self._tmux.command(
+            "display-message", "-p", "-t", self.name, f"#{{{variable}}}"
+        ).strip()
+
+    def text(self, *, colours: bool = False) -> str:
+        """Return what is on the screen; with `colours`, the escape sequences too."""
+        return self._tmux.command(
+            "capture-pane", "-p", *(["-e"] if colours else []), "-t", self.name
+        )
+
+    def scrollback(self) -> str:
+        """Return the screen and what has scrolled off it."""
+        return self._tmux.command("capture-pane", "-p", "-S", "-", "-t", self.name)
+
+    def keys(self, *keys: str) -> None:
+        """Press keys by their tmux names (`Enter`, `C-c`, `BTab`, `a`)."""
+        self._tmux.command("send-keys", "-t", self.name, *keys)
+
+    def type(self, text: str) -> None:
+        """Type text literally."""
+        self._tmux.command("send-keys", "-l", "-t", self.name, text)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self._tmux.command("resize-window", "-t", self.name, "-x", str(columns), "-y", str(rows))
+
+    def close(self) -> None:
+        """Take the terminal away from under the program (it gets SIGHUP)."""
+        self._tmux.command("kill-session", "-t", self.name)
+
+    def find(self, pattern: str) -> re.Match[str] | None:
+        """Search the screen now (multi-line)."""
+        return re.search(pattern, self.text(), re.MULTILINE)
+
+    def wait_for(self, pattern: str, *, within: float = 15.0) -> re.Match[str]:
+        """Wait until the screen shows `pattern`."""
+        return until(
+            lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
+        )
+
+    def wait_gone(self, pattern: str, *, within: float = 15.0) -> None:
+        """Wait until the screen no longer shows `pattern`."""
+        until(
+            lambda: not self.find(pattern),
+            within=within,
+            what=lambda: self._story(f"{pattern!r} gone"),
+        )
+
+    async def seen(self, pattern: str, *, within: float = 15.0) -> re.Match[str]:
+        """As `wait_for`, from a coroutine."""
+        return await until_async(
+            lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
+        )
+
+    def wait_dead(self, *, within: float = 15.0) -> int | None:
+        """Wait until the program has ended; return its exit status (None after a signal)."""
+        until(lambda: self.is_dead, within=within, what=lambda: self._story("the program's end"))
+        return self.exit_status
+
+    def _story(self, what: str) -> str:
+        return f"{what} on the screen, which was:\n{self.text()}"
