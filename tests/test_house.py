@@ -1,0 +1,211 @@
+"""The house stands: imports run down, in no circle, and the core does no I/O."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FLOORS = [
+    {"text", "settings"},
+    {"wire"},
+    {"projection"},
+    {"core"},
+    {"records"},
+    {"runtime"},
+    {"client"},
+    {"hosts", "tools", "emitters"},
+    {"tower"},
+    {"station"},
+    {"cli", "__main__"},
+]
+PURE = ("text", "wire", "projection", "core")
+IO_MODULES = frozenset(
+    {
+        "asyncio",
+        "concurrent",
+        "ctypes",
+        "datetime",
+        "fcntl",
+        "glob",
+        "http",
+        "io",
+        "logging",
+        "mmap",
+        "multiprocessing",
+        "os",
+        "pathlib",
+        "psutil",
+        "queue",
+        "random",
+        "secrets",
+        "select",
+        "selectors",
+        "shutil",
+        "signal",
+        "socket",
+        "ssl",
+        "subprocess",
+        "sys",
+        "tempfile",
+        "textual",
+        "threading",
+        "time",
+        "urllib",
+        "uuid",
+        "uvloop",
+        "websockets",
+    }
+)
+IO_CALLS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
+BEHIND_THE_FEED = ("client", "core", "hosts", "records", "runtime", "tools", "emitters")
+VAGUE = frozenset({"utils", "util", "helpers", "helper", "manager", "common", "misc"})
+
+
+def _room(module: str) -> str:
+    """Return the floor's own name in a dotted module name, "" for the package itself."""
+    return [*module.split("."), ""][1]
+
+
+def _running(tree: ast.Module) -> Iterator[ast.AST]:
+    """Walk what runs, which leaves out blocks for type checkers."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting.extend(node.orelse)
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+class House:
+    """A package's modules and what each imports, read from the source without running it."""
+
+    def __init__(self, package: Path) -> None:
+        self.name = package.name
+        self.trees: dict[str, ast.Module] = {}
+        self.packages: set[str] = set()
+        for file in sorted(package.rglob("*.py")):
+            parts = (package.name, *file.relative_to(package).with_suffix("").parts)
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            self.trees[name] = ast.parse(file.read_text(), filename=str(file))
+            if parts[-1] == "__init__":
+                self.packages.add(name)
+        self.imports = {name: set(self._imports(name)) for name in self.trees}
+
+    def _imports(self, name: str) -> Iterator[str]:
+        tree = self.trees[name]
+        package = name if name in self.packages else name.rpartition(".")[0]
+        for node in _running(tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                above = package.split(".")[: len(package.split(".")) + 1 - node.level]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+                base = base if node.level else (node.module or "")
+                for alias in node.names:
+                    full = f"{base}.{alias.name}"
+                    yield full if full in self.trees else base
+
+    def floor(self, module: str) -> int | None:
+        """Return the floor of one of the package's modules, -1 if it is on none, None for
+        the package itself."""
+        if not _room(module):
+            return None
+        return next((i for i, floor in enumerate(FLOORS) if _room(module) in floor), -1)
+
+    def faults(self) -> list[str]:
+        """Return every breach, in words."""
+        return [*self._upward(), *self._impure(), *self._circles(), *self._vague()]
+
+    def _upward(self) -> Iterator[str]:
+        for module, imports in self.imports.items():
+            here = self.floor(module)
+            if here == -1:
+                yield f"{module} is on no floor"
+            for other in imports & self.trees.keys():
+                there = self.floor(other)
+                if here is not None and there is not None and there > here:
+                    yield f"{module} imports {other}, which is above it"
+                if _room(module) == "tower" and _room(other) in BEHIND_THE_FEED:
+                    yield f"{module} reaches behind the feed: {other}"
+
+    def _impure(self) -> Iterator[str]:
+        for module, imports in self.imports.items():
+            if _room(module) not in PURE:
+                continue
+            for other in imports:
+                if other.split(".")[0] in IO_MODULES:
+                    yield f"{module} imports {other}"
+            for node in ast.walk(self.trees[module]):
+                match node:
+                    case ast.Call(func=ast.Name(id=called)) if called in IO_CALLS:
+                        yield f"{module} calls {called}()"
+
+    def _circles(self) -> Iterator[str]:
+        done: set[str] = set()
+        path: list[str] = []
+
+        def visit(module: str) -> Iterator[str]:
+            if module in path:
+                yield "circle: " + " > ".join([*path[path.index(module) :], module])
+                return
+            if module in done:
+                return
+            path.append(module)
+            for other in sorted(self.imports[module] & self.trees.keys() - {module}):
+                yield from visit(other)
+            path.pop()
+            done.add(module)
+
+        for module in self.trees:
+            yield from visit(module)
+
+    def _vague(self) -> Iterator[str]:
+        for module in self.trees:
+            if module.rpartition(".")[2] in VAGUE:
+                yield f"{module} has a name that says nothing"
+
+
+def test_the_house_stands() -> None:
+    house = House(ROOT / "tapui")
+    assert "tapui.wire.codec" in house.trees
+    assert house.faults() == []
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "fault"),
+    [
+        ("core/a.py", "import asyncio", "tapui.core.a imports asyncio"),
+        ("core/a.py", "def f():\n    from os import path", "tapui.core.a imports os"),
+        ("wire/a.py", "print('x')", "tapui.wire.a calls print()"),
+        ("core/a.py", "from tapui.cli import main", "tapui.core.a imports tapui.cli.main, which"),
+        ("core/a.py", "from ..cli import main", "tapui.core.a imports tapui.cli.main, which"),
+        ("tower/a.py", "import tapui.core.b", "tapui.tower.a reaches behind the feed"),
+        ("core/a.py", "from tapui.core import b", "circle: tapui.core.a > tapui.core.b"),
+        ("records/utils.py", "", "tapui.records.utils has a name that says nothing"),
+        ("attic/a.py", "", "tapui.attic.a is on no floor"),
+    ],
+)
+def test_a_breach_is_found(tmp_path: Path, file: str, source: str, fault: str) -> None:
+    package = tmp_path / "tapui"
+    sound = {"cli/main.py": "", "core/b.py": "from tapui.core import a", "core/a.py": ""}
+    for name, text in {**sound, file: source}.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    assert any(found.startswith(fault) for found in House(package).faults())
+
+
+def test_a_sound_house_has_no_faults(tmp_path: Path) -> None:
+    package = tmp_path / "tapui"
+    for name, text in {
+        "__init__.py": "",
+        "wire/a.py": "import msgspec",
+        "core/a.py": "from tapui.wire import a",
+        "cli/main.py": "import asyncio\nfrom tapui.core.a import a",
+    }.items():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_text(text)
+    assert House(package).faults() == []
