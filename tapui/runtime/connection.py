@@ -1,0 +1,412 @@
+"""One client's socket: handshake, messages, pings, close, backpressure. A `SocketPort`."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+
+from websockets.exceptions import InvalidMessage
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request, Response
+from websockets.protocol import CONNECTING, OPEN
+from websockets.server import ServerProtocol
+
+from tapui.runtime import handshake
+from tapui.runtime.frames import Binary, Incoming, TooManyFragments, text_header
+from tapui.runtime.outbox import Flusher
+from tapui.runtime.ports import Door
+from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES
+
+MAX_TRANSIENT = 100
+"""Sockets in their handshake or past their close; above it the oldest is cut off."""
+HIGH_WATER = 64 * 1024
+"""Output above this is backpressure: the door hears when it has drained."""
+LOW_WATER = 16 * 1024
+_JOIN = 64 * 1024  # below, one joined write is cheaper than handing over the parts
+_PONG = 0x8A
+
+_log = logging.getLogger("tapui.websocket")
+# On a lower level the library would log the content of frames, tokens included.
+_log.setLevel(logging.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time-outs of a connection, in seconds."""
+
+    handshake: float = 10.0
+    """From the TCP connection to the end of the opening handshake."""
+    ping: float = 20.0
+    """Between a pong and the next ping."""
+    pong: float = 20.0
+    """For the answer to a ping; after it the connection is closed (1011)."""
+    close: float = 5.0
+    """For the other side's part of a close; after it the socket is cut off."""
+
+
+@dataclass(slots=True, eq=False)
+class Roster:
+    """What the connections of one server share."""
+
+    door: Door
+    timing: Timing
+    loop: asyncio.AbstractEventLoop
+    port: int
+    flusher: Flusher
+    refusal: str | None = None
+    """Why the server itself takes no further connection, or None."""
+    open: dict["Connection", None] = field(default_factory=dict)
+    """Connections whose handshake is done and that were not closed."""
+    transient: dict["Connection", None] = field(default_factory=dict)
+    """Sockets before that and after it, oldest first."""
+    sockets: int = 0
+    """All sockets that exist."""
+    empty: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while there is none."""
+
+    def to_transient(self, connection: "Connection") -> None:
+        """Count a socket that is not an open connection; cut the oldest off if there are many."""
+        self.open.pop(connection, None)
+        self.transient[connection] = None
+        if len(self.transient) > MAX_TRANSIENT:
+            oldest = next(iter(self.transient))
+            del self.transient[oldest]
+            oldest.abort()
+
+    def to_open(self, connection: "Connection") -> None:
+        """Count an open connection."""
+        self.transient.pop(connection, None)
+        self.open[connection] = None
+
+    def arrived(self, connection: "Connection") -> None:
+        """A socket was accepted."""
+        self.sockets += 1
+        self.empty.clear()
+        self.to_transient(connection)
+
+    def gone(self, connection: "Connection") -> None:
+        """A socket does not exist any more."""
+        self.open.pop(connection, None)
+        self.transient.pop(connection, None)
+        self.sockets -= 1
+        if not self.sockets:
+            self.empty.set()
+
+    def __post_init__(self) -> None:
+        self.empty.set()
+
+
+class Connection(asyncio.Protocol):
+    """A client's socket from accept to its end. Implements `SocketPort` for the door."""
+
+    def __init__(self, roster: Roster) -> None:
+        self._roster = roster
+        self._door = roster.door
+        self._protocol = ServerProtocol(max_size=MAX_UNAUTHENTICATED_BYTES, logger=_log)
+        self._incoming = Incoming(self._protocol)
+        self._head = bytearray()
+        self._transport = cast("asyncio.Transport", None)  # set by connection_made
+        self._origin: str | None = None
+        self._open = False  # the handshake is done and no close frame was sent or received
+        self._greeted = False  # the door knows this connection
+        self._trusted = False
+        self._wanted = True  # the door lets this client be read
+        self._held = False  # what was read waits for the next turn
+        self._reading = True
+        self._out: list[bytes] = []
+        self._queued = 0
+        self._flush_due = False
+        self._eof_due = False
+        self._backed_up = False  # the transport asked to pause writing
+        self._late_pong = b""
+        self._ping: bytes | None = None  # the ping that waits for its pong
+        self._pings = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # The transport's callbacks
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected: it has its time to send a handshake."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
+        self._arm(self._roster.timing.handshake, self.abort)
+        self._roster.arrived(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes arrived."""
+        if self._protocol.state is CONNECTING:
+            if not self._protocol.eof_sent:  # else refused, and the client has not noticed yet
+                self._handshake(data)
+        else:
+            self._receive(data)
+
+    def eof_received(self) -> None:
+        """The client sends nothing more; the transport closes once our output is written."""
+        self._protocol.receive_eof()
+        self._left_open()
+        self._collect()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        """The socket is gone, in order or not."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._open = False
+        self._out.clear()
+        self._queued = 0
+        self._roster.gone(self)
+        self._farewell()
+
+    def pause_writing(self) -> None:
+        """The client reads more slowly than the door sends."""
+        self._backed_up = True
+
+    def resume_writing(self) -> None:
+        """It has caught up."""
+        self._backed_up = False
+        if self._late_pong:
+            self._enqueue(self._late_pong)
+            self._late_pong = b""
+        if self._open:
+            self._door.drained(self)
+
+    # What the door calls
+
+    @property
+    def origin(self) -> str | None:
+        """The Origin header of the handshake, or None for a native client."""
+        return self._origin
+
+    @property
+    def outbox_bytes(self) -> int:
+        """Bytes that were sent to this client and have not left the process."""
+        return self._queued + self._transport.get_write_buffer_size()
+
+    def send(self, data: bytes) -> None:
+        """Queue one text frame (UTF-8 JSON). A connection that is closing drops it."""
+        if not self._open:
+            return
+        size = len(data)
+        # Never a fragment, so this header is all that the library would add.
+        self._out.append(text_header(size))
+        self._out.append(data)
+        self._queued += size
+        if not self._flush_due:
+            self._flush_due = True
+            self._roster.flusher.add(self)
+
+    def authenticated(self) -> None:
+        """Lift the frame limit of unauthenticated clients."""
+        self._trusted = True
+        self._protocol.max_message_size = MAX_FRAME_BYTES
+
+    def close(self, code: int, reason: str) -> None:
+        """Close after everything queued was written; a reason is cut at 123 bytes of UTF-8."""
+        if not self._open:
+            return
+        if self._protocol.state is OPEN:  # else the client's close frame was just answered
+            short = reason.encode("utf-8", "replace")[:123].decode("utf-8", "ignore")
+            self._protocol.send_close(code, short)
+        self._collect()
+        self._left_open()
+
+    def pause_reading(self) -> None:
+        """Read nothing more until `resume_reading()`; what was read already is still handed on."""
+        if self._open:
+            self._wanted = False
+            self._adjust_reading()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        if self._wanted:
+            return
+        self._wanted = True
+        if not self._held and self._incoming.pending:
+            self._held = True
+            self._roster.loop.call_soon(self._read_on)
+        self._adjust_reading()
+
+    def flush(self) -> None:
+        """Write what was queued. `Flusher` calls this."""
+        out, self._out = self._out, []
+        queued, self._queued = self._queued, 0
+        self._flush_due = False
+        transport = self._transport
+        if transport.is_closing():
+            return
+        if out:
+            if queued < _JOIN:
+                transport.write(b"".join(out))
+            else:
+                transport.writelines(out)
+        if queued > HIGH_WATER and not self._backed_up:
+            # The door may have seen a full outbox; the kernel took all of it at once.
+            self._roster.loop.call_soon(self._drained_at_once)
+        if self._eof_due and not transport.is_closing():
+            self._eof_due = False
+            transport.write_eof()
+
+    def abort(self) -> None:
+        """Cut the socket off."""
+        self._transport.abort()
+
+    # Opening
+
+    def _handshake(self, data: bytes) -> None:
+        protocol = self._protocol
+        seen = max(len(self._head) - 3, 0)
+        self._head += data
+        end = self._head.find(b"\r\n\r\n", seen)
+        rest = b""
+        if end >= 0:
+            surplus = len(self._head) - (end + 4)
+            if surplus:
+                data, rest = data[:-surplus], data[-surplus:]
+        if len(self._head) - len(rest) > handshake.MAX_HEAD_BYTES:
+            self._respond(handshake.oversized(protocol))
+            return
+        protocol.receive_data(data)
+        for request in protocol.events_received():
+            assert isinstance(request, Request)
+            refusal = self._roster.refusal or self._door.refusal()
+            self._origin = handshake.origin_of(request)
+            self._respond(handshake.answer(protocol, request, self._roster.port, refusal))
+        if protocol.eof_sent and isinstance(protocol.handshake_exc, InvalidMessage):
+            self._enqueue(handshake.malformed(protocol).serialize())
+        self._collect()
+        if protocol.state is OPEN:
+            self._greet()
+            if rest:
+                self._receive(rest)
+        elif protocol.eof_sent:
+            self._arm(self._roster.timing.close, self.abort)
+
+    def _respond(self, response: Response) -> None:
+        self._protocol.send_response(response)
+        self._collect()
+        if self._protocol.state is not OPEN:
+            self._arm(self._roster.timing.close, self.abort)
+
+    def _greet(self) -> None:
+        self._head.clear()
+        self._open = self._greeted = True
+        self._roster.to_open(self)
+        self._arm(self._roster.timing.ping, self._send_ping)
+        self._door.opened(self)
+
+    # Reading
+
+    def _receive(self, data: bytes) -> None:
+        single = self._open and not self._trusted
+        events = self._incoming.receive(data, single=single)
+        for event in events:
+            if not self._open:
+                break
+            if type(event) is bytes:
+                self._door.received(self, event)
+            elif type(event) is Binary:
+                self._door.received_binary(self, event.size)
+            elif type(event) is TooManyFragments:
+                self._protocol.fail(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
+                break
+            else:
+                self._control(cast("Frame", event))
+        if self._protocol.writes:
+            self._collect()
+        if self._protocol.state is not OPEN:
+            self._left_open()
+        elif single and events and self._incoming.pending and not self._held:
+            # What follows a message of an unauthenticated client is looked at after the door had
+            # its turn: by then it may be authenticated, and its frames may be larger.
+            self._held = True
+            self._adjust_reading()
+            self._roster.loop.call_soon(self._read_on)
+
+    def _control(self, frame: Frame) -> None:
+        if frame.opcode is Opcode.PONG and self._ping is not None and frame.data == self._ping:
+            self._ping = None
+            self._arm(self._roster.timing.ping, self._send_ping)
+
+    def _read_on(self) -> None:
+        self._held = False
+        if self._wanted and not self._transport.is_closing():
+            self._receive(b"")
+        self._adjust_reading()
+
+    def _adjust_reading(self) -> None:
+        reading = self._wanted and not self._held
+        if reading == self._reading or self._transport.is_closing():
+            return
+        self._reading = reading
+        if reading:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    # Pings
+
+    def _send_ping(self) -> None:
+        self._pings += 1
+        self._ping = self._pings.to_bytes(4, "big")
+        self._protocol.send_ping(self._ping)
+        self._collect()
+        self._arm(self._roster.timing.pong, self._no_pong)
+
+    def _no_pong(self) -> None:
+        if not self._wanted:
+            # It may well have answered: nobody has looked.
+            self._send_ping()
+            return
+        self.close(CloseCode.INTERNAL_ERROR, "no answer to a ping")
+
+    # Closing
+
+    def _left_open(self) -> None:
+        """The close handshake has begun, or the client has gone: nothing is sent any more."""
+        protocol = self._protocol
+        if self._open:
+            self._open = False
+            self._roster.to_transient(self)
+            self._arm(self._roster.timing.close, self.abort)
+            self.resume_reading()  # for the client's close frame
+        if protocol.close_rcvd is not None or protocol.eof_sent:
+            self._farewell()
+
+    def _farewell(self) -> None:
+        """Tell the door, once, that nothing reaches this client any more."""
+        if self._greeted:
+            self._greeted = False
+            self._door.closed(self)
+
+    # Output and time
+
+    def _collect(self) -> None:
+        """Queue what the library wants to send."""
+        for data in self._protocol.data_to_send():
+            if not data:
+                self._eof_due = True
+                self._enqueue(b"")
+            elif self._backed_up and data[0] == _PONG:
+                # A client that pings and does not read gets the last pong only (RFC 6455, 5.5.3).
+                self._late_pong = data
+            else:
+                self._enqueue(data)
+
+    def _enqueue(self, data: bytes) -> None:
+        if data:
+            self._out.append(data)
+            self._queued += len(data)
+        if not self._flush_due:
+            self._flush_due = True
+            self._roster.flusher.add(self)
+
+    def _drained_at_once(self) -> None:
+        if self._open and not self._backed_up:
+            self._door.drained(self)
+
+    def _arm(self, delay: float, action: Callable[[], None]) -> None:
+        """Set the connection's one timer: handshake, ping, pong or close."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._roster.loop.call_later(delay, action)

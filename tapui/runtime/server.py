@@ -1,0 +1,89 @@
+"""The WebSocket server: sockets on one side, the gateway's `Door` on the other.
+
+It carries whole text messages and decides nothing about them. No task and no future exists per
+message or per connection: what arrives is handed to the door in the read callback, what the door
+sends is collected and written once per turn of the event loop, compression is off.
+"""
+
+import asyncio
+
+from websockets.frames import CloseCode
+
+from tapui.runtime.connection import Connection, Roster, Timing
+from tapui.runtime.listening import open_loopback
+from tapui.runtime.outbox import Flusher
+from tapui.runtime.ports import Door
+
+__all__ = ["Server", "Timing"]
+
+
+class Server:
+    """Listens on both loopback addresses at one port and carries messages for `door`.
+
+    Everything happens on the event loop that runs `start()`.
+    """
+
+    def __init__(self, door: Door, *, timing: Timing | None = None) -> None:
+        self._door = door
+        self._timing = timing or Timing()
+        self._roster: Roster | None = None
+        self._listeners: list[asyncio.Server] = []
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; 0 before `start()`."""
+        return self._roster.port if self._roster else 0
+
+    @property
+    def connections(self) -> int:
+        """How many clients have completed their handshake and not closed."""
+        return len(self._roster.open) if self._roster else 0
+
+    async def start(self, port: int) -> int:
+        """Listen on `port` (0: any that is free) and return it.
+
+        Raises `PortTaken` or `ListenError` (see `listening`).
+        """
+        loop = asyncio.get_running_loop()
+        sockets = await open_loopback(port)
+        number: int = sockets[0].getsockname()[1]
+        roster = Roster(self._door, self._timing, loop, number, Flusher(loop))
+        for opened in sockets:
+            listener = await loop.create_server(lambda: Connection(roster), sock=opened)
+            self._listeners.append(listener)
+        self._roster = roster
+        return number
+
+    def flush(self) -> None:
+        """Write what was sent in this turn now, instead of at the turn's end."""
+        if self._roster:
+            self._roster.flusher.flush()
+
+    def drain(self, reason: str = "the gateway is shutting down") -> None:
+        """Take no further connections (HTTP 503 with `reason`); those that are open go on."""
+        if self._roster:
+            self._roster.refusal = reason
+
+    async def stop(self, drain_timeout: float = 2.0) -> None:
+        """Close every connection (1001), wait at most `drain_timeout` seconds, cut off the rest.
+
+        The port stays ours until the end, so that nobody takes it over half-way.
+        """
+        roster, self._roster = self._roster, None
+        if roster is None:
+            return
+        roster.refusal = "the gateway is shutting down"
+        for connection in list(roster.open):
+            connection.close(CloseCode.GOING_AWAY, "the gateway is shutting down")
+        roster.flusher.flush()
+        try:
+            async with asyncio.timeout(drain_timeout):
+                await roster.empty.wait()
+        except TimeoutError:
+            pass  # the rest is cut off below
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        for connection in [*roster.open, *roster.transient]:
+            connection.abort()
+        await roster.empty.wait()
