@@ -1,0 +1,247 @@
+"""Settings from flags, environment, file and defaults, each with where it came from."""
+
+import difflib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tapui.settings import Settings
+from tapui.station.config_file import KeyPath, key_lines
+from tapui.text import safe_text
+
+Scalar = bool | int | float | str
+
+_TYPE_WORDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_DAY = 24 * 3600
+_RANGES: dict[KeyPath, tuple[float, float, str]] = {
+    ("port",): (0, 65535, ""),
+    ("timeouts", "call"): (0.001, _DAY, " seconds"),
+    ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
+    ("timeouts", "idle-exit"): (0, _DAY, " seconds"),
+    ("records", "inline"): (0, 5 * 2**20, " bytes"),
+    ("records", "file"): (2**16, 2**40, " bytes"),
+    ("records", "session"): (2**16, 2**50, " bytes"),
+}
+_AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. The text has one line a fault: where, key, what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value comes from. `detail` is `file:line`, the variable's or the flag's name."""
+
+    kind: Literal["default", "file", "env", "flag"]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting: its path in kebab-case, its type and its default."""
+
+    path: KeyPath
+    type: type
+    default: Scalar
+
+    @property
+    def name(self) -> str:
+        """The dotted name, such as `timeouts.mode-approval`."""
+        return ".".join(self.path)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable, such as `TAPUI_TIMEOUTS_MODE_APPROVAL`."""
+        return "TAPUI_" + "_".join(self.path).replace("-", "_").upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in force."""
+
+    path: Path
+    settings: Settings
+    values: dict[KeyPath, Scalar] = field(default_factory=dict)
+    origins: dict[KeyPath, Origin] = field(default_factory=dict)
+
+
+def _keys(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Key]:
+    default = kind()
+    for info in msgspec.structs.fields(kind):
+        path = (*prefix, info.encode_name)
+        if isinstance(info.type, type) and issubclass(info.type, msgspec.Struct):
+            yield from _keys(info.type, path)
+        else:
+            yield Key(path, info.type, getattr(default, info.name))
+
+
+KEYS: dict[KeyPath, Key] = {key.path: key for key in _keys(Settings)}
+"""Every setting, by its path."""
+_TABLES = frozenset(path[:-1] for path in KEYS if len(path) > 1)
+
+
+def config_path(environ: Mapping[str, str]) -> Path:
+    """Return where the configuration file is: in `TAPUI_HOME`, else in the platform's folder."""
+    if home := environ.get("TAPUI_HOME"):
+        return Path(home).expanduser().absolute() / "config.toml"
+    import platformdirs
+
+    return platformdirs.user_config_path("tapui", appauthor=False) / "config.toml"
+
+
+class _Gathering:
+    """Values as the sources give them, the weakest source first; faults are kept, not raised."""
+
+    def __init__(self) -> None:
+        self.values: dict[KeyPath, Scalar] = {key.path: key.default for key in KEYS.values()}
+        self.origins = dict.fromkeys(KEYS, Origin("default"))
+        self.faults: list[str] = []
+
+    def take(self, key: Key, value: object, origin: Origin) -> None:
+        """Let a source set a value, if it is of the right type and in range."""
+        if key.type is float and type(value) is int:
+            value = float(value)
+        label = origin.detail if origin.kind != "file" else f"{origin.detail}: {key.name}"
+        if type(value) is not key.type:
+            wanted = _TYPE_WORDS[key.type]
+            self.faults.append(f"{label}: expected {wanted}, got {_shown(value)}")
+        elif fault := _range_fault(key, value):
+            self.faults.append(f"{label}: {fault}, got {_shown(value)}")
+        else:
+            assert isinstance(value, Scalar)
+            self.values[key.path] = value
+            self.origins[key.path] = origin
+
+    def settings(self) -> Settings:
+        """Return the values as settings."""
+        nested: dict[str, Any] = {}
+        for (*tables, last), value in self.values.items():
+            table = nested
+            for part in tables:
+                table = table.setdefault(part, {})
+            table[last] = value
+        return msgspec.convert(nested, Settings)
+
+
+def load(
+    path: Path, environ: Mapping[str, str], flags: Mapping[str, tuple[str, Scalar]] | None = None
+) -> Loaded:
+    """Read all sources: flags over environment over file over defaults.
+
+    `flags` maps a setting's dotted name to the flag that set it and its value. A file that is not
+    there is an empty one. Raises `ConfigError` with every fault that was found.
+    """
+    found = _Gathering()
+    _read_file(path, found)
+    for key in KEYS.values():
+        if text := environ.get(key.variable):
+            found.take(key, _parse(key, text), Origin("env", key.variable))
+    for name, (flag, value) in (flags or {}).items():
+        found.take(KEYS[tuple(name.split("."))], value, Origin("flag", flag))
+    session, file = ("records", "session"), ("records", "file")
+    if not found.faults and found.values[session] < found.values[file]:  # type: ignore[operator]
+        where = found.origins[session].detail or found.origins[file].detail
+        found.faults.append(f"{where}: records.session must not be smaller than records.file")
+    if found.faults:
+        raise ConfigError("\n".join(safe_text(fault) for fault in found.faults))
+    return Loaded(path, found.settings(), found.values, found.origins)
+
+
+def _read_file(path: Path, found: _Gathering) -> None:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(safe_text(f"{path}: cannot be read: {error.strerror}")) from None
+    try:
+        text = data.decode()
+        table = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError(safe_text(f"{path}:{line}: not valid UTF-8")) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(safe_text(_syntax_fault(path, text, str(error)))) from None
+    _read_table(path, table, (), key_lines(text), found)
+
+
+def _syntax_fault(path: Path, text: str, fault: str) -> str:
+    where = _AT_LINE.search(fault)
+    if where is None:
+        return f"{path}: {fault}"
+    lines = text.splitlines() or [""]
+    number = int(where["line"] or len(lines))
+    line = lines[min(number, len(lines)) - 1].strip()
+    return f"{path}:{number}: {line[:60]}: {fault[: where.start()]}"
+
+
+def _read_table(
+    path: Path, table: dict[str, Any], prefix: KeyPath, lines: dict[KeyPath, int], found: _Gathering
+) -> None:
+    for name, value in table.items():
+        here = (*prefix, name)
+        at = next((lines[here[:n]] for n in range(len(here), 0, -1) if here[:n] in lines), 1)
+        where = f"{path}:{at}"
+        if here in KEYS:
+            found.take(KEYS[here], value, Origin("file", where))
+        elif here not in _TABLES:
+            found.faults.append(f"{where}: {'.'.join(here)}: unknown key{_suggestion(here)}")
+        elif isinstance(value, dict):
+            _read_table(path, value, here, lines, found)
+        else:
+            found.faults.append(f"{where}: {'.'.join(here)}: expected a table, got {_shown(value)}")
+
+
+def _suggestion(path: KeyPath) -> str:
+    """Name the nearest known key: by the whole path first, else by its last part."""
+    names = [".".join(known) for known in (*KEYS, *_TABLES)]
+    near = difflib.get_close_matches(".".join(path), names, n=1, cutoff=0.7)
+    near = near or [name for name in names if name.rpartition(".")[2] == path[-1]]
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _range_fault(key: Key, value: object) -> str | None:
+    if isinstance(value, str):
+        return None if value.strip() else "must not be empty"
+    if key.path not in _RANGES or not isinstance(value, int | float):
+        return None
+    low, high, unit = _RANGES[key.path]
+    if math.isfinite(value) and low <= value <= high:
+        return None
+    return f"must be from {low} to {high}{unit}"
+
+
+def _parse(key: Key, text: str) -> object:
+    """Read a variable's text as the key's type; text that is not one is returned as it is."""
+    word = text.strip()
+    if key.type is bool and word.lower() in _TRUE | _FALSE:
+        return word.lower() in _TRUE
+    if key.type in (int, float):
+        try:
+            return key.type(word)
+        except ValueError:
+            return text
+    return text
+
+
+def _shown(value: object) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except TypeError:
+        text = str(value)
+    return text if len(text) <= 60 else text[:59] + "…"

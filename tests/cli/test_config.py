@@ -1,0 +1,177 @@
+"""The configuration: what is read from where, and what is said about what cannot be used."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tapui.cli import config
+from tapui.cli.config import ConfigError, Origin, load
+from tapui.settings import Settings
+
+
+def written(folder: Path, text: str | bytes) -> Path:
+    path = folder / "config.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_without_any_source_the_settings_are_the_defaults(tmp_path: Path) -> None:
+    found = load(tmp_path / "config.toml", {})
+    assert found.settings == Settings()
+    assert set(found.origins.values()) == {Origin("default")}
+
+
+def test_every_setting_has_a_key_and_a_variable() -> None:
+    assert {key.name: key.variable for key in config.KEYS.values()} == {
+        "port": "TAPUI_PORT",
+        "theme": "TAPUI_THEME",
+        "attach": "TAPUI_ATTACH",
+        "local-session": "TAPUI_LOCAL_SESSION",
+        "bell": "TAPUI_BELL",
+        "timeouts.call": "TAPUI_TIMEOUTS_CALL",
+        "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",
+        "timeouts.idle-exit": "TAPUI_TIMEOUTS_IDLE_EXIT",
+        "records.inline": "TAPUI_RECORDS_INLINE",
+        "records.file": "TAPUI_RECORDS_FILE",
+        "records.session": "TAPUI_RECORDS_SESSION",
+    }
+
+
+def test_file_sets_top_level_nested_dotted_quoted_and_inline_keys(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        "# mine\n"
+        "port = 9500\n"
+        '"bell" = false\n'
+        "records.inline = 10\n"
+        "timeouts = { call = 5, mode-approval = 7.5 }\n",
+    )
+    found = load(path, {})
+    assert found.settings.port == 9500
+    assert found.settings.bell is False
+    assert found.settings.records.inline == 10
+    assert found.settings.timeouts.call == 5.0
+    assert found.settings.timeouts.mode_approval == 7.5
+    where = {".".join(key): origin.detail for key, origin in found.origins.items() if origin.detail}
+    assert where == {
+        "port": f"{path}:2",
+        "bell": f"{path}:3",
+        "records.inline": f"{path}:4",
+        "timeouts.call": f"{path}:5",
+        "timeouts.mode-approval": f"{path}:5",
+    }
+
+
+def test_flags_override_environment_which_overrides_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, 'port = 1\ntheme = "file"\nbell = false\n')
+    found = load(path, {"TAPUI_PORT": "2", "TAPUI_THEME": "env"}, {"port": ("--port", 3)})
+    assert (found.settings.port, found.settings.theme, found.settings.bell) == (3, "env", False)
+    assert found.origins["port",] == Origin("flag", "--port")
+    assert found.origins["theme",] == Origin("env", "TAPUI_THEME")
+    assert found.origins["bell",] == Origin("file", f"{path}:3")
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("1", True), ("ON", True), ("no", False), ("false", False)]
+)
+def test_variables_of_switches_take_the_usual_words(tmp_path: Path, word: str, value: bool) -> None:
+    assert load(tmp_path / "none", {"TAPUI_ATTACH": word}).settings.attach is value
+
+
+def test_an_empty_variable_is_one_that_is_not_set(tmp_path: Path) -> None:
+    assert load(tmp_path / "none", {"TAPUI_PORT": ""}).settings.port == Settings().port
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("port = 70000", "{path}:1: port: must be from 0 to 65535, got 70000"),
+        ("\n\nport = -1", "{path}:3: port: must be from 0 to 65535, got -1"),
+        ("port = true", "{path}:1: port: expected a whole number, got true"),
+        ('port = "9400"', '{path}:1: port: expected a whole number, got "9400"'),
+        ("port = 1.5", "{path}:1: port: expected a whole number, got 1.5"),
+        ("port = 1979-05-27", "{path}:1: port: expected a whole number, got 1979-05-27"),
+        ("theme = 3", "{path}:1: theme: expected a text, got 3"),
+        ("theme = ' '", '{path}:1: theme: must not be empty, got " "'),
+        ("bell = 1", "{path}:1: bell: expected true or false, got 1"),
+        (
+            "[timeouts]\n\ncall = 0",
+            "{path}:3: timeouts.call: must be from 0.001 to 86400 seconds, got 0.0",
+        ),
+        (
+            "[timeouts]\ncall = inf",
+            "{path}:2: timeouts.call: must be from 0.001 to 86400 seconds, got Infinity",
+        ),
+        (
+            "[timeouts]\ncall = nan",
+            "{path}:2: timeouts.call: must be from 0.001 to 86400 seconds, got NaN",
+        ),
+        ("timeouts = 3", "{path}:1: timeouts: expected a table, got 3"),
+        ("prot = 9400", "{path}:1: prot: unknown key; did you mean port?"),
+        (
+            "[timeouts]\nmode_approval = 3",
+            "{path}:2: timeouts.mode_approval: unknown key; did you mean timeouts.mode-approval?",
+        ),
+        (
+            "\n# where it belongs: below [timeouts]\nidle-exit = 3",
+            "{path}:3: idle-exit: unknown key; did you mean timeouts.idle-exit?",
+        ),
+        ("[frobnicate]\nx = 1", "{path}:1: frobnicate: unknown key"),
+        ("[[port]]\nx = 1", '{path}:1: port: expected a whole number, got [{{"x": 1}}]'),
+        ("a = 1\na = 2", "{path}:2: a = 2: Cannot overwrite a value"),
+        ("port = ", "{path}:1: port =: Invalid value"),
+        (
+            "port = 1\n[timeouts",
+            "{path}:2: [timeouts: Expected ']' at the end of a table declaration",
+        ),
+        (b"# caf\xc3\xa9\nport = 1 # \xff", "{path}:2: not valid UTF-8"),
+        (
+            "[records]\nfile = 100000\nsession = 70000",
+            "{path}:3: records.session must not be smaller than records.file",
+        ),
+        ("'\x1b' = 1", None),
+        ("'\u202eport' = 1", "{path}:1: \\u202eport: unknown key; did you mean port?"),
+    ],
+)
+def test_a_fault_names_file_line_and_key(
+    tmp_path: Path, text: str | bytes, fault: str | None
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as raised:
+        load(path, {})
+    assert str(raised.value).isprintable()
+    if fault is not None:
+        assert str(raised.value) == fault.format(path=path)
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path, "port = 70000\nbel = true\n")
+    with pytest.raises(ConfigError) as raised:
+        load(path, {"TAPUI_PORT": "many", "TAPUI_TIMEOUTS_CALL": "1e99"}, {"port": ("--port", -1)})
+    assert str(raised.value).splitlines() == [
+        f"{path}:1: port: must be from 0 to 65535, got 70000",
+        f"{path}:2: bel: unknown key; did you mean bell?",
+        'TAPUI_PORT: expected a whole number, got "many"',
+        "TAPUI_TIMEOUTS_CALL: must be from 0.001 to 86400 seconds, got 1e+99",
+        "--port: must be from 0 to 65535, got -1",
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_that_may_not_be_read_is_said_so(tmp_path: Path) -> None:
+    path = written(tmp_path, "")
+    path.chmod(0)
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: Permission denied"):
+        load(path, {})
+
+
+def test_a_folder_in_the_files_place_is_said_so(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: Is a directory"):
+        load(tmp_path / "config.toml", {})
+
+
+def test_the_file_is_in_tapui_home_if_that_is_set(tmp_path: Path) -> None:
+    assert config.config_path({"TAPUI_HOME": str(tmp_path)}) == tmp_path / "config.toml"
+    assert config.config_path({}).parts[-2:] == ("tapui", "config.toml")

@@ -1,0 +1,114 @@
+"""Lines of keys in the configuration file, and the one edit that tapui makes in it."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapui.station.config_file import key_lines, remember_theme
+
+
+def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:
+    text = (
+        "# theme = 'no'\n"
+        'a = """\n'
+        "b = 1\n"
+        '""""\n'
+        "c = [ # ]\n"
+        "  'x = 1',\n"
+        "  { d = 1 },\n"
+        "]\n"
+        "e.f.g = 1\n"
+        "\n"
+        "[ h . 'i.j' ] # [k]\n"
+        "l = '''\n"
+        "[m]'''\n"
+        '"n\\"o" = 1\n'
+        "[[p]]\n"
+        "q = 1\n"
+        "[[p]]\n"
+        "q = 2"
+    )
+    tomllib.loads(text)
+    assert key_lines(text) == {
+        ("a",): 2,
+        ("c",): 5,
+        ("e",): 9,
+        ("e", "f"): 9,
+        ("e", "f", "g"): 9,
+        ("h", "i.j"): 11,
+        ("h", "i.j", "l"): 12,
+        ("h", "i.j", 'n"o'): 14,
+        ("p",): 15,
+        ("p", "q"): 16,
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "theme = 'new'\n"),
+        ("# only this", "theme = 'new'\n# only this"),
+        ("theme = 'old'", "theme = 'new'"),
+        ("port = 1\n'theme'='old'  # mine\n", "port = 1\n'theme'= 'new'  # mine\n"),
+        ("theme = '''\n# old'''\r\nport = 1\r\n", "theme = 'new'\r\nport = 1\r\n"),
+        ("port = 1\n[timeouts]\n", "theme = 'new'\nport = 1\n[timeouts]\n"),
+        ("theme = 'new' # kept\n", "theme = 'new' # kept\n"),
+    ],
+)
+def test_remembering_a_theme_changes_that_value_only(
+    tmp_path: Path, before: str, after: str
+) -> None:
+    path = tmp_path / "deep" / "config.toml"
+    path.parent.mkdir()
+    path.write_bytes(before.encode())
+    remember_theme(path, "new")
+    assert path.read_bytes().decode().replace('"new"', "'new'") == after
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_file_that_is_not_there_is_made_private(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "config.toml"
+    remember_theme(path, "tapui-light")
+    assert path.read_text() == 'theme = "tapui-light"\n'
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_stays_a_link_and_the_mode_stays(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("port = 1\n")
+    real.chmod(0o640)
+    link = tmp_path / "config.toml"
+    link.symlink_to(real)
+    remember_theme(link, "new")
+    assert link.is_symlink()
+    assert tomllib.loads(real.read_text()) == {"theme": "new", "port": 1}
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_broken_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("theme = \n")
+    with pytest.raises(ValueError, match="Invalid value"):
+        remember_theme(path, "new")
+    assert path.read_text() == "theme = \n"
+
+
+_names = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=20)
+
+
+@given(
+    _names,
+    st.lists(st.sampled_from(["# c", "port = 1", "", "a.b = '#'", "[t]\ntheme = 2"]), unique=True),
+)
+def test_any_name_is_read_back(name: str, lines: list[str]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "config.toml"
+        path.write_text("\n".join(lines))
+        before = tomllib.loads(path.read_text())
+        remember_theme(path, name)
+        assert tomllib.loads(path.read_text()) == {**before, "theme": name}
