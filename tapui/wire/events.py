@@ -6,9 +6,9 @@ sections 2 and 6). Times are RFC 3339 in UTC with microseconds; durations are mi
 
 from typing import Literal
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 
-from tapui.wire.message import FileResult, Json, Line, Mode, Number, Trust
+from tapui.wire.message import FileResult, Json, Line, Mode, Number, OptionalRaw, Trust
 
 SessionActivity = Literal["idle", "busy", "closing", "ended"]
 ProviderStanding = Literal["bound", "unbound", "disconnected"]
@@ -92,9 +92,9 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     provider_id: str | None = None
     caller: str | None = None
     progress: str | None = None
-    args: Raw | None = None
+    args: OptionalRaw = None
     args_cut: Cut | None = None
-    data: Raw | None = None
+    data: OptionalRaw = None
     data_cut: Cut | None = None
     file: FileResult | None = None
     error: str | None = None
@@ -165,7 +165,7 @@ class SessionHappened(Event, tag="session.event", frozen=True):
 
     session_id: str
     event: str
-    data: Raw | None = None
+    data: OptionalRaw = None
     data_cut: Cut | None = None
 
 

@@ -1,6 +1,6 @@
 """What all messages of the three conversations share."""
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -12,6 +12,13 @@ Level = Literal["keep", "surface", "inject"]
 Activity = Literal["idle", "busy"]
 Number = int | float
 """A JSON number: JavaScript does not tell 2 from 2.0."""
+
+if TYPE_CHECKING:
+    OptionalRaw = Raw | None
+else:
+    # msgspec reads a union of `Raw` and `None` as `None` alone and refuses everything else. As
+    # `Raw` with the default None, an absent field is None and a `null` is the JSON text `null`.
+    OptionalRaw = Raw
 
 
 class Message(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
@@ -66,7 +73,7 @@ class Line(Struct, rename="camel", omit_defaults=True, frozen=True):
     ts: str
     level: Level
     event: str
-    metadata: Raw | None = None
+    metadata: OptionalRaw = None
 
 
 class Error(Message, tag="error", frozen=True):

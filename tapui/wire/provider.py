@@ -11,6 +11,7 @@ from tapui.wire.message import (
     Level,
     Message,
     Number,
+    OptionalRaw,
     Tool,
     ToolProgress,
 )
@@ -39,7 +40,7 @@ class Hello(Message, tag="hello", frozen=True):
     session: str | None = None
     instance: str | None = None
     reconnect_token: str | None = None
-    metadata: Raw | None = None
+    metadata: OptionalRaw = None
     tools: list[Tool] | None = None
 
 
@@ -61,7 +62,7 @@ class Push(Message, tag="push", frozen=True):
     event: str
     stream: str | None = None
     session_id: str | None = None
-    metadata: Raw | None = None
+    metadata: OptionalRaw = None
 
 
 class ToolsUpdate(Message, tag="tools.update", frozen=True):
