@@ -1,0 +1,194 @@
+"""Folders of records: their names, and opening them without following a planted link."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+_OUTSIDE = re.compile(r"[^A-Za-z0-9._-]")
+_NAME_LENGTH = 64
+_ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z")
+_LOCKLESS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+class FolderHeldError(OSError):
+    """Another writer holds the folder's lock."""
+
+
+def folder_name(identity: str) -> str:
+    """Return `identity` (a session id, a provider's name) as the name of a folder.
+
+    Only `[A-Za-z0-9._-]` remains and at most 64 characters; where that changed the identity, or
+    it was empty, `.` or `..`, a hash of it follows, so that two identities keep two folders.
+    """
+    name = _OUTSIDE.sub("_", identity)[:_NAME_LENGTH]
+    if name == identity and name.strip("."):
+        return name
+    digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{name.strip('.') or '_'}-{digest}"
+
+
+class Folder:
+    """A folder that this process writes records to, once `open()` has locked it.
+
+    `base` is trusted to be what it says (links in it are followed); the `parts` below it are made
+    with mode 0700 where they are missing, and none of them may be a link. With `makes_base` the
+    base is made too. `fd` is the open folder, -1 while it is closed.
+    """
+
+    __slots__ = ("_base", "_lock", "_makes_base", "_parts", "fd", "is_locked", "path", "unsynced")
+
+    def __init__(self, base: Path, *parts: str, makes_base: bool = False) -> None:
+        self._base = base
+        self._parts = parts
+        self._makes_base = makes_base
+        self._lock = -1
+        self.path = base.joinpath(*parts)
+        self.fd = -1
+        self.is_locked = False
+        self.unsynced: list[int] = []
+        """Descriptors of folders that got a new entry: to be synced once, then closed."""
+
+    def open(self) -> None:
+        """Make and open the folder and take its lock.
+
+        Raises `FolderHeldError` when another writer has it, `OSError` when it cannot be made or
+        opened. Where the file system knows no locks the folder is used without (`is_locked` is
+        False).
+        """
+        fd = -1
+        try:
+            fd = self._open_base()
+            for part in self._parts:
+                child = self._enter(fd, part)
+                os.close(fd)
+                fd = child
+            info = os.fstat(fd)
+            if stat.S_IMODE(info.st_mode) != FOLDER_MODE:
+                os.fchmod(fd, FOLDER_MODE)
+            self._take_lock(fd)
+        except OSError:
+            if fd >= 0:
+                os.close(fd)
+            self._forget_unsynced()
+            raise
+        self.fd = fd
+
+    def _open_base(self) -> int:
+        if "\0" in str(self._base) or not self._base.is_absolute():
+            raise OSError(errno.EINVAL, "not an absolute path")
+        if self._makes_base:
+            missing = []
+            path = self._base
+            while not path.exists():
+                missing.append(path)
+                path = path.parent
+            for path in reversed(missing):
+                with contextlib.suppress(FileExistsError):
+                    path.mkdir(FOLDER_MODE)
+                self.unsynced.append(os.open(path.parent, _FOLDER_FLAGS))
+        return os.open(self._base, _FOLDER_FLAGS)
+
+    def _enter(self, parent: int, name: str) -> int:
+        try:
+            os.mkdir(name, FOLDER_MODE, dir_fd=parent)
+        except FileExistsError:
+            pass
+        else:
+            self.unsynced.append(os.dup(parent))
+        try:
+            return os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+        except NotADirectoryError:
+            # Linux says so for a link, too; the person should learn which of them it is.
+            info = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISLNK(info.st_mode):
+                raise OSError(errno.ELOOP, f"{name} is a link") from None
+            raise OSError(errno.ENOTDIR, f"{name} is not a folder") from None
+
+    def _take_lock(self, fd: int) -> None:
+        lock = os.open(".lock", _LOCK_FLAGS, FILE_MODE, dir_fd=fd)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+            self.is_locked = True
+        except BlockingIOError:
+            holder = os.pread(lock, 20, 0).decode("ascii", "replace").strip()
+            os.close(lock)
+            who = f"process {holder}" if holder.isdigit() else "another process"
+            raise FolderHeldError(errno.EWOULDBLOCK, f"{who} writes there") from None
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                self.is_locked = True  # the lock is held, only its note of the process is missing
+            elif error.errno not in _LOCKLESS:
+                os.close(lock)
+                raise
+        self._lock = lock
+
+    def close(self) -> None:
+        """Let the folder and its lock go."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            os.close(self._lock)
+            self.fd = self._lock = -1
+            self.is_locked = False
+        self._forget_unsynced()
+
+    def _forget_unsynced(self) -> None:
+        for fd in self.unsynced:
+            os.close(fd)
+        self.unsynced = []
+
+    def rotate(self, collection: str) -> None:
+        """Rename the collection's file to the next number: 1 is the oldest, none is reused."""
+        numbers = [
+            int(found["number"])
+            for name in os.listdir(self.fd)  # noqa: PTH208 - of a descriptor
+            if (found := _ROTATED.match(name)) and found["collection"] == collection
+        ]
+        target = f"{collection}.{max(numbers, default=0) + 1}.jsonl"
+        os.rename(f"{collection}.jsonl", target, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def trim(self, total: int) -> list[str]:
+        """Drop the oldest rotated files while all files together exceed `total` bytes.
+
+        Returns the names of those dropped. Files that are written to are never dropped.
+        """
+        size = 0
+        rotated: list[tuple[int, int, str, int]] = []
+        for name in os.listdir(self.fd):  # noqa: PTH208 - of a descriptor
+            if not name.endswith(".jsonl"):
+                continue
+            info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+            size += info.st_size
+            if found := _ROTATED.match(name):
+                rotated.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
+        dropped = []
+        for _, _, name, taken in sorted(rotated):
+            if size <= total:
+                break
+            os.unlink(name, dir_fd=self.fd)
+            size -= taken
+            dropped.append(name)
+        return dropped
+
+
+def files_of(folder: Path, collection: str) -> list[Path]:
+    """Return the rotated files of `collection` in `folder`, oldest first (the live one not)."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        found = [
+            (int(match["number"]), path)
+            for path in folder.iterdir()
+            if (match := _ROTATED.match(path.name)) and match["collection"] == collection
+        ]
+    return [path for _, path in sorted(found)]

@@ -1,0 +1,400 @@
+"""The journal: the events of one event-loop turn, one line each, one write a file (design 7)."""
+
+import errno
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tapui.records import index
+from tapui.records.folder import Folder, folder_name
+from tapui.records.logfile import AppendError, Handle, LogFile
+from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
+from tapui.records.trouble import Trouble, shown
+from tapui.settings import Records
+from tapui.text import safe_text
+from tapui.wire.events import (
+    COLLECTIONS,
+    AnyEvent,
+    Entry,
+    Event,
+    SessionClosed,
+    SessionOpened,
+    SessionReplaced,
+)
+
+MAX_OPEN_FILES = 64
+"""Open files of records; the least recently used is closed for the next one."""
+_ENDED_SESSIONS = 64
+_TURNS = 1024
+_STAND_INS = 3
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
+
+_Key = tuple[str | None, type]
+_COLLECTION_OF: dict[type, str] = {
+    kind: COLLECTIONS[str(kind.__struct_config__.tag).partition(".")[0]]
+    for kind in Event.__subclasses__()
+}
+_LIFE = {SessionOpened, SessionReplaced, SessionClosed}
+
+
+class _Place:
+    """Where the records of one session, or of the gateway (no id), go: the first that works."""
+
+    def __init__(self, session_id: str | None, candidates: list[Folder]) -> None:
+        self.session_id = session_id
+        self.candidates = candidates
+        self.position = 0
+        self.is_noted = session_id is None
+
+
+class Journal:
+    """Writes events as records below `state_dir` and into the workspaces of sessions.
+
+    `run` names this gateway's life in every line. `report` takes lines for the person: a torn
+    tail that was cut, a folder that could not be used, a disk that is full and when it works
+    again; it is also called on the journal's own thread. `write`, `register` and `close` belong to
+    one thread. No method raises for the disk's sake: what could not be written is returned.
+    """
+
+    def __init__(
+        self,
+        state_dir: Path,
+        run: str,
+        limits: Records,
+        report: Report,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        interval: float = GROUP_INTERVAL,
+    ) -> None:
+        self._state_dir = state_dir.absolute()
+        self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
+        self._limits = limits
+        self._report = report
+        self._syncer = Syncer(report, interval)
+        self._gateway = _Place(None, list(self._state_folders(index.GATEWAY_FOLDER)))
+        self._places: dict[str, _Place] = {}
+        self._ended: set[str] = set()
+        """Sessions whose files close at the end of the turn."""
+        self._gone: dict[str, None] = {}
+        """Ended sessions that late records may still name."""
+        self._folders: dict[Path, tuple[Folder, dict[str, LogFile]]] = {}
+        self._routes: dict[_Key, LogFile] = {}
+        self._turn = 0
+        self._turns: deque[tuple[int, int, frozenset[int], list[Handle]]] = deque(maxlen=_TURNS)
+        self._trouble = Trouble(report, clock)
+        self._closed = False
+
+    # The turn
+
+    def write(self, entries: Sequence[tuple[Entry, bytes]]) -> frozenset[int]:
+        """Append one turn's events, in order; return the `seq`s that could not be recorded.
+
+        Each comes with its encoded JSON body. When this returns, what was written survives the
+        end of the process; `sync()` makes it survive a power cut.
+        """
+        if not entries:
+            return frozenset()
+        if self._closed:
+            return frozenset(entry.seq for entry, _ in entries)
+        self._turn += 1
+        turn, head, routes = self._turn, self._head, self._routes
+        failed: list[int] = []
+        files: list[LogFile] = []
+        for entry, body in entries:
+            event = entry.event
+            kind = type(event)
+            if kind in _LIFE:
+                self._follow(event)
+            session_id = getattr(event, "session_id", None)
+            file = routes.get((session_id, kind)) or self._locate(session_id, kind)
+            if file is None:
+                failed.append(entry.seq)
+                continue
+            pending = file.pending
+            if not pending:
+                file.used = turn
+                files.append(file)
+            if b"\n" in body or b"\r" in body:
+                body = msgspec.json.format(body, indent=-1)  # noqa: PLW2901
+            pending.append(f'{head}{entry.seq},"ts":"{entry.ts}",'.encode())
+            pending.append(body[1:])
+            pending.append(b"\n")
+        handles: list[Handle] = []
+        for file in files:
+            data = b"".join(file.pending)
+            file.pending.clear()
+            kept = self._append(file, data, handles)
+            if kept is not None:
+                failed += self._seqs(data)[kept:]
+        lost = frozenset(failed)
+        self._trouble.lost += len(lost)
+        self._turns.append((entries[0][0].seq, entries[-1][0].seq, lost, handles))
+        if self._ended:
+            self._release_ended()
+        return lost
+
+    def _append(self, file: LogFile, data: bytes, handles: list[Handle]) -> int | None:
+        """Append to the file or its successor; return None, or how many records are in it."""
+        if file.handle.stale is not None:
+            self._close_folder(file.folder.path)
+        if file.handle.retired:
+            successor = self._locate(*file.key)
+            if successor is None:
+                return 0
+            file = successor
+        kept = None
+        try:
+            if file.size and file.size + len(data) > file.rotate_at:
+                self._rotate(file)
+            file.append(data)
+        except AppendError as error:
+            self._trouble.fail(file.path, error.error)
+            kept = error.kept
+        except OSError as error:
+            self._trouble.fail(file.path, error)
+            return 0
+        else:
+            if self._trouble:
+                self._trouble.works(file.path)
+        handle = file.handle
+        handles.append(handle)
+        if not handle.dirty:
+            handle.dirty = True
+            self._syncer.touch(handle)
+        return kept
+
+    def _seqs(self, data: bytes) -> list[int]:
+        start = len(self._head.encode())
+        return [int(line[start : line.index(b",", start)]) for line in data.split(b"\n")[:-1]]
+
+    # Durability
+
+    def sync(self, seqs: frozenset[int] | None, done: Callable[[bool], None]) -> None:
+        """Put the files of the records `seqs` (None: all files) on the disk, then call `done`.
+
+        `done` is called on the journal's thread (at once, after `close()`) with whether all those
+        records were written and are safe. Everything else follows within 100 ms by itself.
+        """
+        if self._closed:
+            done(False)
+            return
+        if seqs is None:
+            self._syncer.request(None, True, done)
+            return
+        open_ = set(seqs)
+        handles: dict[Handle, None] = {}
+        ok = True
+        for low, high, lost, touched in reversed(self._turns):
+            if not open_:
+                break
+            if here := {seq for seq in open_ if low <= seq <= high}:
+                open_ -= here
+                ok = ok and not here & lost
+                handles.update(dict.fromkeys(touched))
+        self._syncer.request(handles, ok and not open_, done)
+
+    def close(self, timeout: float) -> bool:
+        """Sync and close all files and let the locks go; return whether all that was in time.
+
+        Further writes return all their `seq`s.
+        """
+        if self._closed:
+            return True
+        self._closed = True
+        for path in list(self._folders):
+            self._close_folder(path)
+        in_time = self._syncer.close(timeout)
+        if not in_time:
+            self._report(f"The last records were not on the disk after {timeout:g} s", "error")
+        return in_time
+
+    # Places
+
+    def register(self, session_id: str, workspace: str | None) -> None:
+        """Tell where a session's records go. `write()` does so for every session that opens."""
+        candidates: list[Folder] = []
+        if workspace is not None:
+            base = workspace if "\0" in workspace else os.path.realpath(workspace)
+            if not Path(workspace).is_absolute():
+                base = workspace
+            candidates.append(Folder(Path(base), "files", "tap"))
+        candidates += self._state_folders(index.SESSIONS_FOLDER, folder_name(session_id))
+        known = self._places.get(session_id)
+        self._gone.pop(session_id, None)
+        self._ended.discard(session_id)
+        if known is not None and known.candidates[0].path == candidates[0].path:
+            return
+        self._places[session_id] = _Place(session_id, candidates)
+        self._forget_routes(session_id)
+
+    def _state_folders(self, *parts: str) -> Iterator[Folder]:
+        *above, name = parts
+        yield Folder(self._state_dir, *above, name, makes_base=True)
+        for turn in range(_STAND_INS):
+            other = f"{name}{index.ELSEWHERE}{os.getpid()}" + (f"-{turn + 1}" if turn else "")
+            yield Folder(self._state_dir, *above, other, makes_base=True)
+
+    def _follow(self, event: AnyEvent) -> None:
+        """Learn from the life of sessions where their records go, and when their files close."""
+        if isinstance(event, SessionClosed):
+            self._ended.add(event.session_id)
+            return
+        if isinstance(event, SessionReplaced):
+            self._ended.add(event.replaces)
+        if isinstance(event, SessionOpened | SessionReplaced):
+            self.register(event.session_id, event.session.workspace)
+
+    def _release_ended(self) -> None:
+        """Close the files of ended sessions; a late record opens them once more."""
+        for session_id in self._ended:
+            place = self._places.get(session_id)
+            if place is None:
+                continue
+            self._close_folder(place.candidates[place.position].path)
+            self._gone[session_id] = None
+        self._ended.clear()
+        while len(self._gone) > _ENDED_SESSIONS:
+            session_id = next(iter(self._gone))
+            del self._gone[session_id]
+            del self._places[session_id]
+
+    def _locate(self, session_id: str | None, kind: type) -> LogFile | None:
+        """Open the file for a session's events of this kind; report and return None if none is.
+
+        Events of a session that never opened are the gateway's: their ids may be anyone's words.
+        """
+        place = self._gateway
+        if session_id is not None and session_id in self._places:
+            place = self._places[session_id]
+            if session_id in self._gone:
+                self._ended.add(session_id)
+        collection = _COLLECTION_OF[kind]
+        refusals: list[tuple[Path, OSError]] = []
+        for position in range(place.position, len(place.candidates)):
+            path = place.candidates[position].path / f"{collection}.jsonl"
+            try:
+                file = self._open(place.candidates[position], collection)
+            except OSError as error:
+                refusals.append((path, error))
+                if error.errno in _PASSING:
+                    break
+                continue
+            if position != place.position:
+                self._move(place, position, *refusals[0])
+            for refused, _ in refusals:
+                self._trouble.moved(refused, path)
+            if not place.is_noted:
+                self._note(place, path.parent)
+            file.key = (place.session_id, kind)
+            self._routes[file.key] = file
+            return file
+        self._trouble.fail(*refusals[0])
+        return None
+
+    def _move(self, place: _Place, position: int, path: Path, error: OSError) -> None:
+        """Go on in another folder, and say why."""
+        place.position = position
+        place.is_noted = place is self._gateway
+        self._forget_routes(place.session_id)
+        whose = "the gateway" if place is self._gateway else f"session {place.session_id}"
+        self._report(
+            f"{shown(path)}: {error.strerror}; records of {safe_text(whose)} go to "
+            f"{shown(place.candidates[position].path)}",
+            "warning",
+        )
+
+    def _note(self, place: _Place, folder: Path) -> None:
+        place.is_noted = True
+        try:
+            self._state_dir.mkdir(0o700, parents=True, exist_ok=True)
+            index.note(self._state_dir, place.session_id or "", folder)
+        except OSError as error:
+            self._report(
+                f"{shown(self._state_dir)}: {error.strerror}; `tapui records` will not find "
+                f"{shown(folder)} by its session",
+                "warning",
+            )
+
+    def _open(self, folder: Folder, collection: str) -> LogFile:
+        known = self._folders.get(folder.path)
+        if known is None:
+            folder.open()
+            known = self._folders[folder.path] = (folder, {})
+            if not folder.is_locked:
+                self._report(
+                    f"{shown(folder.path)}: this file system has no locks; let no second gateway "
+                    "write there",
+                    "warning",
+                )
+        folder, files = known
+        file = files.get(collection)
+        if file is None:
+            self._make_room(folder)
+            try:
+                file = LogFile(folder, collection, self._limits.file)
+            except OSError:
+                if not files:
+                    self._close_folder(folder.path)
+                raise
+            files[collection] = file
+            if file.cut:
+                self._report(
+                    f"{shown(file.path)}: an incomplete last record ({file.cut:,} bytes) was cut "
+                    "off; its writer was stopped in the middle",
+                    "warning",
+                )
+        return file
+
+    def _make_room(self, keep: Folder) -> None:
+        opened = [file for _, files in self._folders.values() for file in files.values()]
+        for file in sorted(opened, key=lambda one: one.used)[: len(opened) - MAX_OPEN_FILES + 1]:
+            self._close_file(file)
+            if file.folder is not keep and not self._folders[file.folder.path][1]:
+                self._close_folder(file.folder.path)
+
+    def _close_file(self, file: LogFile) -> None:
+        del self._folders[file.folder.path][1][file.collection]
+        for key in [key for key, routed in self._routes.items() if routed is file]:
+            del self._routes[key]
+        self._syncer.retire(file.handle)
+
+    def _close_folder(self, path: Path) -> None:
+        known = self._folders.get(path)
+        if known is None:
+            return
+        folder, files = known
+        for file in list(files.values()):
+            self._close_file(file)
+        folder.close()
+        del self._folders[path]
+        self._trouble.forget(path)
+
+    def _forget_routes(self, session_id: str | None) -> None:
+        for key in [key for key in self._routes if key[0] == session_id]:
+            del self._routes[key]
+
+    def _rotate(self, file: LogFile) -> None:
+        try:
+            file.folder.rotate(file.collection)
+        except OSError as error:
+            self._report(f"{shown(file.path)}: cannot be rotated: {error.strerror}", "warning")
+            file.rotate_at = file.size + self._limits.file
+            return
+        self._syncer.retire(file.handle)
+        file.reopen()
+        file.rotate_at = self._limits.file
+        try:
+            dropped = file.folder.trim(self._limits.session)
+        except OSError as error:
+            self._report(f"{shown(file.folder.path)}: {error.strerror}", "warning")
+            return
+        for name in dropped:
+            self._report(
+                f"{shown(file.folder.path / name)} was dropped: the session's records exceeded "
+                f"{self._limits.session:,} bytes",
+                "info",
+            )

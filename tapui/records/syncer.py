@@ -1,0 +1,164 @@
+"""The thread that makes records durable: syncs in groups, or at once when someone waits for it."""
+
+import fcntl
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from tapui.records.logfile import Handle
+
+Report = Callable[[str, Literal["info", "warning", "error"]], None]
+"""Takes a line for the person. Called on the writing thread and on the syncing thread."""
+
+GROUP_INTERVAL = 0.1
+"""Seconds between a write and the group sync that covers it."""
+_CROWD = 64
+_CROWD_WAIT = 1.0
+
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+
+
+def datasync(fd: int) -> None:
+    """Put the file's bytes on the disk; where the system has a stronger sync, use that."""
+    if _FULL_SYNC is not None:
+        fcntl.fcntl(fd, _FULL_SYNC)
+    else:
+        os.fdatasync(fd)
+
+
+class Syncer:
+    """Syncs and closes handles in its own thread, which runs from the first handle on."""
+
+    def __init__(self, report: Report, interval: float = GROUP_INTERVAL) -> None:
+        self._report = report
+        self._interval = interval
+        self._wake = threading.Condition()
+        self._dirty: list[Handle] = []
+        self._retired: list[Handle] = []
+        self._requests: deque[tuple[list[Handle] | None, bool, Callable[[bool], None]]] = deque()
+        self._closing = False
+        self._group_at: float | None = None
+        self._thread: threading.Thread | None = None
+
+    def touch(self, handle: Handle) -> None:
+        """Sync `handle`, which has just become dirty, within the interval."""
+        with self._wake:
+            self._dirty.append(handle)
+            self._notify()
+
+    def retire(self, handle: Handle) -> None:
+        """Sync `handle` a last time and close it.
+
+        Waits (at most a second) when very many are waiting already, so that a flood of files
+        cannot take all descriptors.
+        """
+        handle.retired = True
+        with self._wake:
+            self._retired.append(handle)
+            self._notify()
+            if len(self._retired) > _CROWD:
+                self._wake.wait_for(lambda: len(self._retired) <= _CROWD, _CROWD_WAIT)
+
+    def request(
+        self, handles: Iterable[Handle] | None, ok: bool, done: Callable[[bool], None]
+    ) -> None:
+        """Sync `handles` (None: all that are dirty) at once, then call `done` in the thread.
+
+        `done` gets False when `ok` was False or one of them could not be synced.
+        """
+        with self._wake:
+            self._requests.append((None if handles is None else list(handles), ok, done))
+            self._notify()
+
+    def close(self, timeout: float) -> bool:
+        """Sync and close everything; return whether that was done within `timeout` seconds."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify_all()
+            thread = self._thread
+        if thread is None:
+            return True
+        thread.join(timeout)
+        return not thread.is_alive()
+
+    def _notify(self) -> None:
+        if self._thread is None and not self._closing:
+            self._thread = threading.Thread(target=self._run, name="tapui-records", daemon=True)
+            self._thread.start()
+        self._wake.notify_all()
+
+    def _is_urgent(self) -> bool:
+        return bool(self._requests) or self._closing or len(self._retired) > _CROWD
+
+    def _has_work(self) -> bool:
+        return bool(self._dirty or self._retired) or self._is_urgent()
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            with self._wake:
+                self._wake.wait_for(self._has_work)
+                now = time.monotonic()
+                if self._group_at is None:
+                    self._group_at = now + self._interval
+                self._wake.wait_for(self._is_urgent, max(self._group_at - now, 0))
+                requests, self._requests = self._requests, deque()
+                dirty = list(self._dirty)
+                retired: list[Handle] = []
+                for_group = not requests or any(handles is None for handles, _, _ in requests)
+                if for_group or time.monotonic() >= self._group_at:
+                    self._group_at = None
+                    self._dirty, retired = [], list(self._retired)
+                ended = self._closing and not requests
+            for handles, ok, done in requests:
+                self._answer(dirty if handles is None else handles, ok, done)
+            if self._group_at is None:
+                self._sync_group(dirty, retired)
+
+    def _answer(self, handles: list[Handle], ok: bool, done: Callable[[bool], None]) -> None:
+        for handle in handles:
+            ok = self._sync(handle) and ok
+        try:
+            done(ok)
+        except RuntimeError as error:
+            # The event loop that waits may be closed by now; the others still get their answer.
+            self._report(f"Nobody took the answer that records are safe: {error}", "warning")
+
+    def _sync_group(self, dirty: list[Handle], retired: list[Handle]) -> None:
+        for handle in dirty:
+            self._sync(handle)
+        for handle in retired:
+            self._sync(handle)
+            os.close(handle.fd)
+            _close_all(handle.dirs)
+        if retired:
+            with self._wake:
+                self._retired = [one for one in self._retired if one not in retired]
+                self._wake.notify_all()
+
+    def _sync(self, handle: Handle) -> bool:
+        if handle.dirty:
+            # Cleared first: a write during the sync makes it dirty again.
+            handle.dirty = False
+            try:
+                datasync(handle.fd)
+                for fd in handle.dirs:
+                    os.fsync(fd)
+                deleted = not handle.retired and os.fstat(handle.fd).st_nlink == 0
+            except OSError as error:
+                handle.stale = f"cannot be synced to the disk ({error.strerror})"
+            else:
+                _close_all(handle.dirs)
+                if deleted:
+                    handle.stale = "was deleted while it was in use"
+            if handle.stale is not None:
+                self._report(f"{handle.path} {handle.stale}; its last records may be lost", "error")
+        return handle.stale is None
+
+
+def _close_all(fds: list[int]) -> None:
+    while fds:
+        os.close(fds.pop())
