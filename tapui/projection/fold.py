@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -62,17 +61,6 @@ def _close_session(state: State, event: ev.SessionClosed, _ts: str) -> None:
     _trim(state.sessions, is_open, limits.ENDED_SESSIONS)
 
 
-def _happened(state: State, event: ev.SessionHappened, _ts: str) -> None:
-    session = state.sessions.get(event.session_id)
-    if event.event != "session.context" or session is None or event.data is None:
-        return
-    try:
-        use = msgspec.json.decode(event.data, type=ev.ContextUse)
-    except msgspec.DecodeError:
-        return
-    state.sessions[session.id] = replace(session, context=use)
-
-
 def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
     if event.unattached:
         state.unattached[event.host] = event.unattached
@@ -80,13 +68,18 @@ def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
         state.unattached.pop(event.host, None)
 
 
-def _put_provider(state: State, event: Any, _ts: str) -> None:
-    state.providers[event.provider.id] = event.provider
+def _put_provider(state: State, event: Any, ts: str) -> None:
+    provider: ev.Provider = event.provider
+    known = state.providers.get(provider.id)
+    seen = known.last_activity if known else None
+    state.providers[provider.id] = replace(provider, last_activity=seen or ts)
 
 
 def _drop_provider(state: State, event: ev.ProviderDisconnected, _ts: str) -> None:
-    state.providers.pop(event.provider.id, None)
-    state.providers[event.provider.id] = event.provider
+    known = state.providers.pop(event.provider.id, None)
+    state.providers[event.provider.id] = replace(
+        event.provider, last_activity=known.last_activity if known else None
+    )
     _trim(state.providers, is_connected, limits.RECENT_PROVIDERS)
 
 
@@ -129,7 +122,7 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
     _touch(state, call.provider_id, ts)
 
 
-def _posted(state: State, event: ev.StreamPosted, _ts: str) -> None:
+def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     key = (event.session_id, event.stream)
     line = event.line if event.line.metadata is None else replace(event.line, metadata=None)
     known = state.streams.get(key)
@@ -140,6 +133,7 @@ def _posted(state: State, event: ev.StreamPosted, _ts: str) -> None:
         count=line.seq,
         last=line,
     )
+    _touch(state, event.provider_id, ts)
 
 
 def _put_approval(state: State, event: Any, _ts: str) -> None:
@@ -166,7 +160,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.SessionUpdated: _put_session,
     ev.SessionReplaced: _replace_session,
     ev.SessionClosed: _close_session,
-    ev.SessionHappened: _happened,
+    ev.SessionHappened: _nothing,
     ev.UnattachedFound: _unattached,
     ev.ProviderConnected: _put_provider,
     ev.ProviderBound: _put_provider,

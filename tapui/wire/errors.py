@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class ErrorCode(StrEnum):
-    """The codes of `error` messages."""
+    """The codes of `error` messages. The last three are seen by towers and hosts only."""
 
     INVALID_JSON = "INVALID_JSON"
     UNKNOWN_TYPE = "UNKNOWN_TYPE"
@@ -18,6 +18,7 @@ class ErrorCode(StrEnum):
     UNAUTHORIZED = "UNAUTHORIZED"
     UNKNOWN_APPROVAL = "UNKNOWN_APPROVAL"
     NOT_FOUND = "NOT_FOUND"
+    INTERNAL = "INTERNAL"
 
     @property
     def is_fatal(self) -> bool:

@@ -8,9 +8,17 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tapui.wire.message import FileResult, Json, Line, Mode, Number, OptionalRaw, Trust
+from tapui.wire.message import (
+    FileResult,
+    Json,
+    Line,
+    Mode,
+    Number,
+    OptionalRaw,
+    Trust,
+)
 
-SessionActivity = Literal["idle", "busy", "closing", "ended"]
+SessionActivity = Literal["idle", "busy", "ended"]
 ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["running", "cancelling", "done", "failed", "cancelled"]
 ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
@@ -254,6 +262,7 @@ class StreamPosted(Event, tag="stream.posted", frozen=True):
     session_id: str
     stream: str
     line: Line
+    provider_id: str | None = None
 
 
 class ApprovalRequested(Event, tag="approval.requested", frozen=True):
@@ -382,5 +391,5 @@ COLLECTIONS: dict[str, str] = {
 }
 """The collection of records that an event belongs to, by the first word of its kind."""
 
-SYNCED = (ApprovalDecided, ModeChanged)
+SYNCED = (ApprovalRevealed, ApprovalDecided, ModeChanged)
 """Events that must survive a power cut before they take effect (design section 7)."""

@@ -74,6 +74,12 @@ class ToolsUpdate(Message, tag="tools.update", frozen=True):
     request_id: str | None = None
 
 
+class SessionReady(Message, tag="session.ready", frozen=True):
+    """An `"all"` provider is ready to serve a session that began after its hello."""
+
+    session_id: str
+
+
 class ShutdownReady(Message, tag="shutdown.ready", frozen=True):
     """Clean-up after `shutdown.pending` is done; the connection stays."""
 
@@ -159,6 +165,7 @@ FromProvider = (
     | ToolProgress
     | Push
     | ToolsUpdate
+    | SessionReady
     | ShutdownReady
     | Goodbye
 )

@@ -1,0 +1,139 @@
+"""Budgets: pushes a second, injects while a session is busy, and the brake on inject loops.
+
+Provider Interface v2 "Push loop prevention"; design section 5, "Streams, pushes".
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tapui.core.output import Output
+from tapui.core.sessions import OpenSession
+from tapui.wire import limits
+from tapui.wire.events import InjectPaused, InjectResumed
+from tapui.wire.host import Sender, SessionLog, SessionSend
+
+if TYPE_CHECKING:
+    from tapui.core.providers import ConnectedProvider
+
+
+class SlidingWindow:
+    """At most `most` events in any `seconds`."""
+
+    __slots__ = ("_most", "_seconds", "_times")
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._times: deque[float] = deque()
+
+    def take(self, now: float) -> bool:
+        """Count an event at `now` if there is room; return whether there was."""
+        while self._times and self._times[0] <= now - self._seconds:
+            self._times.popleft()
+        if len(self._times) >= self._most:
+            return False
+        self._times.append(now)
+        return True
+
+
+@dataclass(slots=True, eq=False)
+class Brake:
+    """How a provider's injects stand in one session."""
+
+    cycles: int = 0
+    is_on: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class HeldInject:
+    """An inject that waits for the session. `provider` is None for a built-in tool's."""
+
+    sender: Sender
+    prompt: str
+    provider: "ConnectedProvider | None"
+
+
+@dataclass(slots=True)
+class Budgets:
+    """Counts and holds; one per gateway."""
+
+    out: Output
+    _pushes: dict[tuple[str, str], SlidingWindow] = field(default_factory=dict)
+    _brakes: dict[tuple[str, str], Brake] = field(default_factory=dict)
+
+    def may_push(self, provider_id: str, session_id: str) -> bool:
+        """Count a push; return whether it is within the budget."""
+        key = (provider_id, session_id)
+        window = self._pushes.get(key)
+        if window is None:
+            window = self._pushes[key] = SlidingWindow(limits.PUSHES_PER_SECOND, 1.0)
+        return window.take(self.out.now)
+
+    def may_hold(self, session: OpenSession, provider: "ConnectedProvider") -> bool:
+        """Return whether an inject could be delivered or held now."""
+        held = sum(1 for inject in session.injects if inject.provider is provider)
+        return held < limits.MAX_HELD_INJECTS
+
+    def inject(self, session: OpenSession, inject: HeldInject) -> None:
+        """Deliver an inject to an idle session, or hold it."""
+        session.injects.append(inject)
+        if inject.provider is not None:
+            brake = self._brake(session, inject.provider)
+            if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
+                self._pause(session, inject.provider, brake)
+        self.deliver(session)
+
+    def deliver(self, session: OpenSession) -> None:
+        """Send the first inject that may go, if the session takes one now."""
+        if session.is_busy or session.awaits_turn or not session.is_open:
+            return
+        for index, inject in enumerate(session.injects):
+            if inject.provider is None or not self._brake(session, inject.provider).is_on:
+                del session.injects[index]
+                break
+        else:
+            return
+        session.awaits_turn = True
+        if inject.provider is not None:
+            self._brake(session, inject.provider).cycles += 1
+        self.out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
+
+    def person_spoke(self, session: OpenSession) -> None:
+        """The person sent a message: every brake of the session is released."""
+        for key, brake in self._brakes.items():
+            if key[1] == session.id:
+                brake.cycles = 0
+                if brake.is_on:
+                    brake.is_on = False
+                    provider = session.providers.get(key[0])
+                    self.out.emit(
+                        InjectResumed(session.id, key[0], provider.name if provider else "")
+                    )
+
+    def resume(self, session: OpenSession, provider: "ConnectedProvider") -> None:
+        """Release one provider's brake by the person's word."""
+        brake = self._brake(session, provider)
+        brake.cycles = 0
+        if brake.is_on:
+            brake.is_on = False
+            self.out.emit(InjectResumed(session.id, provider.id, provider.name))
+        self.deliver(session)
+
+    def forget_provider(self, session: OpenSession, provider: "ConnectedProvider") -> None:
+        """Drop what a provider holds in a session that it left."""
+        session.injects = [inject for inject in session.injects if inject.provider is not provider]
+        self._brakes.pop((provider.id, session.id), None)
+        self._pushes.pop((provider.id, session.id), None)
+
+    def _brake(self, session: OpenSession, provider: "ConnectedProvider") -> Brake:
+        return self._brakes.setdefault((provider.id, session.id), Brake())
+
+    def _pause(self, session: OpenSession, provider: "ConnectedProvider", brake: Brake) -> None:
+        brake.is_on = True
+        self.out.emit(InjectPaused(session.id, provider.id, provider.name))
+        text = (
+            f"tapui holds the prompts of provider '{provider.name}': "
+            f"{limits.MAX_INJECT_CYCLES} in a row without a word of yours"
+        )
+        self.out.send(session.host, SessionLog(session.id, text, "warning"))

@@ -1,0 +1,86 @@
+"""The one heap of time-outs."""
+
+import heapq
+from enum import Enum, auto
+from typing import Any
+
+
+class Due(Enum):
+    """What a deadline is about."""
+
+    AUTH = auto()
+    CALL = auto()
+    CANCEL_GRACE = auto()
+    SHUTDOWN = auto()
+    TOOLS_CHANGED = auto()
+    APPROVAL = auto()
+    MODE_SET = auto()
+    IDENTITY = auto()
+
+
+class Deadline:
+    """One time-out: `due` and `subject` are handed back when it has come. Times are seconds."""
+
+    __slots__ = ("due", "is_live", "number", "subject", "when")
+
+    def __init__(self, when: float, number: int, due: Due, subject: Any) -> None:
+        self.when = when
+        self.number = number
+        self.due = due
+        self.subject = subject
+        self.is_live = True
+
+    def __lt__(self, other: "Deadline") -> bool:
+        return (self.when, self.number) < (other.when, other.number)
+
+
+class Deadlines:
+    """Time-outs in the order in which they come; cancelling one is cheap.
+
+    Cancelled entries stay in the heap until they reach its top or outnumber the live ones, when
+    the heap is rebuilt: the cost of a cancel is constant on average and memory stays bounded.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[Deadline] = []
+        self._count = 0
+        self._cancelled = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._cancelled
+
+    def add(self, when: float, due: Due, subject: Any) -> Deadline:
+        """Set a time-out for the time `when`."""
+        self._count += 1
+        deadline = Deadline(when, self._count, due, subject)
+        heapq.heappush(self._heap, deadline)
+        return deadline
+
+    def cancel(self, deadline: Deadline | None) -> None:
+        """Drop a time-out; dropping it again, or after it came, does nothing."""
+        if deadline is None or not deadline.is_live:
+            return
+        deadline.is_live = False
+        self._cancelled += 1
+        if self._cancelled > 64 and self._cancelled * 2 > len(self._heap):
+            self._heap = [entry for entry in self._heap if entry.is_live]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+    @property
+    def next(self) -> float | None:
+        """When the next time-out comes, or None."""
+        heap = self._heap
+        while heap and not heap[0].is_live:
+            heapq.heappop(heap)
+            self._cancelled -= 1
+        return heap[0].when if heap else None
+
+    def pop(self, now: float) -> Deadline | None:
+        """Take the next time-out that has come by `now`, or None."""
+        when = self.next
+        if when is None or when > now:
+            return None
+        deadline = heapq.heappop(self._heap)
+        deadline.is_live = False
+        return deadline

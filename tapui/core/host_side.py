@@ -1,0 +1,408 @@
+"""The host's conversation: sessions, their events, calls and approval requests (design 6)."""
+
+from math import isfinite
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from tapui.core.binding import Binding
+from tapui.core.connection import Connection, Standing
+from tapui.core.registers import Registers
+from tapui.core.sessions import OpenSession, UnknownSessionError
+from tapui.wire import limits
+from tapui.wire.codec import require_object
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.events import (
+    Call,
+    CallFinished,
+    CallStarted,
+    ContextUse,
+    Session,
+    SessionHappened,
+    SessionOpened,
+    SessionReplaced,
+    UnattachedFound,
+)
+from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalWithdraw,
+    HookDecision,
+    HookPreToolUse,
+    HostAck,
+    HostHello,
+    HostSession,
+    ModeResult,
+    PromptPrepared,
+    PromptSubmitted,
+    SessionClose,
+    SessionEvent,
+    SessionOpen,
+    SessionsUnattached,
+    SessionUpdate,
+)
+from tapui.wire.host import SessionOpened as SessionOpenedMessage
+from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
+from tapui.wire.provider import SessionLifecycle
+
+LOCAL_KIND = "local"
+
+
+class _Subagent(Struct, rename="camel"):
+    remote_session_id: str
+    agent_name: str
+
+
+class _Execution(Struct, rename="camel"):
+    tool: str
+    tool_call_id: str | None = None
+    args: Raw = Raw(b"{}")
+    result: Raw | None = None
+    duration_ms: float | None = None
+
+
+class _ExecutionResult(Struct):
+    type: str = "success"
+    output: Raw | None = None
+
+
+class HostSide:
+    """Handlers of what hosts send. Each raises `WireError` to refuse."""
+
+    def __init__(self, registers: Registers, binding: Binding) -> None:
+        self._r = registers
+        self._binding = binding
+
+    def hello(self, connection: Connection, message: HostHello) -> None:
+        """Register a host."""
+        _check_version(message.protocol_version)
+        if connection.grant is None or connection.grant.trust != "internal":
+            raise WireError(ErrorCode.UNAUTHORIZED, "host.hello needs the internal token")
+        connection.standing = Standing.HOST
+        connection.name = message.name
+        connection.host_kind = message.kind
+        connection.host_asks_hooks = message.hooks
+        self._r.out.send(connection.id, HostAck(self._r.mint.id("h"), limits.PROTOCOL_VERSION))
+
+    # Sessions
+
+    def session_open(self, connection: Connection, message: SessionOpen) -> None:
+        """A session begins, or takes another's place."""
+        r, wanted = self._r, message.session
+        if not wanted.id or wanted.id == "all":
+            raise WireError(ErrorCode.INVALID_JSON, "session.id: must be a name other than 'all'")
+        if wanted.id in r.sessions.open:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {wanted.id} is open already",
+                session_id=wanted.id,
+            )
+        r.sessions.aliases.pop(wanted.id, None)
+        former = r.sessions.open.get(wanted.replaces) if wanted.replaces else None
+        if former is not None and former.host != connection.id:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {former.id} is another host's",
+                session_id=former.id,
+            )
+        session = self._new_session(connection, wanted)
+        if former is not None:
+            r.out.emit(SessionReplaced(session.id, session.view, former.id))
+            r.sessions.add(session)
+            self._binding.replace_session(former, session)
+        else:
+            r.out.emit(SessionOpened(session.id, session.view))
+            r.sessions.add(session)
+        for builtin in r.of_standing(Standing.BUILTIN):
+            provider = builtin.provider
+            if provider is not None and session.id not in provider.sessions:
+                tools = provider.builtin_tools
+                self._binding.join(provider, session, tools)
+        r.tools.settle(session)
+        r.out.send(
+            connection.id,
+            SessionOpenedMessage(session.id, r.tools.offer(session), session.revision),
+        )
+        r.announce_sessions()
+
+    def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
+        return OpenSession(
+            view=Session(
+                id=wanted.id,
+                label=wanted.label,
+                cwd=wanted.cwd,
+                state="idle",
+                host=connection.name,
+                providers=[],
+                opened_at=self._r.out.timestamp(),
+                foreground=wanted.foreground,
+                mode=wanted.mode,
+                model=wanted.model,
+                workspace=wanted.workspace,
+            ),
+            host=connection.id,
+            is_local=connection.host_kind == LOCAL_KIND,
+            agents={agent.name: agent.tools for agent in wanted.agents or []},
+            reserved_tools=frozenset(wanted.reserved_tools or ()),
+            last_activity=self._r.out.now,
+        )
+
+    def session_update(self, connection: Connection, message: SessionUpdate) -> None:
+        """Something about a session changed."""
+        session = self._own(connection, message.session_id)
+        if message.mode is not None:
+            self._r.modes.changed_by_host(session, message.mode, connection.name)
+        changes = {
+            name: value
+            for name in ("label", "cwd", "foreground", "model")
+            if (value := getattr(message, name)) is not None
+        }
+        if changes:
+            self._r.sessions.update(session, **changes)
+
+    def session_close(self, connection: Connection, message: SessionClose) -> None:
+        """A session ended."""
+        session = self._own(connection, message.session_id)
+        self._binding.close_session(session, message.reason or "closed by its host")
+
+    def unattached(self, connection: Connection, message: SessionsUnattached) -> None:
+        """Sessions that the host sees but cannot reach."""
+        self._r.out.emit(UnattachedFound(connection.name, message.unattached))
+
+    def gone(self, connection: Connection) -> None:
+        """A host disconnected: its sessions close."""
+        r = self._r
+        mine = [one for one in r.sessions.open.values() if one.host == connection.id]
+        for session in mine:
+            self._binding.close_session(session, "host disconnected")
+        if connection.name in r.out.state.unattached:
+            r.out.emit(UnattachedFound(connection.name, []))
+
+    def _own(self, connection: Connection, session_id: str) -> OpenSession:
+        session = self._r.sessions.get(session_id)
+        if session is None or session.host != connection.id:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {session_id} does not exist",
+                session_id=session_id,
+            )
+        return session
+
+    # Events
+
+    def session_event(self, connection: Connection, message: SessionEvent) -> None:
+        """Something happened in a session."""
+        r = self._r
+        session = self._own(connection, message.session_id)
+        require_object(message.data, "data")
+        session.last_activity = r.out.now
+        event = message.event
+        if event in ("tool.execution_start", "tool.execution_complete"):
+            self._execution(session, connection, message)
+        elif event == "session.context":
+            use = _read(message.data, ContextUse)
+            r.sessions.update(session, context=use)
+        else:
+            data, data_cut = r.out.recordable(message.data)
+            r.out.emit(SessionHappened(session.id, event, data, data_cut))
+        if event == "session.idle":
+            self._idle(session)
+        elif event in ("session.busy", "assistant.turn_start"):
+            r.sessions.update(session, state="busy")
+        elif event == "user.message":
+            r.budgets.person_spoke(session)
+            r.budgets.deliver(session)
+        elif event == "subagent.started":
+            child = _read(message.data, _Subagent)
+            r.sessions.add_child(session, child.remote_session_id, child.agent_name)
+
+    def _idle(self, session: OpenSession) -> None:
+        r = self._r
+        session.awaits_turn = False
+        r.sessions.update(session, state="idle")
+        for provider in session.providers.values():
+            if not provider.connection.is_builtin:
+                r.out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
+        r.budgets.deliver(session)
+
+    def _execution(
+        self, session: OpenSession, connection: Connection, message: SessionEvent
+    ) -> None:
+        """The session's own tool calls stand beside the providers'."""
+        out = self._r.out
+        what = _read(message.data, _Execution)
+        call_id = what.tool_call_id or f"{session.id}-{what.tool}"
+        args, args_cut = out.recordable(what.args)
+        if message.event == "tool.execution_start":
+            session.own_calls[call_id] = out.now
+            call = Call(
+                id=call_id,
+                session_id=session.id,
+                provider=connection.name,
+                tool=what.tool,
+                state="running",
+                started_at=out.timestamp(),
+                caller=connection.name,
+                args=args,
+                args_cut=args_cut,
+            )
+            out.emit(CallStarted(session.id, call))
+            return
+        known = out.state.calls.get(call_id)
+        started = session.own_calls.pop(call_id, None)
+        if known is None or started is None:
+            return
+        result = _read(what.result, _ExecutionResult) if what.result else _ExecutionResult()
+        is_ok = result.type == "success"
+        data, data_cut = out.recordable(result.output) if result.output else (None, None)
+        out.emit(
+            CallFinished(
+                session.id,
+                replace(
+                    known,
+                    state="done" if is_ok else "failed",
+                    args=None,
+                    args_cut=None,
+                    data=data,
+                    data_cut=data_cut,
+                    error=None if is_ok else "the tool failed",
+                    error_code=None if is_ok else CallError.INTERNAL,
+                    duration=what.duration_ms or round((out.now - started) * 1000, 3),
+                ),
+            )
+        )
+
+    # Calls, hooks, prompts
+
+    def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
+        """A host, a tower or a command calls a tool."""
+        r = self._r
+        if message.id in connection.invokes:
+            raise WireError(
+                ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already", id=message.id
+            )
+        require_object(message.args, "args")
+        if message.timeout is not None and not (isfinite(message.timeout) and message.timeout > 0):
+            raise WireError(
+                ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
+            )
+        try:
+            session, agent = r.sessions.resolve(message.session_id)
+        except UnknownSessionError as error:
+            self._no_call(connection, message.id, str(error))
+            return
+        if message.agent_id is not None:
+            agent = session.children.get(message.agent_id, message.agent_id)
+        entry = session.tools.get(message.tool)
+        allowed = None if agent is None else session.agents.get(agent)
+        if entry is None or (allowed is not None and message.tool not in allowed):
+            text = f"Tool '{message.tool}' is not supported by this client instance."
+            self._no_call(connection, message.id, text)
+            return
+        session.last_activity = r.out.now
+        r.calls.start(session, entry, connection, message)
+
+    def _no_call(self, connection: Connection, invoke_id: str, text: str) -> None:
+        self._r.out.send(
+            connection.id, ToolOutcome(invoke_id, error=text, error_code=CallError.NOT_FOUND)
+        )
+
+    def tool_abort(self, connection: Connection, message: ToolAbort) -> None:
+        """The caller gives up; of a call that is over, it is ignored."""
+        call = connection.invokes.get(message.id)
+        if call is not None:
+            self._r.calls.cancel(
+                call,
+                CallError.CANCELLED,
+                message.reason or "Cancelled",
+                message.reason or "aborted",
+            )
+
+    def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
+        """No rule stops a tool."""
+        self._resolve(message.session_id)
+        self._r.out.send(connection.id, HookDecision(message.id, "allow"))
+
+    def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
+        """Nothing is added to a prompt."""
+        self._resolve(message.session_id)
+        self._r.out.send(connection.id, PromptPrepared(message.id, [], message.sections or {}))
+
+    def _resolve(self, session_id: str) -> OpenSession:
+        try:
+            return self._r.sessions.resolve(session_id)[0]
+        except UnknownSessionError as error:
+            raise WireError(ErrorCode.INVALID_SESSION, str(error), session_id=session_id) from None
+
+    # Modes and approvals
+
+    def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
+        """The host set a mode, or could not."""
+        error = None if message.ok else message.error or "the session refused the mode"
+        self._r.modes.result(message.id, error)
+
+    def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
+        """Something in a session waits for the person."""
+        session = self._resolve(message.session_id)
+        require_object(message.detail, "detail")
+        if message.id in connection.requests:
+            raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
+        timeout = limits.HOST_APPROVAL_TIMEOUT
+        if message.timeout is not None:
+            if not (isfinite(message.timeout) and message.timeout > 0):
+                raise WireError(
+                    ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
+                )
+            timeout = min(timeout, message.timeout / 1000)
+        waiting = self._r.approvals.request(
+            message.kind,
+            connection,
+            message.id,
+            _read(message.detail, dict[str, Any]),
+            timeout,
+            session_id=session.id,
+        )
+        session.approvals.add(waiting.view.id)
+        connection.requests[message.id] = waiting.view.id
+
+    def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
+        """It was answered elsewhere; of a request that is settled, this is ignored."""
+        approval_id = connection.requests.pop(message.id, None)
+        waiting = self._r.approvals.waiting.get(approval_id or "")
+        if waiting is not None:
+            self._r.approvals.withdraw(waiting, by=message.decided_by)
+
+    def answer(
+        self,
+        connection: Connection,
+        request_id: str,
+        decision: str,
+        answer: Any = None,
+        reason: str | None = None,
+    ) -> None:
+        """Tell a host what became of its request."""
+        connection.requests.pop(request_id, None)
+        if connection.is_open:
+            self._r.out.send(
+                connection.id,
+                ApprovalAnswer(request_id, decision, answer, reason),  # type: ignore[arg-type]
+            )
+
+
+def _check_version(version: float) -> None:
+    if version != limits.PROTOCOL_VERSION:
+        raise WireError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"protocolVersion {version:g} is not supported; "
+            f"this gateway speaks {limits.PROTOCOL_VERSION}",
+        )
+
+
+def _read(raw: Raw, kind: Any) -> Any:
+    """Decode a small object that a host sent. Raises `WireError` (`INVALID_JSON`)."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"data: {error}") from None

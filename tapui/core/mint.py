@@ -1,0 +1,19 @@
+"""What the core may not make itself: ids, codes, tokens, and the calendar."""
+
+from typing import Protocol
+
+
+class Mint(Protocol):
+    """Injected source of everything random and of wall-clock time."""
+
+    def id(self, prefix: str) -> str:
+        """Return a fresh id, unique over all runs: `prefix`, a dash, and characters."""
+
+    def token(self, prefix: str) -> str:
+        """Return a fresh secret of at least 256 bits, beginning with `prefix`."""
+
+    def code(self) -> str:
+        """Return six random digits."""
+
+    def timestamp(self, now: float) -> str:
+        """Return the moment `now` (seconds of the core's clock) as RFC 3339 UTC, microseconds."""

@@ -1,0 +1,213 @@
+"""The tower's conversation: the snapshot, the person's decisions (design section 6)."""
+
+from tapui.core.approvals import Decided
+from tapui.core.binding import Binding
+from tapui.core.connection import Connection, Standing
+from tapui.core.modes import ModeOrder
+from tapui.core.output import Stop
+from tapui.core.pairing import Pairings
+from tapui.core.providers import ConnectedProvider
+from tapui.core.registers import Registers
+from tapui.core.sessions import OpenSession
+from tapui.wire import limits
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.host import SessionAbort
+from tapui.wire.tower import (
+    ApprovalDecide,
+    ApprovalReveal,
+    CallCancel,
+    GatewayStop,
+    InjectsResume,
+    ProviderDisconnect,
+    ProviderMove,
+    SessionMode,
+    StreamLines,
+    StreamRead,
+    TowerHello,
+    TowersChanged,
+    TowerSnapshot,
+)
+
+
+class TowerSide:
+    """Handlers of what towers send. Each raises `WireError` to refuse."""
+
+    def __init__(self, registers: Registers, binding: Binding, pairings: Pairings) -> None:
+        self._r = registers
+        self._binding = binding
+        self._pairings = pairings
+        self.watchers: dict[int, int] = {}
+        """Towers by connection, with the number of the last event that their snapshot holds."""
+
+    def hello(self, connection: Connection, message: TowerHello) -> None:
+        """Register a tower and send it the state."""
+        if message.protocol_version != limits.PROTOCOL_VERSION:
+            raise WireError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"protocolVersion {message.protocol_version:g} is not supported; "
+                f"this gateway speaks {limits.PROTOCOL_VERSION}",
+            )
+        if connection.grant is None or connection.grant.trust != "internal":
+            raise WireError(ErrorCode.UNAUTHORIZED, "tower.hello needs the internal token")
+        connection.standing = Standing.TOWER
+        connection.name = message.name or "tower"
+        connection.is_interactive = message.role != "client"
+        self.snapshot(connection)
+        if connection.is_interactive:
+            self._count(but=connection)
+
+    def snapshot(self, connection: Connection) -> None:
+        """Send the whole state; events after it follow."""
+        out = self._r.out
+        self.watchers[connection.id] = out.seq
+        out.send(
+            connection.id,
+            TowerSnapshot(
+                out.seq,
+                out.state.snapshot(),
+                out.run,
+                len(self._r.interactive_towers()),
+            ),
+        )
+
+    def gone(self, connection: Connection) -> None:
+        """A tower left."""
+        self.watchers.pop(connection.id, None)
+        if connection.is_interactive:
+            connection.is_interactive = False
+            self._count(but=connection)
+
+    def _count(self, but: Connection) -> None:
+        towers = self._r.interactive_towers()
+        for tower in towers:
+            if tower is not but:
+                self._r.out.send(tower.id, TowersChanged(len(towers)))
+
+    # Approvals
+
+    def reveal(self, connection: Connection, message: ApprovalReveal) -> None:
+        """Open a pairing."""
+        waiting = self._r.approvals.find(message.approval_id)
+        if waiting.view.kind != "pairing":
+            raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
+        sessions: list[str] = []
+        for session_id in message.sessions or []:
+            session = self._r.sessions.get(session_id)
+            if session is None:
+                raise WireError(
+                    ErrorCode.INVALID_SESSION,
+                    f"Session {session_id} does not exist",
+                    session_id=session_id,
+                )
+            sessions.append(session.id)
+        self._pairings.reveal(waiting, connection, tuple(sessions), connection.name)
+
+    def decide(self, connection: Connection, message: ApprovalDecide) -> None:
+        """Approve or deny. A pairing is approved by revealing it."""
+        waiting = self._r.approvals.find(message.approval_id)
+        if waiting.view.kind == "pairing" and message.decision == "approve":
+            self._pairings.reveal(waiting, connection, (), connection.name)
+            return
+        self._r.approvals.decide(
+            Decided(
+                waiting,
+                message.decision,
+                connection.name,
+                answer=message.answer,
+                reason=message.reason,
+                tower=connection,
+            )
+        )
+
+    # Calls, providers, sessions
+
+    def call_cancel(self, connection: Connection, message: CallCancel) -> None:  # noqa: ARG002
+        """Cancel a call. One of a session's own tools ends with the session's turn."""
+        r = self._r
+        call = r.calls.pending.get(message.id)
+        if call is not None:
+            r.calls.cancel(
+                call, CallError.CANCELLED, "cancelled by the person", "cancelled by the person"
+            )
+            return
+        for session in r.sessions.open.values():
+            if message.id in session.own_calls:
+                r.out.send(session.host, SessionAbort(session.id))
+                return
+        raise WireError(ErrorCode.NOT_FOUND, f"call {message.id} is not in flight", id=message.id)
+
+    def provider_disconnect(self, connection: Connection, message: ProviderDisconnect) -> None:  # noqa: ARG002
+        """Close a provider's connection."""
+        provider = self._provider(message.provider_id)
+        provider.reconnect = None
+        self._r.close(provider.connection, 1000, "disconnected by the person")
+
+    def provider_move(self, connection: Connection, message: ProviderMove) -> None:
+        """Bind a provider to another session."""
+        provider = self._provider(message.provider_id)
+        session = self._session(message.session_id)
+        if provider.is_everywhere or provider.view.state != "bound":
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"provider '{provider.label}' is not bound to one session",
+                session_id=session.id,
+            )
+        source = next(iter(provider.sessions.values()))
+        if source is session:
+            return
+        if provider.grant.sessions is not None:
+            # The person's word widens what the token was good for.
+            provider.grant.sessions.add(session.id)
+        if not source.is_open:
+            raise WireError(
+                ErrorCode.INVALID_SESSION, f"Session {source.id} is ending", session_id=source.id
+            )
+        holder = self._r.providers.holder([session], provider.name, provider.view.instance)
+        if holder is not None:
+            raise WireError(
+                ErrorCode.TOOL_CONFLICT,
+                f"'{provider.label}' is in session {session.id} already",
+                session_id=session.id,
+            )
+        self._binding.move(provider, session, f"moved by {connection.name}", cancel=True)
+
+    def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
+        """Release the loop brake."""
+        self._r.budgets.resume(
+            self._session(message.session_id), self._provider(message.provider_id)
+        )
+
+    def session_mode(self, connection: Connection, message: SessionMode) -> None:
+        """Set a session's mode."""
+        session = self._session(message.session_id)
+        self._r.modes.order(ModeOrder(session, message.mode, connection.name, connection))
+
+    def stream_read(self, connection: Connection, message: StreamRead) -> None:
+        """Read lines of a stream."""
+        session = self._r.sessions.get(message.session_id)
+        lines = (
+            self._r.streams.read(session.id, message.stream, message.last, message.before)
+            if session is not None
+            else []
+        )
+        self._r.out.send(connection.id, StreamLines(message.id, lines))
+
+    def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
+        """End the gateway."""
+        self._r.out.effects.append(Stop())
+
+    def _provider(self, provider_id: str) -> ConnectedProvider:
+        provider = self._r.providers.connected.get(provider_id)
+        if provider is None or provider.connection.is_builtin:
+            raise WireError(ErrorCode.NOT_FOUND, f"provider {provider_id} is not connected")
+        return provider
+
+    def _session(self, session_id: str) -> OpenSession:
+        session = self._r.sessions.get(session_id)
+        if session is None:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {session_id} does not exist",
+                session_id=session_id,
+            )
+        return session

@@ -1,0 +1,82 @@
+"""Tokens and what they grant (Provider Interface v2 "Trust levels"; design section 5, "tokens")."""
+
+import hmac
+from dataclasses import dataclass, field
+
+from tapui.wire.message import Trust
+
+
+class Secret:
+    """A token whose text never shows in a repr, a log or a traceback."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    __str__ = __repr__
+
+    def matches(self, candidate: str) -> bool:
+        """Compare in constant time."""
+        return hmac.compare_digest(self._text.encode(), candidate.encode("utf-8", "replace"))
+
+    def reveal(self) -> str:
+        """Return the text, for the one place that must have it."""
+        return self._text
+
+
+@dataclass(slots=True, eq=False)
+class Grant:
+    """What a token is good for. `sessions` None means any; `origin` must match exactly."""
+
+    trust: Trust
+    secret: Secret
+    sessions: set[str] | None = None
+    origin: str | None = None
+
+    def covers(self, session_id: str) -> bool:
+        """Return whether a session may be bound or addressed with this token."""
+        return self.sessions is None or session_id in self.sessions
+
+
+@dataclass(slots=True)
+class Trustees:
+    """All tokens in force."""
+
+    grants: list[Grant] = field(default_factory=list)
+
+    def add(self, grant: Grant) -> None:
+        """Put a token in force."""
+        self.grants.append(grant)
+
+    def find(self, token: str, origin: str | None) -> Grant | None:
+        """Return the grant of a token shown from `origin` (None for a native client), or None.
+
+        Every token is compared, so that the time taken does not tell which one was close.
+        """
+        found: Grant | None = None
+        for grant in self.grants:
+            if grant.secret.matches(token):
+                found = grant
+        if found is None:
+            return None
+        if found.trust == "external":
+            return found if found.origin == origin else None
+        return found if origin is None else None
+
+    def session_ended(self, session_id: str) -> None:
+        """Take a session out of every grant; an external token dies with its last session."""
+        for grant in self.grants:
+            if grant.sessions is not None:
+                grant.sessions.discard(session_id)
+        self.grants = [grant for grant in self.grants if grant.sessions is None or grant.sessions]
+
+    def session_replaced(self, former: str, current: str) -> None:
+        """Let `current` stand where `former` was granted."""
+        for grant in self.grants:
+            if grant.sessions is not None and former in grant.sessions:
+                grant.sessions.discard(former)
+                grant.sessions.add(current)
