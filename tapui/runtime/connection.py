@@ -54,6 +54,8 @@ class Roster:
     loop: asyncio.AbstractEventLoop
     port: int
     flusher: Flusher
+    max_frame: int = MAX_FRAME_BYTES
+    """The largest message of an authenticated client, in bytes."""
     refusal: str | None = None
     """Why the server itself takes no further connection, or None."""
     open: dict["Connection", None] = field(default_factory=dict)
@@ -199,7 +201,7 @@ class Connection(asyncio.Protocol):
     def authenticated(self) -> None:
         """Lift the frame limit of unauthenticated clients."""
         self._trusted = True
-        self._protocol.max_message_size = MAX_FRAME_BYTES
+        self._protocol.max_message_size = self._roster.max_frame
 
     def close(self, code: int, reason: str) -> None:
         """Close after everything queued was written; a reason is cut at 123 bytes of UTF-8."""
@@ -300,21 +302,22 @@ class Connection(asyncio.Protocol):
     def _receive(self, data: bytes) -> None:
         single = self._open and not self._trusted
         events = self._incoming.receive(data, single=single)
+        if self._protocol.writes and self._protocol.state is OPEN:
+            self._collect()  # pongs, ahead of the answers to what came after the pings
         for event in events:
             if not self._open:
                 break
             if type(event) is bytes:
                 self._door.received(self, event)
             elif type(event) is Binary:
-                self._door.received_binary(self, event.size)
+                self.binary_received(event.data)
             elif type(event) is TooManyFragments:
                 self._protocol.fail(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
                 break
             else:
                 self._control(cast("Frame", event))
-        if self._protocol.writes:
-            self._collect()
         if self._protocol.state is not OPEN:
+            self._collect()  # a close frame, behind the answers to what came before it
             self._left_open()
         elif single and events and self._incoming.pending and not self._held:
             # What follows a message of an unauthenticated client is looked at after the door had
@@ -322,6 +325,10 @@ class Connection(asyncio.Protocol):
             self._held = True
             self._adjust_reading()
             self._roster.loop.call_soon(self._read_on)
+
+    def binary_received(self, data: bytes) -> None:
+        """Report a binary message to the door, which refuses it without looking inside."""
+        self._door.received_binary(self, len(data))
 
     def _control(self, frame: Frame) -> None:
         if frame.opcode is Opcode.PONG and self._ping is not None and frame.data == self._ping:

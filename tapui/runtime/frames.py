@@ -8,7 +8,6 @@ the library, whole and in order, so that the two never disagree about where a fr
 from struct import Struct as Layout
 
 from websockets.frames import Frame, Opcode
-from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 try:
@@ -41,12 +40,12 @@ def text_header(size: int) -> bytes:
 
 
 class Binary:
-    """A complete binary message of `size` bytes; its content is not kept."""
+    """A complete binary message."""
 
-    __slots__ = ("size",)
+    __slots__ = ("data",)
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, data: bytes) -> None:
+        self.data = data
 
 
 class TooManyFragments:
@@ -87,9 +86,6 @@ class Incoming:
         With `single`, stop after the first event and keep the rest for the next call.
         """
         events: list[Event] = []
-        if self._handed_over:
-            self._library(data, events)
-            return events
         buffer = self._buffer
         chunk: bytes | bytearray = data
         if buffer:
@@ -108,6 +104,9 @@ class Incoming:
         assert limit is not None
         position, end = 0, len(chunk)
         while not (single and events):
+            if self._handed_over:
+                self._library(bytes(chunk[position:]), events)
+                return end
             if self._rest:
                 step = min(self._rest, end - position)
                 if not step:
@@ -137,11 +136,9 @@ class Incoming:
                     break
                 events.append(_unmask(chunk, start, stop))
                 position = stop
-            elif self._handed_over or chunk[position] not in _LEGAL or not 0 <= size <= limit:
-                # A violation, or the end: the library answers it and reads nothing afterwards.
+            elif chunk[position] not in _LEGAL or not 0 <= size <= limit:
+                # A violation: the library answers it and reads nothing afterwards.
                 self._handed_over = True
-                self._library(bytes(chunk[position:]), events)
-                return end
             else:
                 self._rest = start + size - position
         return position
@@ -152,8 +149,8 @@ class Incoming:
         for frame in protocol.events_received():
             assert isinstance(frame, Frame)
             self._frame(frame, events)
-        if protocol.state is not OPEN:
-            self._handed_over = self._handed_over or protocol.eof_sent
+        if protocol.eof_sent:
+            self._handed_over = True  # it discards whatever follows
 
     def _frame(self, frame: Frame, events: list[Event]) -> None:
         opcode = frame.opcode
@@ -164,7 +161,7 @@ class Incoming:
             self._text = opcode is Opcode.TEXT
             if frame.fin:
                 data = bytes(frame.data)
-                events.append(data if self._text else Binary(len(data)))
+                events.append(data if self._text else Binary(data))
                 return
         self._fragments += 1
         if self._fragments > MAX_FRAGMENTS:
@@ -172,8 +169,9 @@ class Incoming:
             return
         self._parts += frame.data
         if frame.fin:
-            parts, self._parts, self._fragments = self._parts, bytearray(), 0
-            events.append(bytes(parts) if self._text else Binary(len(parts)))
+            message = bytes(self._parts)
+            self._parts, self._fragments = bytearray(), 0
+            events.append(message if self._text else Binary(message))
 
 
 def _unmask(chunk: bytes | bytearray, start: int, stop: int) -> bytes:

@@ -1,0 +1,308 @@
+"""Where things are, and which gateways run: `TAPUI_HOME`, `run/<port>/gateway.json`, persistDirs.
+
+A gateway holds the lock of its `run/<port>/` for as long as it lives; the system lets go of it
+when the process ends, however it ends. So a folder whose lock is free is stale, whatever process
+has that pid by now.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import psutil
+from msgspec import Struct
+
+from tapui.core.trust import Secret
+from tapui.records.folder import Folder, FolderHeldError, folder_name
+from tapui.runtime.privatefile import write
+
+GATEWAY_FILE = "gateway.json"
+INTERNAL_TOKEN_FILE = "internal-token"  # noqa: S105 - a file's name
+PROVIDER_TOKEN_FILE = "provider-token"  # noqa: S105
+LOCK_FILE = ".lock"
+
+_FILES = (GATEWAY_FILE, INTERNAL_TOKEN_FILE, PROVIDER_TOKEN_FILE)
+_MAX_FILE = 64 * 1024
+_CLAIM_SECONDS = 0.5
+_CLAIM_PAUSE = 0.01
+_CLOCK_SLACK = 2.0
+
+
+class GatewayFile(Struct, frozen=True, rename="camel"):
+    """What `run/<port>/gateway.json` says about a running gateway."""
+
+    url: str
+    port: int
+    pid: int
+    version: str
+    started_at: str
+    """RFC 3339, UTC."""
+    token_file: str
+    """Where providers find their token; only its owner can read it."""
+    internal_token_file: str
+    """Where hosts, towers and commands find theirs."""
+
+
+_decoder = msgspec.json.Decoder(GatewayFile)
+
+
+class PortClaimedError(Exception):
+    """Another gateway of this home says that it has the port. The text says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folders of one person's tapui; none of them need exist."""
+
+    config: Path
+    """Holds `config.toml` and `themes/`."""
+    state: Path
+    """Holds `run/` and the records of sessions without a workspace."""
+    copilot: Path
+    """`COPILOT_HOME`: the provider token, persistDirs, Copilot's own state."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Home":
+        """Return the folders that `TAPUI_HOME` and `COPILOT_HOME` (or their defaults) name."""
+        given = environ.get("TAPUI_HOME")
+        copilot = environ.get("COPILOT_HOME")
+        return cls.at(
+            Path(given).expanduser().absolute() if given else None,
+            Path(copilot).expanduser().absolute() if copilot else None,
+        )
+
+    @classmethod
+    def at(cls, root: Path | None, copilot: Path | None = None) -> "Home":
+        """Return the folders below `root` (None: the platform's) and `copilot` (None: ~/.copilot).
+
+        A root is configuration and state in one.
+        """
+        copilot = copilot or Path.home() / ".copilot"
+        if root is not None:
+            return cls(root, root, copilot)
+        import platformdirs
+
+        return cls(
+            platformdirs.user_config_path("tapui", appauthor=False),
+            platformdirs.user_state_path("tapui", appauthor=False),
+            copilot,
+        )
+
+    def run_folder(self, port: int) -> Path:
+        """Return where the gateway on `port` keeps its files."""
+        return self.state / "run" / str(port)
+
+
+class RunFolder:
+    """This gateway's `run/<port>/`, claimed for as long as it runs."""
+
+    def __init__(self, home: Home, port: int, folder: Folder) -> None:
+        self._home = home
+        self._folder = folder
+        self.port = port
+        self.path = folder.path
+
+    @classmethod
+    def claim(cls, home: Home, port: int) -> "RunFolder":
+        """Make the folder and hold its lock; remove what dead gateways left behind.
+
+        Raises `PortClaimedError` when a live gateway of this home holds it (one in a container,
+        say, as it cannot have the same port), `OSError` when it cannot be made.
+        """
+        folder = _claim(home, port)
+        claimed = cls(home, port, folder)
+        claimed._empty()
+        remove_stale(home)
+        return claimed
+
+    @property
+    def internal_token_path(self) -> Path:
+        """Where the internal token is."""
+        return self.path / INTERNAL_TOKEN_FILE
+
+    def write_internal_token(self, token: Secret) -> Path:
+        """Write the internal token (0600) and return its path; raises `OSError`."""
+        write(self._folder.fd, INTERNAL_TOKEN_FILE, token.reveal().encode())
+        return self.internal_token_path
+
+    def write_provider_token(self, token: Secret) -> Path:
+        """Write a copy of the provider token (0600) and return its path; raises `OSError`."""
+        write(self._folder.fd, PROVIDER_TOKEN_FILE, token.reveal().encode())
+        return self.path / PROVIDER_TOKEN_FILE
+
+    def announce(self, url: str, version: str, token_file: Path) -> GatewayFile:
+        """Write `gateway.json`: from now on clients find this gateway. Raises `OSError`."""
+        said = GatewayFile(
+            url=url,
+            port=self.port,
+            pid=os.getpid(),
+            version=version,
+            started_at=datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            token_file=str(token_file),
+            internal_token_file=str(self.internal_token_path),
+        )
+        write(self._folder.fd, GATEWAY_FILE, msgspec.json.encode(said))
+        return said
+
+    def release(self) -> None:
+        """Remove the folder and let the lock go. Calling it again does nothing."""
+        if self._folder.fd < 0:
+            return
+        self._empty()
+        _remove(self._folder)
+
+    def _empty(self) -> None:
+        for name in _FILES:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=self._folder.fd)
+
+
+def _claim(home: Home, port: int) -> Folder:
+    deadline = time.monotonic() + _CLAIM_SECONDS
+    while True:
+        folder = Folder(home.state, "run", str(port), makes_base=True)
+        try:
+            folder.open()
+            here = folder.path.lstat()
+            if os.path.samestat(here, os.fstat(folder.fd)):
+                return folder
+            folder.close()  # it was stale, and removed while we opened it
+        except FolderHeldError:
+            # A client that looks whether the folder is stale holds the lock for a moment, too.
+            if time.monotonic() > deadline:
+                raise PortClaimedError(
+                    f"a tapui gateway holds {folder.path}; choose another port with --port N"
+                ) from None
+        except FileNotFoundError:
+            folder.close()
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(_CLAIM_PAUSE)
+
+
+def _remove(folder: Folder) -> None:
+    """Remove an emptied folder whose lock we hold; what else is in there stays."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(LOCK_FILE, dir_fd=folder.fd)
+    with contextlib.suppress(OSError):  # somebody else's file is in it: it may stay
+        folder.path.rmdir()
+    folder.close()
+
+
+def remove_stale(home: Home) -> list[int]:
+    """Remove the run folders of gateways that have died; return their ports."""
+    removed = []
+    for port, path in _run_folders(home):
+        if is_alive(path):
+            continue
+        folder = Folder(home.state, "run", str(port))
+        try:
+            folder.open()
+        except OSError:
+            continue  # somebody claimed it, or it is not ours to remove
+        RunFolder(home, port, folder).release()
+        removed.append(port)
+    return removed
+
+
+def is_alive(run_folder: Path) -> bool:
+    """Return whether the gateway of a run folder lives: whether its lock is held."""
+    try:
+        lock = os.open(run_folder / LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        if error.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+            return _process_lives(run_folder)
+        raise
+    finally:
+        os.close(lock)
+    return False
+
+
+def _process_lives(run_folder: Path) -> bool:
+    """Judge by the process id where there are no locks; a reused pid is a younger process."""
+    said = _read(run_folder)
+    if said is None:
+        return False
+    try:
+        born: float = psutil.Process(said.pid).create_time()
+    except psutil.Error:
+        return False
+    return born <= datetime.fromisoformat(said.started_at).timestamp() + _CLOCK_SLACK
+
+
+def gateways(home: Home) -> list[GatewayFile]:
+    """Return the gateways of this home that run, by port."""
+    found = [_read(path) for _, path in _run_folders(home) if is_alive(path)]
+    return [said for said in found if said is not None]
+
+
+def find_gateway(home: Home, port: int | None = None) -> GatewayFile | None:
+    """Return the running gateway on `port`; without one, the only gateway that runs. Or None."""
+    if port is None:
+        found = gateways(home)
+        return found[0] if len(found) == 1 else None
+    path = home.run_folder(port)
+    return _read(path) if is_alive(path) else None
+
+
+def _run_folders(home: Home) -> Iterator[tuple[int, Path]]:
+    try:
+        entries = sorted((home.state / "run").iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    ports = [(int(path.name), path) for path in entries if path.name.isdecimal()]
+    yield from sorted(ports)
+
+
+def _read(run_folder: Path) -> GatewayFile | None:
+    """Return what a run folder's `gateway.json` says; None without one that can be read."""
+    try:
+        fd = os.open(run_folder / GATEWAY_FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        text = file.read(_MAX_FILE)
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def persist_dir(home: Home, provider: str) -> Path:
+    """Make and return a provider's persistDir (0700); raises `OSError`, also if it is a link."""
+    return private_folder(home.copilot, "providers", folder_name(provider))
+
+
+def private_folder(base: Path, *parts: str) -> Path:
+    """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=fd)
+            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = child
+        info = os.fstat(fd)
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            os.fchmod(fd, 0o700)
+    finally:
+        os.close(fd)
+    return base.joinpath(*parts)

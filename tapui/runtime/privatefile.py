@@ -1,0 +1,48 @@
+"""Small secret files: written whole and for their owner only, removed only while they are ours."""
+
+import contextlib
+import errno
+import hmac
+import os
+
+_MAX_BYTES = 64 * 1024
+
+
+def write(folder: int, name: str, data: bytes) -> None:
+    """Put a file of mode 0600 into the open folder, replacing what has the name.
+
+    A reader sees the old file or the new one, never a part; a link of that name is replaced, not
+    followed. Whoever calls this is the folder's only writer. Raises `OSError`.
+    """
+    fresh = f"{name}.new"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(fresh, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    fd = os.open(fresh, flags, 0o600, dir_fd=folder)
+    try:
+        with open(fd, "wb") as file:  # noqa: PTH123 - of a descriptor
+            os.fchmod(fd, 0o600)
+            file.write(data)
+        os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(fresh, dir_fd=folder)
+        raise
+
+
+def remove_if_holds(folder: int, name: str, data: bytes) -> bool:
+    """Remove the file if its content is `data`; return whether it was. Raises `OSError`."""
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False  # somebody put a link in its place
+        raise
+    with open(fd, "rb") as file:  # noqa: PTH123 - of a descriptor
+        found = file.read(_MAX_BYTES)
+    if not hmac.compare_digest(found, data):
+        return False
+    os.unlink(name, dir_fd=folder)
+    return True

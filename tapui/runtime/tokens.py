@@ -1,0 +1,102 @@
+"""The tokens of a running gateway: making them, and the file where providers find theirs.
+
+`<COPILOT_HOME>/extensions/tap/.provider-token` is one file for all gateways of a person, so a
+gateway owns it only while it holds the lock of that folder; the system lets go of the lock when
+the process ends. Clients of other gateways are told where theirs is by `gateway.json`.
+"""
+
+import os
+import secrets
+import socket
+from pathlib import Path
+from typing import Literal
+
+from tapui.core.trust import Secret
+from tapui.records.folder import Folder, FolderHeldError
+from tapui.runtime import privatefile
+from tapui.runtime.home import Home
+from tapui.settings import DEFAULT_PORT
+
+PROVIDER_TOKEN_NAME = ".provider-token"  # noqa: S105 - a file's name
+_FOLDER = ("extensions", "tap")
+_PROBE_TIMEOUT = 0.2
+
+
+def fresh_token(prefix: Literal["ptk-", "itk-", "ext-"]) -> Secret:
+    """Return a new token of 256 random bits: `ptk-` gateway, `itk-` internal, `ext-` paired."""
+    return Secret(prefix + secrets.token_urlsafe(32))
+
+
+class TokenFileUnavailable(Exception):  # noqa: N818 - a state of the world, not a fault
+    """The well-known token file is not ours to write. The text says why and what follows."""
+
+
+class ProviderTokenFile:
+    """The well-known token file, ours until `remove()`."""
+
+    def __init__(self, folder: Folder, token: Secret) -> None:
+        self._folder = folder
+        self._token = token
+        self.path = folder.path / PROVIDER_TOKEN_NAME
+
+    @classmethod
+    def write(cls, home: Home, token: Secret, port: int) -> "ProviderTokenFile":
+        """Write the token of the gateway that listens on `port` (0600, its folder 0700).
+
+        Raises `TokenFileUnavailable` when the file belongs to another gateway that lives, when a
+        link or another user's folder is in the way, or when it cannot be written.
+        """
+        folder = Folder(home.copilot, *_FOLDER, makes_base=True)
+        path = folder.path / PROVIDER_TOKEN_NAME
+        try:
+            folder.open()
+            if os.fstat(folder.fd).st_uid != os.geteuid():
+                raise PermissionError(0, "the folder belongs to another user")
+            if port != DEFAULT_PORT and path.exists() and _answers(DEFAULT_PORT):
+                raise TokenFileUnavailable(
+                    f"{path} is left to the gateway on port {DEFAULT_PORT};"
+                    " providers of this one need their token by environment or from its run folder"
+                )
+            privatefile.write(folder.fd, PROVIDER_TOKEN_NAME, token.reveal().encode())
+        except FolderHeldError as error:
+            raise TokenFileUnavailable(
+                f"{path} belongs to another running gateway ({error.strerror});"
+                " providers of this one need their token by environment or from its run folder"
+            ) from None
+        except OSError as error:
+            folder.close()
+            raise TokenFileUnavailable(
+                f"{path} cannot be written ({error.strerror or error}); providers need their"
+                " token by environment or from the gateway's run folder"
+            ) from None
+        except TokenFileUnavailable:
+            folder.close()
+            raise
+        return cls(folder, token)
+
+    def remove(self) -> None:
+        """Remove the file if it still holds our token, and let go of the folder.
+
+        Calling it again does nothing. Raises `OSError` when the file cannot be read or removed.
+        """
+        if self._folder.fd < 0:
+            return
+        try:
+            text = self._token.reveal().encode()
+            privatefile.remove_if_holds(self._folder.fd, PROVIDER_TOKEN_NAME, text)
+        finally:
+            self._folder.close()
+
+
+def well_known(home: Home) -> Path:
+    """Return where the interface says that providers find their token."""
+    return home.copilot.joinpath(*_FOLDER, PROVIDER_TOKEN_NAME)
+
+
+def _answers(port: int) -> bool:
+    """Return whether something listens on a loopback port (the other implementation, say)."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_PROBE_TIMEOUT):
+            return True
+    except OSError:
+        return False
