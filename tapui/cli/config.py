@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tapui.runtime.home import Home
 from tapui.settings import Settings
 from tapui.station.config_file import KeyPath, key_lines
 from tapui.text import safe_text
@@ -97,11 +98,7 @@ _TABLES = frozenset(path[:-1] for path in KEYS if len(path) > 1)
 
 def config_path(environ: Mapping[str, str]) -> Path:
     """Return where the configuration file is: in `TAPUI_HOME`, else in the platform's folder."""
-    if home := environ.get("TAPUI_HOME"):
-        return Path(home).expanduser().absolute() / "config.toml"
-    import platformdirs
-
-    return platformdirs.user_config_path("tapui", appauthor=False) / "config.toml"
+    return Home.of(environ).config / "config.toml"
 
 
 class _Gathering:

@@ -1,0 +1,43 @@
+"""`tapui approve`: say yes to what waits."""
+
+import argparse
+import asyncio
+
+from tapui.cli import output
+from tapui.cli.deciding import decide, waiting
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.cli.starting import gateway
+from tapui.client.connection import Connection
+from tapui.client.gateways import Gateway
+from tapui.wire.events import Approval, Entry
+from tapui.wire.message import Message
+from tapui.wire.tower import ApprovalReveal, RevealedCode
+
+
+def run(args: argparse.Namespace) -> int:
+    """Approve, and print what was approved; for a pairing, its code."""
+    asyncio.run(_approve(gateway(args), args.id))
+    return 0
+
+
+async def _approve(chosen: Gateway, wanted: str) -> None:
+    async with await Connection.open(chosen) as connection:
+        approval = waiting(connection.snapshot.state.approvals, wanted)
+        if approval.kind in ("userInput", "elicitation"):
+            raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)
+        if approval.kind == "pairing":
+            await _reveal(connection, approval)
+        else:
+            await decide(connection, approval, "approve")
+
+
+async def _reveal(connection: Connection, approval: Approval) -> None:
+    """Open the pairing and print its code; the code exists from now on."""
+
+    def is_answer(came: Message | Entry) -> bool:
+        return isinstance(came, RevealedCode) and came.approval_id == approval.id
+
+    revealed = await connection.ask(ApprovalReveal(approval_id=approval.id), is_answer)
+    assert isinstance(revealed, RevealedCode)
+    output.note(f"type this code at the provider, before {output.clock(revealed.expires_at)}:")
+    output.say(revealed.code)

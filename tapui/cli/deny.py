@@ -1,0 +1,21 @@
+"""`tapui deny`: say no to what waits."""
+
+import argparse
+import asyncio
+
+from tapui.cli.deciding import decide, waiting
+from tapui.cli.starting import gateway
+from tapui.client.connection import Connection
+from tapui.client.gateways import Gateway
+
+
+def run(args: argparse.Namespace) -> int:
+    """Deny, and print what was denied."""
+    asyncio.run(_deny(gateway(args), args.id))
+    return 0
+
+
+async def _deny(chosen: Gateway, wanted: str) -> None:
+    async with await Connection.open(chosen) as connection:
+        approval = waiting(connection.snapshot.state.approvals, wanted)
+        await decide(connection, approval, "deny")

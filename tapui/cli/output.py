@@ -1,0 +1,122 @@
+"""What the commands print: data on stdout, notes on stderr, nothing raw from outside."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from tapui.text import safe_text
+
+_NOT_ASCII = re.compile(r"[^\x20-\x7e]")
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+
+
+def has_colour(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+    """Return whether to use the terminal's attributes on `stream`."""
+    env = os.environ if environ is None else environ
+    return not env.get("NO_COLOR") and env.get("TERM") != "dumb" and stream.isatty()
+
+
+def note(text: str) -> None:
+    """Tell the person something that is not data."""
+    sys.stderr.write(f"{safe_text(text, newlines=True)}\n")
+    sys.stderr.flush()
+
+
+def fail(text: str) -> None:
+    """Tell the person what went wrong, one `tapui:` line a line of text."""
+    for line in text.splitlines() or [""]:
+        note(f"tapui: {line}")
+
+
+def say(text: str, *, newlines: bool = False) -> None:
+    """Print a line of data."""
+    sys.stdout.write(f"{safe_text(text, newlines=newlines)}\n")
+
+
+def heading(text: str) -> None:
+    """Print a title over a table."""
+    bold = has_colour(sys.stdout)
+    sys.stdout.write(f"{_BOLD}{text}{_RESET}\n" if bold else f"{text}\n")
+
+
+def json_text(value: object, *, indent: int = 0) -> str:
+    """Return JSON in printable ASCII: on one line, or indented by that many spaces.
+
+    Structs, `Raw` and plain values are taken; numbers keep the digits they came with.
+    """
+    return _ascii(msgspec.json.format(msgspec.json.encode(value), indent=indent or -1))
+
+
+def _ascii(data: bytes) -> str:
+    # Outside of strings, JSON is ASCII; line feeds stand only between its parts.
+    text = data.decode()
+    return "\n".join(_NOT_ASCII.sub(_escape, line) for line in text.split("\n"))
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+def say_json(value: object, *, indent: int = 0) -> None:
+    """Print a value as JSON."""
+    sys.stdout.write(f"{json_text(value, indent=indent)}\n")
+
+
+def say_json_bytes(line: bytes) -> None:
+    """Print one line of valid JSON that was read somewhere."""
+    sys.stdout.write(f"{_ascii(line)}\n")
+
+
+def path_text(path: Path | str) -> str:
+    """Return a path as text; bytes in it that are not UTF-8 become replacement characters."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def flush() -> None:
+    """Let what was printed leave the process now (a reader at a pipe waits for it)."""
+    sys.stdout.flush()
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, margin: str = "  ") -> None:
+    """Print rows under titles in columns as wide as they need; cells come from outside."""
+    from rich.cells import cell_len
+
+    cells = [[safe_text(cell) for cell in row] for row in rows]
+    columns = range(len(titles))
+    widths = [max(cell_len(row[at]) for row in [titles, *cells]) for at in columns]
+
+    def line(row: Sequence[str]) -> str:
+        padded = (row[at] + " " * (widths[at] - cell_len(row[at])) for at in columns)
+        return f"{margin}{'  '.join(padded)}".rstrip()
+
+    dim = has_colour(sys.stdout)
+    sys.stdout.write(f"{_DIM}{line(titles)}{_RESET}\n" if dim else f"{line(titles)}\n")
+    for row in cells:
+        sys.stdout.write(f"{line(row)}\n")
+
+
+def clock(ts: str) -> str:
+    """Return a record's time (RFC 3339) as local date and time to the second."""
+    try:
+        return datetime.fromisoformat(ts).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError):
+        return ts
+
+
+def age(ts: str, now: datetime | None = None) -> str:
+    """Return how long ago a time was, in its largest unit: `12s`, `5m`, `3h`, `2d`."""
+    try:
+        seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(ts)).total_seconds()
+    except (ValueError, TypeError):
+        return "?"
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{int(seconds // size)}{unit}"
+    return f"{max(int(seconds), 0)}s"

@@ -1,0 +1,232 @@
+"""The arguments of every command. Nothing but argparse is imported here."""
+
+import argparse
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from tapui import __version__
+from tapui.text import safe_text
+
+_EXIT_CODES = """\
+exit codes: 0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
+
+_ENVIRONMENT = """\
+environment:
+  TAPUI_HOME      one folder for configuration, state and tokens
+  TAPUI_PORT, TAPUI_THEME, TAPUI_ATTACH, ...
+                  a setting each (`tapui config` lists them)
+  COPILOT_HOME    where Copilot CLI keeps its sessions (~/.copilot)
+  NO_COLOR        no colour in any output"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in the commands' own form: one line, then where the help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"tapui: {safe_text(message)}\ntry: {self.prog} --help\n")
+
+
+if TYPE_CHECKING:
+    _Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - has no other name
+
+
+def _port(text: str) -> int:
+    try:
+        port = int(text)
+    except ValueError:
+        port = -1
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"expected a port number, got {text!r}")
+    return port
+
+
+def _count(text: str) -> int:
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
+    return count
+
+
+def _add_port(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--port", type=_port, metavar="N", default=argparse.SUPPRESS, help=text)
+
+
+def _add_attach(parser: argparse.ArgumentParser) -> None:
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--attach",
+        type=_port,
+        nargs="?",
+        const=0,
+        metavar="PORT",
+        default=argparse.SUPPRESS,
+        help="attach to the Copilot CLI on PORT; without PORT, to every session that is found",
+    )
+    choice.add_argument(
+        "--no-attach",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="do not look for Copilot sessions",
+    )
+
+
+def build() -> argparse.ArgumentParser:
+    """Return the parser. A parsed command has its module's name in `command`."""
+    parser = _Parser(
+        prog="tapui",
+        description="The control tower for GitHub Copilot sessions.\n\n"
+        "Without a command: the tower on this terminal, with the gateway in it, or as a second\n"
+        "tower on the gateway that already runs.",
+        epilog=f"{_ENVIRONMENT}\n\n{_EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"tapui {__version__}")
+    _add_attach(parser)
+    _add_port(parser, "the gateway's port (9400); 0 takes a free one")
+    parser.add_argument(
+        "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
+    )
+    parser.set_defaults(command="tower")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    _add_gateway_commands(commands)
+    _add_client_commands(commands)
+    _add_decisions(commands)
+    _add_local_commands(commands)
+    return parser
+
+
+def _add(commands: "_Commands", name: str, module: str, text: str, more: str = "") -> _Parser:
+    described = text[0].upper() + text[1:] + "."
+    parser = commands.add_parser(
+        name,
+        help=text,
+        description=described + (f"\n\n{more}" if more else ""),
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=module)
+    return parser
+
+
+def _add_gateway_commands(commands: "_Commands") -> None:
+    serve = _add(
+        commands,
+        "serve",
+        "serve",
+        "run the gateway without a screen",
+        "It stays until `tapui stop`, SIGTERM or Ctrl-C.",
+    )
+    _add_attach(serve)
+    _add_port(serve, "the gateway's port (9400); 0 takes a free one")
+    serve.add_argument(
+        "--json",
+        action="store_true",
+        help='when ready, print one line: {"event":"ready","url":...,"pid":...,"tokenFile":...,'
+        '"internalTokenFile":...}',
+    )
+    serve.add_argument(
+        "--detach",
+        action="store_true",
+        help="run in the background; returns when the gateway is ready",
+    )
+    serve.add_argument(
+        "--exit-when-idle",
+        action="store_true",
+        help="end 30 s after the last session ended",
+    )
+    stop = _add(commands, "stop", "stop", "end the running gateway")
+    _add_port(stop, "the port of the gateway to end")
+    copilot = _add(
+        commands,
+        "copilot",
+        "copilot",
+        "start Copilot CLI so that tapui can attach to it",
+        "Runs `copilot --ui-server ARGS...` in this terminal. That port of Copilot CLI has no\n"
+        "password: other users of this machine can reach it.\n"
+        "`tapui copilot -- --help` shows Copilot's own help.",
+    )
+    copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
+
+
+def _add_client_commands(commands: "_Commands") -> None:
+    status = _add(commands, "status", "status", "show sessions, providers, calls and approvals")
+    _add_port(status, "the gateway's port")
+    status.add_argument("--json", action="store_true", help="print the whole state as JSON")
+    call = _add(
+        commands,
+        "call",
+        "call",
+        "call a tool and print its result as JSON",
+        "Progress goes to stderr. Ctrl-C cancels the call.",
+    )
+    call.add_argument("tool", metavar="TOOL", help="the tool's name")
+    call.add_argument("--session", metavar="ID", help="the session (the foreground one)")
+    call.add_argument("--args", metavar="JSON", default="{}", help="the arguments, an object ({})")
+    _add_port(call, "the gateway's port")
+    tail = _add(
+        commands,
+        "tail",
+        "tail",
+        "print the last lines of an event stream",
+        "The tower and `tapui status` list the streams.",
+    )
+    tail.add_argument(
+        "stream", metavar="STREAM", help="stream@provider, or the stream's name alone"
+    )
+    tail.add_argument("--session", metavar="ID", help="the session, if several have the stream")
+    tail.add_argument("--follow", action="store_true", help="go on with every line that is posted")
+    tail.add_argument("--json", action="store_true", help="print a JSON object a line")
+    _add_port(tail, "the gateway's port")
+
+
+def _add_decisions(commands: "_Commands") -> None:
+    approve = _add(
+        commands,
+        "approve",
+        "approve",
+        "approve what waits for you",
+        "Approving a pairing prints the code to type at the provider.",
+    )
+    deny = _add(commands, "deny", "deny", "deny what waits for you")
+    for parser in (approve, deny):
+        parser.add_argument(
+            "id", metavar="ID", help="the approval's id, or a beginning of it that fits only one"
+        )
+        _add_port(parser, "the gateway's port")
+
+
+def _add_local_commands(commands: "_Commands") -> None:
+    records = _add(
+        commands,
+        "records",
+        "records",
+        "print what was recorded",
+        "Reads the files: no gateway needs to run.",
+    )
+    records.add_argument("--session", metavar="ID", help="only this session's (all sessions)")
+    records.add_argument(
+        "--collection", metavar="NAME", help="only this collection, such as calls or approvals"
+    )
+    records.add_argument("--last", type=_count, metavar="N", help="only the newest N (20)")
+    records.add_argument("--json", action="store_true", help="print the records as they are")
+    config = _add(
+        commands,
+        "config",
+        "config_command",
+        "print the settings in force and where each comes from",
+    )
+    config.add_argument("--json", action="store_true", help="print them as JSON")
+    demo = _add(
+        commands,
+        "demo",
+        "demo",
+        "show the tower with a scripted session and three provider processes",
+        "It has a gateway, a folder and a port of its own, and attaches to nothing.",
+    )
+    demo.add_argument(
+        "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
+    )

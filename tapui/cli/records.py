@@ -1,0 +1,122 @@
+"""`tapui records`: what the journals hold, without a gateway."""
+
+import argparse
+import difflib
+from pathlib import Path
+
+from tapui.cli import output
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.cli.starting import home
+from tapui.records import index, reader
+from tapui.records.reader import Damage, Record
+from tapui.wire import events as ev
+
+LAST = 20
+"""Records that are printed when `--last` does not say how many."""
+_SHOWN = 160
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the newest records, oldest first."""
+    collection = _collection(args.collection)
+    last = args.last or LAST
+    damage = Damage()
+    found: list[Record] = []
+    for session_id, folders in _folders(args.session):
+        for folder in folders:
+            found += reader.tail(folder, collection, last, session_id=session_id, damage=damage)
+    records = reader.in_order(found)[-last:]
+    for record in records:
+        if args.json:
+            output.say_json_bytes(record.line)
+        else:
+            session = record.session_id or "-"
+            output.say(
+                f"{output.clock(record.ts)}  {record.kind:<21}  {session[:12]:<12}  "
+                f"{_summary(record)[:_SHOWN]}"
+            )
+    if not records:
+        output.note("there are no records")
+    if damage.lines:
+        output.note(f"{damage.lines} damaged lines were passed over")
+    if damage.torn:
+        output.note(f"{damage.torn} unfinished last lines were passed over")
+    return 0
+
+
+def _collection(name: str | None) -> str | None:
+    if name is None or name in reader.ALL_COLLECTIONS:
+        return name
+    near = difflib.get_close_matches(name, reader.ALL_COLLECTIONS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(reader.ALL_COLLECTIONS)}"
+    raise Failure(f"there is no collection {name}; {hint}", WRONG_USE)
+
+
+def _folders(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
+    """Return the folders to read, each group with the session to keep of it (None: all)."""
+    state = home().state
+    known = index.sessions(state)
+    if wanted is None:
+        # A session's folder may hold records of the session that it replaced: keep all, once.
+        every = dict.fromkeys(folder for folders in known.values() for folder in folders)
+        every |= dict.fromkeys(index.gateway_folders(state))
+        return [(None, list(every))]
+    if folders := index.folders(state, wanted):
+        return [(wanted, folders)]
+    near = [session_id for session_id in known if wanted and session_id.startswith(wanted)]
+    if len(near) == 1:
+        return [(near[0], known[near[0]])]
+    if near:
+        raise Failure(f"{wanted} fits several sessions: {', '.join(near)}")
+    listed = ", ".join(known) if known else "none"
+    raise Failure(f"there are no records of session {wanted}; sessions with records: {listed}")
+
+
+def _summary(record: Record) -> str:
+    """Say in a few words what a record tells; an unknown one is shown as it is."""
+    match record.event:
+        case ev.CallStarted(call=call):
+            return f"{call.tool} of {call.provider}"
+        case ev.CallProgress(call=call):
+            return f"{call.tool} of {call.provider}: {call.progress or ''}"
+        case ev.CallCancelling(call=call) | ev.CallFinished(call=call):
+            took = "" if call.duration is None else f" after {call.duration:.0f} ms"
+            why = "" if call.error is None else f": {call.error_code or ''} {call.error}"
+            return f"{call.tool} of {call.provider} {call.state}{took}{why}"
+        case ev.StreamPosted(stream=stream, line=line):
+            return f"{stream}  {line.level}  {line.event}"
+        case (
+            ev.ApprovalRequested(approval=approval)
+            | ev.ApprovalRevealed(approval=approval)
+            | ev.ApprovalDecided(approval=approval)
+            | ev.ApprovalWithdrawn(approval=approval)
+            | ev.ApprovalExpired(approval=approval)
+        ):
+            by = f" by {approval.decided_by}" if approval.decided_by else ""
+            return f"{approval.kind} {approval.id} {approval.state}{by}"
+        case ev.ModeChanged() as mode:
+            return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"
+        case ev.SessionHappened(event=name):
+            return name
+        case (
+            ev.SessionOpened(session=session)
+            | ev.SessionUpdated(session=session)
+            | ev.SessionReplaced(session=session)
+            | ev.SessionClosed(session=session)
+        ):
+            return f"{session.label} {session.state}"
+        case (
+            ev.ProviderConnected(provider=provider)
+            | ev.ProviderBound(provider=provider)
+            | ev.ProviderUpdated(provider=provider)
+            | ev.ProviderMoved(provider=provider)
+            | ev.ProviderUnbound(provider=provider)
+            | ev.ProviderDisconnected(provider=provider)
+        ):
+            return f"{provider.name} {provider.state}"
+        case ev.InjectPaused(provider=name) | ev.InjectResumed(provider=name):
+            return name
+        case ev.ErrorSent() as error:
+            return f"{error.code}: {error.message}"
+        case _:
+            return record.line[:_SHOWN].decode("utf-8", "replace")

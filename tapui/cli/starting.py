@@ -1,0 +1,70 @@
+"""From parsed arguments to settings, options and the gateway that is meant."""
+
+import argparse
+import os
+from pathlib import Path
+
+from tapui.cli import config
+from tapui.client import gateways
+from tapui.client.gateways import Gateway
+from tapui.runtime.home import Home
+from tapui.station.options import Options
+
+
+def loaded(args: argparse.Namespace) -> config.Loaded:
+    """Return the settings in force for these arguments; raises `ConfigError`."""
+    flags: dict[str, tuple[str, config.Scalar]] = {}
+    if hasattr(args, "port"):
+        flags["port"] = ("--port", args.port)
+    if hasattr(args, "theme"):
+        flags["theme"] = ("--theme", args.theme)
+    if hasattr(args, "attach"):
+        flags["attach"] = ("--attach", True)
+    if hasattr(args, "no_attach"):
+        flags["attach"] = ("--no-attach", False)
+    return config.load(config.config_path(os.environ), os.environ, flags)
+
+
+def port_is_explicit(found: config.Loaded) -> bool:
+    """Return whether the port was asked for by flag or environment."""
+    return found.origins["port",].kind in ("flag", "env")
+
+
+def root() -> Path | None:
+    """Return `TAPUI_HOME`, or None for the platform's folders."""
+    given = os.environ.get("TAPUI_HOME")
+    return Path(given).expanduser().absolute() if given else None
+
+
+def home() -> Home:
+    """Return the folders that the environment names."""
+    return Home.of(os.environ)
+
+
+def options(args: argparse.Namespace) -> Options:
+    """Return what `tapui` and `tapui serve` start with; raises `ConfigError`."""
+    found = loaded(args)
+    return Options(
+        settings=found.settings,
+        home=root(),
+        copilot_home=home().copilot,
+        config_path=found.path,
+        attach=found.settings.attach,
+        attach_port=getattr(args, "attach", 0) or None,
+        port=found.settings.port,
+        port_is_explicit=port_is_explicit(found),
+        theme=found.settings.theme,
+        json=getattr(args, "json", False),
+        exit_when_idle=getattr(args, "exit_when_idle", False),
+        detach=getattr(args, "detach", False),
+    )
+
+
+def gateway(args: argparse.Namespace) -> Gateway:
+    """Return the running gateway that the arguments mean.
+
+    It is the one on the port in force; if nobody asked for that port and nothing runs there, the
+    only other one that runs. Raises `NoGateway` and `ConfigError`.
+    """
+    found = loaded(args)
+    return gateways.find(home(), found.settings.port, is_explicit=port_is_explicit(found))

@@ -1,0 +1,150 @@
+"""`tapui status`: the gateway's state, once."""
+
+import argparse
+import asyncio
+
+from tapui.cli import output
+from tapui.cli.starting import gateway
+from tapui.client.connection import Connection
+from tapui.client.gateways import Gateway
+from tapui.projection.state import is_connected, is_in_flight, is_open, is_waiting
+from tapui.wire.events import Call, Session
+from tapui.wire.tower import TowerSnapshot
+
+RECENT = 5
+"""Finished calls that the text shows."""
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the state as tables, or all of it as JSON."""
+    chosen = gateway(args)
+    snapshot = asyncio.run(_snapshot(chosen))
+    if args.json:
+        output.say_json(
+            {
+                "gateway": {
+                    "url": chosen.url,
+                    "port": chosen.port,
+                    "pid": chosen.pid,
+                    "version": chosen.version,
+                },
+                "run": snapshot.run,
+                "seq": snapshot.seq,
+                "towers": snapshot.towers,
+                "state": snapshot.state,
+            },
+            indent=2,
+        )
+    else:
+        _print(chosen, snapshot)
+    return 0
+
+
+async def _snapshot(chosen: Gateway) -> TowerSnapshot:
+    async with await Connection.open(chosen) as connection:
+        return connection.snapshot
+
+
+def _print(chosen: Gateway, snapshot: TowerSnapshot) -> None:
+    state = snapshot.state
+    towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
+    output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
+    labels = {session.id: session.label for session in state.sessions}
+    _section(
+        "Sessions",
+        ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "AGE"],
+        [
+            [
+                one.id,
+                one.label,
+                one.mode or "-",
+                one.model or "-",
+                _session_state(one),
+                str(len(one.providers)),
+                output.age(one.opened_at),
+            ]
+            for one in state.sessions
+            if is_open(one)
+        ],
+    )
+    if state.unattached:
+        rows = [[one.id, one.cwd, str(one.pid), one.hint] for one in state.unattached]
+        _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)
+    _section(
+        "Providers",
+        ["ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS"],
+        [
+            [
+                one.id,
+                f"{one.name}/{one.instance}" if one.instance else one.name,
+                one.trust,
+                one.state,
+                labels.get(one.session_id or "", one.session_id or "-"),
+                str(len(one.tools)),
+            ]
+            for one in state.providers
+            if is_connected(one)
+        ],
+    )
+    running = [call for call in state.calls if is_in_flight(call)]
+    recent = [call for call in state.calls if not is_in_flight(call)][-RECENT:]
+    _section(
+        "Calls",
+        ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"],
+        [
+            [
+                one.id,
+                one.tool,
+                one.provider,
+                labels.get(one.session_id, one.session_id),
+                one.state,
+                _call_detail(one),
+            ]
+            for one in (*running, *reversed(recent))
+        ],
+    )
+    _section(
+        "Streams",
+        ["STREAM", "SESSION", "LINES", "LAST"],
+        [
+            [
+                one.name,
+                labels.get(one.session_id, one.session_id),
+                str(one.count),
+                one.last.event[:60] if one.last else "-",
+            ]
+            for one in state.streams
+        ],
+    )
+    _section(
+        "Waiting for you",
+        ["ID", "KIND", "WHO", "SESSION", "AGE"],
+        [
+            [
+                one.id,
+                one.kind,
+                one.provider or "-",
+                labels.get(one.session_id or "", one.session_id or "-"),
+                output.age(one.created_at),
+            ]
+            for one in state.approvals
+            if is_waiting(one)
+        ],
+    )
+
+
+def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    output.say("")
+    output.heading(f"{title} ({len(rows)})" if rows else f"{title}: none")
+    if rows:
+        output.table(columns, rows)
+
+
+def _session_state(session: Session) -> str:
+    return f"{session.state}, foreground" if session.foreground else session.state
+
+
+def _call_detail(call: Call) -> str:
+    if call.error is not None:
+        return f"{call.error_code or 'INTERNAL'}: {call.error}"[:60]
+    return (call.progress or "")[:60]

@@ -1,0 +1,50 @@
+"""`tapui stop`: end the running gateway."""
+
+import argparse
+import asyncio
+import time
+
+from tapui.cli import output
+from tapui.cli.failure import Failure
+from tapui.cli.starting import gateway, home
+from tapui.client.connection import Connection
+from tapui.client.errors import GatewayLost, Refused
+from tapui.client.gateways import Gateway, still_runs
+from tapui.wire.limits import SHUTDOWN_MS
+from tapui.wire.message import Error
+from tapui.wire.tower import GatewayStop
+
+DEADLINE = SHUTDOWN_MS / 1000 + 5
+"""Seconds: providers may take ten of them to clean up."""
+_POLL = 0.05
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask the gateway to end, and wait until it has."""
+    chosen = gateway(args)
+    folders = home()
+    deadline = time.monotonic() + DEADLINE
+    asyncio.run(_stop(chosen))
+    while still_runs(folders, chosen):
+        if time.monotonic() > deadline:
+            raise _unended(chosen)
+        time.sleep(_POLL)
+    output.say(f"stopped {chosen.url} (pid {chosen.pid})")
+    return 0
+
+
+async def _stop(chosen: Gateway) -> None:
+    try:
+        async with asyncio.timeout(DEADLINE), await Connection.open(chosen) as connection:
+            await connection.send(GatewayStop())
+            async for came in connection:
+                if isinstance(came, Error) and came.reply_to == "gateway.stop":
+                    raise Refused(came.code, came.message)
+    except GatewayLost:
+        return
+    except TimeoutError:
+        raise _unended(chosen) from None
+
+
+def _unended(chosen: Gateway) -> Failure:
+    return Failure(f"the gateway has not ended after {DEADLINE:g} s; `kill {chosen.pid}` ends it")

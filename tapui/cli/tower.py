@@ -1,0 +1,22 @@
+"""`tapui`: the tower on this terminal."""
+
+import argparse
+import sys
+
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.cli.starting import options
+
+
+def need_terminal() -> None:
+    """Raise `Failure` unless the person can see the screen and type."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure("the tower needs a terminal; `tapui serve` runs without one", WRONG_USE)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the tower, with a gateway of its own or on the one that runs."""
+    chosen = options(args)
+    need_terminal()
+    from tapui.station import tower
+
+    return tower.run(chosen)

@@ -1,0 +1,65 @@
+"""Which gateways of this person run, and which of them is meant."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tapui.client.errors import NoGateway
+from tapui.runtime import home as homes
+from tapui.runtime.home import GatewayFile, Home
+
+_START_ONE = "start one with `tapui` or `tapui serve`"
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway, and where its internal token lies."""
+
+    url: str
+    port: int
+    pid: int
+    version: str
+    started_at: str
+    token_file: Path
+
+    def token(self) -> str:
+        """Return the internal token; raises `NoGateway` when it cannot be read."""
+        try:
+            return self.token_file.read_text().strip()
+        except FileNotFoundError:
+            raise NoGateway(f"the gateway at {self.url} is gone; {_START_ONE}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise NoGateway(
+                f"the gateway's token in {self.token_file} cannot be read: {error}"
+            ) from None
+
+
+def find(home: Home, port: int, *, is_explicit: bool) -> Gateway:
+    """Return the gateway on `port`, or the only other one if nobody asked for that port.
+
+    Raises `NoGateway`, which says what to do.
+    """
+    said = homes.find_gateway(home, port) or (None if is_explicit else homes.find_gateway(home))
+    if said is not None:
+        return _gateway(said)
+    if others := homes.gateways(home):
+        ports = ", ".join(str(one.port) for one in others)
+        raise NoGateway(f"no gateway runs on port {port}; choose one with --port: {ports}")
+    where = f" on port {port}" if is_explicit else ""
+    raise NoGateway(f"no gateway runs{where}; {_START_ONE}")
+
+
+def still_runs(home: Home, gateway: Gateway) -> bool:
+    """Return whether this very gateway (not one that came after it) still runs."""
+    said = homes.find_gateway(home, gateway.port)
+    return said is not None and _gateway(said) == gateway
+
+
+def _gateway(said: GatewayFile) -> Gateway:
+    return Gateway(
+        url=said.url,
+        port=said.port,
+        pid=said.pid,
+        version=said.version,
+        started_at=said.started_at,
+        token_file=Path(said.internal_token_file),
+    )

@@ -1,0 +1,151 @@
+"""A feed from a gateway in another process: what the second tower shows."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+
+from tapui.client.connection import Connection
+from tapui.client.errors import GatewayError, GatewayLost
+from tapui.client.gateways import Gateway
+from tapui.projection.feed import FeedItem, Link
+from tapui.wire.events import Entry
+from tapui.wire.message import Message
+from tapui.wire.tower import Notice
+
+BATCH = 1024
+"""Events a batch at most."""
+BACKLOG = 8 * BATCH
+"""Events and messages that wait for the tower. Beyond that nothing is read: the gateway sees a
+tower that has fallen behind, and sends a new snapshot."""
+OUTBOX = 256
+"""Messages that wait to be sent."""
+FIRST_RETRY = 0.25
+LONGEST_RETRY = 5.0
+
+
+class RemoteFeed:
+    """A running gateway as a tower sees it, through a socket. It survives the gateway's restart.
+
+    `find` returns the gateway to connect to; it is asked anew before every attempt, because a
+    restarted gateway has another token. It raises `NoGateway` while there is none. `items()` may
+    be used once.
+    """
+
+    def __init__(self, gateway: Gateway, find: Callable[[], Gateway]) -> None:
+        self._address = gateway.url
+        self._find = find
+        self._backlog: deque[FeedItem] = deque()
+        self._waiting = 0  # events and messages in the backlog
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._outbox: asyncio.Queue[Message] | None = None
+        self._runner: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """The gateway's URL."""
+        return self._address
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the gateway ends with this app: it does not."""
+        return False
+
+    async def items(self) -> AsyncIterator[FeedItem]:
+        """Yield snapshots, batches of at most `BATCH` events, answers and news of the link.
+
+        After every (re)connection the snapshot comes first, then `Link("up")`.
+        """
+        self._runner = asyncio.create_task(self._run(), name="remote feed")
+        self._runner.add_done_callback(self._ended)
+        try:
+            while True:
+                while self._backlog:
+                    item = self._backlog.popleft()
+                    self._waiting -= len(item) if isinstance(item, list) else 1
+                    self._room.set()
+                    yield item
+                    if isinstance(item, Link) and item.state == "ended":
+                        return
+                self._news.clear()
+                await self._news.wait()
+        finally:
+            self._runner.cancel()
+
+    def send(self, message: Message) -> None:
+        """Send a tower message. Never blocks; what cannot be sent is dropped, with a notice."""
+        if self._outbox is None:
+            self._put(Notice(message="Not sent: the gateway is away.", level="warning"))
+            return
+        try:
+            self._outbox.put_nowait(message)
+        except asyncio.QueueFull:
+            self._put(Notice(message="Not sent: the gateway does not read.", level="warning"))
+
+    async def stop(self, deadline: float) -> None:
+        """Leave the gateway, within `deadline` seconds; `items()` then ends."""
+        if self._runner is None:
+            self._put(Link("ended"))
+            return
+        self._runner.cancel()
+        await asyncio.wait([self._runner], timeout=deadline)
+
+    def _ended(self, runner: "asyncio.Task[None]") -> None:
+        fault = None if runner.cancelled() else runner.exception()
+        self._put(Link("ended", "" if fault is None else f"{type(fault).__name__}: {fault}"))
+
+    def _put(self, item: FeedItem) -> None:
+        self._backlog.append(item)
+        self._waiting += 1
+        self._news.set()
+
+    def _put_event(self, entry: Entry) -> None:
+        last = self._backlog[-1] if self._backlog else None
+        if isinstance(last, list) and len(last) < BATCH:
+            last.append(entry)
+            self._waiting += 1
+        else:
+            self._put([entry])
+
+    async def _run(self) -> None:
+        """Connect, carry, and connect again when the gateway goes, until cancelled."""
+        delay = 0.0
+        while True:
+            await asyncio.sleep(delay)
+            try:
+                async with await Connection.open(self._find(), role="tower") as connection:
+                    self._address = connection.gateway.url
+                    delay = 0.0
+                    await self._carry(connection)
+            except GatewayError as error:
+                if delay == 0.0:
+                    self._put(Link("down", str(error)))
+            delay = min(delay * 2, LONGEST_RETRY) if delay else FIRST_RETRY
+
+    async def _carry(self, connection: Connection) -> None:
+        """Read and write until the connection is lost (`GatewayLost`)."""
+        self._outbox = asyncio.Queue(OUTBOX)
+        writer = asyncio.create_task(self._write(connection, self._outbox), name="feed writer")
+        self._put(connection.snapshot)
+        self._put(Link("up"))
+        try:
+            while True:
+                came = await connection.receive()
+                if isinstance(came, Entry):
+                    self._put_event(came)
+                else:
+                    self._put(came)
+                while self._waiting >= BACKLOG:
+                    self._room.clear()
+                    await self._room.wait()
+        finally:
+            unsent, self._outbox = self._outbox.qsize(), None
+            writer.cancel()
+            if unsent:
+                self._put(Notice(message="Not sent: the gateway went away.", level="warning"))
+
+    async def _write(self, connection: Connection, outbox: "asyncio.Queue[Message]") -> None:
+        with contextlib.suppress(GatewayLost):  # the reader loses it too, and tells
+            while True:
+                await connection.send(await outbox.get())
