@@ -1,8 +1,11 @@
 """The one way for text to reach a widget: made safe, and never read as markup."""
 
+from collections.abc import Iterable
+
 from textual.content import Content
 
-from tapui.text import safe_text
+from tapui.text import NAME_LENGTH, safe_text
+from tapui.tower.marks import Mark
 
 
 def plain(text: object, style: str = "", *, limit: int | None = None) -> Content:
@@ -13,3 +16,24 @@ def plain(text: object, style: str = "", *, limit: int | None = None) -> Content
 def plain_lines(text: object, style: str = "", *, limit: int | None = None) -> Content:
     """Return `text` as `plain` does, with its line feeds kept."""
     return Content.styled(safe_text(str(text), limit=limit, newlines=True), style)
+
+
+def tone_style(tone: str) -> str:
+    """Return the style of content for a tone of `marks`."""
+    return {"": "", "muted": "$text-muted", "strong": "bold"}.get(tone, f"${tone}")
+
+
+def facts(found: Iterable[str | None]) -> Content:
+    """Return a quiet line of facts, those that there are."""
+    return plain("  ".join(one for one in found if one), "$text-muted", limit=600)
+
+
+def headline(mark: Mark, name: str, rest: str) -> Content:
+    """Return a state, a name and what is said of it, in one line."""
+    return Content("").join(
+        [
+            plain(f"{mark.text}  ", tone_style(mark.tone)),
+            plain(name, "bold", limit=2 * NAME_LENGTH + 1),
+            plain(f"  {rest}", "$text-muted"),
+        ]
+    )

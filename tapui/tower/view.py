@@ -48,13 +48,17 @@ LIFE_EVENTS = 200
 class Ring:
     """The newest lines of one stream, oldest first, by rising `seq`.
 
-    `unread` counts the lines since the person last looked, `levels` the same by level.
+    `unread` counts the lines since the person last looked, `levels` the same by level. `epoch`
+    rises when the stream begins anew, `merges` when lines were put in before the newest: what
+    follows a ring sees by them that more happened than lines at its ends.
     """
 
     lines: deque[Line] = field(default_factory=deque)
     size: int = 0
     unread: int = 0
     levels: dict[str, int] = field(default_factory=dict)
+    epoch: int = 0
+    merges: int = 0
 
     def append(self, line: Line) -> None:
         """Add the newest line. A `seq` that does not rise means that the stream began anew."""
@@ -70,6 +74,7 @@ class Ring:
 
     def merge(self, found: Iterable[Line]) -> None:
         """Put lines that were read from the gateway in their places; they are not unread."""
+        self.merges += 1
         known = {line.seq: line for line in found}
         known.update((line.seq, line) for line in self.lines)
         self.lines = deque(known[seq] for seq in sorted(known))
@@ -84,6 +89,7 @@ class Ring:
 
     def clear(self) -> None:
         """Drop all lines."""
+        self.epoch += 1
         self.lines.clear()
         self.size = 0
         self.mark_read()
@@ -117,7 +123,8 @@ class View:
 
     `dirty` collects the topics that changed and `news` the events that call for a notice; who
     paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
-    in seconds since the epoch; panes tell ages by it.
+    in seconds since the epoch; panes tell ages by it. `gone` has the times at which providers went,
+    `paused` the (provider, session) pairs whose injects are held.
     """
 
     def __init__(self) -> None:
@@ -134,6 +141,7 @@ class View:
         self.codes: dict[str, RevealedCode] = {}
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
         self.paused: set[tuple[str, str]] = set()
+        self.gone: dict[str, str] = {}
         self._payloads: dict[str, Payload] = {}
         self._payload_bytes = 0
         self._reads: dict[str, StreamKey] = {}
@@ -310,6 +318,8 @@ class View:
             self.paused.discard((event.provider_id, event.session_id))
         elif isinstance(event, ev.ProviderDisconnected):
             self.paused = {one for one in self.paused if one[0] != event.provider.id}
+            self.gone = {id_: at for id_, at in self.gone.items() if id_ in self.state.providers}
+            self.gone[event.provider.id] = ts
         elif isinstance(event, ev.ErrorSent):
             self.errors.append((ts, event))
         elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalExpired, ev.ApprovalWithdrawn)):

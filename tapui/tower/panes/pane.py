@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import ClassVar, Protocol, cast
 
+from textual.binding import Binding
 from textual.reactive import var
 from textual.widget import Widget
 
@@ -21,8 +22,15 @@ class Tower(Protocol):
     def clock(self) -> Callable[[], float]:
         """Seconds since the epoch."""
 
+    @property
+    def ticks(self) -> Callable[[], float]:
+        """Seconds that only go forward."""
+
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""
+
+    def move(self, provider_id: str, session_id: str) -> None:
+        """Move a provider to another session, as the person wants it."""
 
 
 class Pane(Widget):
@@ -58,3 +66,12 @@ class Pane(Widget):
             if widget.focusable:
                 widget.focus()
                 return
+
+    @classmethod
+    def own_bindings(cls) -> list[Binding]:
+        """Return what can be done in this kind of pane, each action once."""
+        found: dict[str, Binding] = {}
+        for binding in Binding.make_bindings(cls.BINDINGS):
+            if binding.description:
+                found.setdefault(binding.action, binding)
+        return list(found.values())

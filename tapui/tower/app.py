@@ -1,0 +1,464 @@
+"""The app: it folds what its feed yields, paints what changed, and sends the person's decisions."""
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from textual import work
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.worker import Worker
+
+from tapui.text import safe_text
+from tapui.tower import themes as theme_files
+from tapui.tower.feed import Feed, Link
+from tapui.tower.header import quantity
+from tapui.tower.main_screen import MainScreen
+from tapui.tower.panes.pane import Pane
+from tapui.tower.panes.providers import name_of
+from tapui.tower.plain import plain
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.view import ALL_TOPICS, View
+from tapui.wire import events as ev
+from tapui.wire.message import Error, Message
+from tapui.wire.tower import GatewayStopping, Notice, ProviderMove
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from tapui.tower.commands import Command
+
+FRAMES_PER_SECOND = 12
+"""How often the screen is painted at most."""
+GOODBYE_SECONDS = 10.0
+"""How long an embedded gateway waits for its providers at the end."""
+_RATE_SECONDS = 3
+
+Outcome = Literal["quit", "start-here"]
+"""How the app ended: the person quit, or wants a gateway started here."""
+
+
+def _palette() -> "type[Provider]":
+    """Return the palette's commands; its module is read when it opens."""
+    from tapui.tower.commands import TowerCommands
+
+    return TowerCommands
+
+
+class TowerApp(App[str]):
+    """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
+
+    `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
+    chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
+    The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
+    """
+
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["app.tcss", "panes/streams.tcss"]
+    TITLE = "tapui"
+    COMMANDS: ClassVar[set["type[Provider] | Callable[[], type[Provider]]"]] = {_palette}
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    NOTIFICATION_TIMEOUT = 6
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *(Binding(str(number), f"pane({number})", show=False) for number in range(1, 6)),
+        Binding("u", "undo_move", "Undo move", tooltip="Move the provider back"),
+        Binding("S", "start_here", "Start a gateway", tooltip="Start a gateway in this terminal"),
+        Binding("t", "next_theme", "Theme", show=False, tooltip="Switch to the next theme"),
+        Binding("question_mark", "help", "Help", key_display="?"),
+        Binding("q", "leave", "Quit"),
+        Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
+        Binding("ctrl+c", "how_to_leave", show=False, system=True),
+    ]
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        theme: str = "tapui-dark",
+        theme_folders: Sequence[Path] | None = None,
+        bell: bool = True,
+        note: str = "",
+        notices: Sequence[str] = (),
+        on_theme: Callable[[str], None] | None = None,
+        on_start_here: Callable[[], None] | None = None,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.feed = feed
+        self.view = View()
+        self.clock = clock
+        self.ticks = ticks
+        self.note = note
+        self._wanted_theme = theme
+        folders = [theme_files.builtin_folder()] if theme_folders is None else theme_folders
+        self._theme_folders = list(folders)
+        self._theme_stamp = theme_files.stamp(self._theme_folders)
+        self._own_themes: list[str] = []
+        self._rings = bell
+        self._notices = list(notices)
+        self._on_theme = on_theme
+        self._on_start_here = on_start_here
+        self._visible: set[Pane] = set()
+        self._waiting = -1
+        self._second = 0
+        self._counted: list[int] = []
+        self._own_moves: set[tuple[str, str]] = set()
+        self._undo: ev.ProviderMoved | None = None
+        self._stopping: Worker[None] | None = None
+        self._main: MainScreen | None = None
+        self._load_themes()
+
+    # Start
+
+    def get_default_screen(self) -> Screen[object]:
+        """The screen with the panes."""
+        self._main = MainScreen(self.feed.address, self.note)
+        return self._main
+
+    def on_mount(self) -> None:
+        """Begin to listen and to paint."""
+        self._set_terminal_title(0)
+        for notice in self._notices:
+            self.notify(notice, severity="warning", timeout=12)
+        self._listen()
+        self.set_interval(1 / FRAMES_PER_SECOND, self._paint)
+        self.call_after_refresh(self._paint)
+
+    @property
+    def main(self) -> MainScreen:
+        """The screen with the panes, whatever is on top of it."""
+        assert self._main is not None, "the app is not running"
+        return self._main
+
+    @property
+    def panes(self) -> list[Pane]:
+        """The panes by number."""
+        return self.main.panes
+
+    # What comes
+
+    @work(group="feed", name="feed")
+    async def _listen(self) -> None:
+        async for item in self.feed.items():
+            self.view.apply(item)
+            if isinstance(item, Message):
+                self._told(item)
+        if self.view.link.state != "ended":
+            self.view.apply(Link("ended"))
+
+    def _told(self, message: Message) -> None:
+        if isinstance(message, Notice):
+            levels: dict[str, SeverityLevel] = {"warning": "warning", "error": "error"}
+            self.notify(message.message, severity=levels.get(message.level, "information"))
+        elif isinstance(message, Error):
+            self.notify(f"{message.code}: {message.message}", severity="error")
+            if isinstance(self.screen, LiveScreen):
+                self.screen.refused(message)
+        elif isinstance(message, GatewayStopping) and self._stopping is None:
+            self.notify("The gateway is ending.", severity="warning")
+
+    def _paint(self) -> None:
+        """Paint what changed, where it can be seen."""
+        view = self.view
+        view.now = self.clock()
+        self._tick()
+        dirty = view.take_dirty()
+        for event in view.take_news():
+            self._announce(event)
+        main = self.main
+        visible = {pane for pane in main.panes if main.can_see(pane)}
+        with self.batch_update():
+            if dirty:
+                self._show_waiting(view)
+                main.show(view, can_start=self._can_start)
+            for pane in main.panes:
+                if pane not in visible:
+                    continue
+                news = ALL_TOPICS if pane not in self._visible else dirty
+                if news & pane.TOPICS:
+                    pane.show(view, news)
+            for screen in self.screen_stack:
+                if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
+                    screen.show(view, dirty)
+        self._visible = visible
+        if dirty & {"link", "calls", "providers", "sessions"}:
+            self.screen.refresh_bindings()
+
+    def _tick(self) -> None:
+        """Once a second: ages go on, and the events are counted."""
+        view = self.view
+        second = int(view.now)
+        if second == self._second:
+            return
+        passed = max(min(second - self._second, _RATE_SECONDS), 1)
+        self._second = second
+        self._counted = [*self._counted, *[view.events] * passed][-_RATE_SECONDS - 1 :]
+        spent = len(self._counted) - 1
+        view.rate = (self._counted[-1] - self._counted[0]) / spent if spent else 0.0
+        view.touch("clock")
+        if second % 2 == 0 and theme_files.stamp(self._theme_folders) != self._theme_stamp:
+            self._theme_stamp = theme_files.stamp(self._theme_folders)
+            self._load_themes()
+
+    def _announce(self, event: ev.Event) -> None:
+        if isinstance(event, ev.ApprovalRequested):
+            if self._rings:
+                self.bell()
+        elif isinstance(event, ev.ModeChanged):
+            reason = f": {event.error}" if event.error else ""
+            self.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
+        elif isinstance(event, ev.InjectPaused):
+            self.notify(
+                f"{event.provider} woke its session again and again: its injects are held. "
+                "Under Providers, r lets them through.",
+                severity="warning",
+            )
+        elif isinstance(event, ev.ProviderMoved):
+            self._announce_move(event)
+
+    def _announce_move(self, event: ev.ProviderMoved) -> None:
+        move = (event.provider.id, event.session_id)
+        if move in self._own_moves:
+            self._own_moves.discard(move)
+            return
+        self._undo = event
+        self.refresh_bindings()
+        name = self.view.session_name(event.session_id)
+        self.notify(
+            f"{name_of(event.provider)} moved to {name} ({event.reason}). Press u to move it back.",
+            timeout=20,
+        )
+
+    def _show_waiting(self, view: View) -> None:
+        waiting = len(view.waiting)
+        if waiting == self._waiting:
+            return
+        self._waiting = waiting
+        text = f"! {quantity(waiting, 'approval')} waiting: 5" if waiting else ""
+        for pane in self.panes:
+            pane.set_class(bool(waiting), "-waiting")
+            pane.border_subtitle = plain(text) if text else None
+        self._set_terminal_title(waiting)
+
+    def _set_terminal_title(self, waiting: int) -> None:
+        """Name the terminal's window. The text is ours alone: nothing from outside is in it."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(f"\x1b]2;{f'({waiting}) ' if waiting else ''}tapui\x07")
+
+    # What goes
+
+    def send(self, message: Message) -> None:
+        """Send a message to the gateway."""
+        self.feed.send(message)
+
+    def move(self, provider_id: str, session_id: str) -> None:
+        """Move a provider to another session, as the person wants it: no notice then."""
+        self._own_moves.add((provider_id, session_id))
+        self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Show a notice. The text is made safe, and markup is never read."""
+        del markup
+        super().notify(
+            safe_text(message, limit=400),
+            title=safe_text(title, limit=64),
+            severity=severity,
+            timeout=timeout,
+            markup=False,
+        )
+
+    # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done now is not offered."""
+        if action == "undo_move":
+            return self._undo is not None
+        if action == "start_here":
+            return self._can_start
+        is_covered = len(self.screen_stack) > 1
+        if action in ("pane", "help", "next_pane") and is_covered:
+            return False
+        return super().check_action(action, parameters)
+
+    def action_pane(self, number: int) -> None:
+        """Go to a pane."""
+        self.main.go_to(number)
+        self._paint()
+
+    def act_in(self, pane: Pane, action: str) -> None:
+        """Go to a pane and do something there (the palette)."""
+        self.main.go_to(self.panes.index(pane) + 1)
+        self._paint()
+        self.call_later(self.run_action, action, pane)
+
+    def action_undo_move(self) -> None:
+        """Move a provider back to where it was."""
+        if self._undo is not None:
+            self.move(self._undo.provider.id, self._undo.source)
+            self._undo = None
+            self.refresh_bindings()
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from tapui.tower.screens.help import HelpScreen, sections
+
+        self.push_screen(HelpScreen(sections(self.main.current, self.panes)))
+
+    def commands(self) -> "Iterator[Command]":
+        """Yield what the palette offers: every action of the panes, and the app's own."""
+        for number, pane in enumerate(self.panes, 1):
+            yield f"Go to {pane.TITLE}", f"key {number}", partial(self.action_pane, number)
+            for binding in pane.own_bindings():
+                about = binding.tooltip or binding.description
+                act = partial(self.act_in, pane, binding.action)
+                yield f"{pane.TITLE}: {about}", f"key {binding.key}", act
+        yield "Help", "key ?", self.action_help
+        yield "Quit", "key q", self.action_leave
+        if self._undo is not None:
+            yield "Undo the last move of a provider", "key u", self.action_undo_move
+        if self._can_start:
+            yield "Start a gateway here", "key S", self.action_start_here
+        for name in self._own_themes:
+            yield f"Theme: {name}", "key t goes round", partial(self.choose_theme, name)
+
+    # Themes
+
+    def _load_themes(self) -> None:
+        found, problems = theme_files.load(self._theme_folders)
+        for theme in found.values():
+            self.register_theme(theme)
+        self._own_themes = sorted(found)
+        if self.is_running:
+            for problem in problems:
+                self.notify(problem, severity="warning")
+            if self.theme in found:
+                self.refresh_css(animate=False)
+            return
+        self._notices += problems
+        wanted = self._wanted_theme
+        if wanted not in found:
+            names = ", ".join(self._own_themes) or "none"
+            self._notices.append(f"There is no theme {wanted}. There are: {names}.")
+            wanted = "tapui-dark" if "tapui-dark" in found else next(iter(found), "textual-dark")
+        self.theme = wanted
+
+    def action_next_theme(self) -> None:
+        """Switch to the next theme."""
+        if self._own_themes:
+            at = self._own_themes.index(self.theme) if self.theme in self._own_themes else -1
+            self.choose_theme(self._own_themes[(at + 1) % len(self._own_themes)])
+
+    def choose_theme(self, name: str) -> None:
+        """Switch to this theme and remember it."""
+        self.theme = name
+        self.notify(f"Theme: {name}", timeout=2)
+        if self._on_theme is not None:
+            self._on_theme(name)
+
+    # The end
+
+    @property
+    def _can_start(self) -> bool:
+        return (
+            self._on_start_here is not None
+            and not self.feed.is_embedded
+            and self.view.link.state != "up"
+        )
+
+    def action_start_here(self) -> None:
+        """End this tower so that one with its own gateway can begin."""
+        if self._can_start and self._on_start_here is not None:
+            self._on_start_here()
+            self.leave("start-here")
+
+    def action_how_to_leave(self) -> None:
+        """Control-C is for copying; say how to quit."""
+        self.notify("Press q to quit.", timeout=3)
+
+    def action_leave(self) -> None:
+        """Quit: at once where nothing ends with it, else after a question."""
+        from tapui.tower.screens.leaving import LeavingScreen
+
+        if isinstance(self.screen, LeavingScreen):
+            self.screen.action_force()
+            return
+        losses = self._losses()
+        if not losses:
+            self._end_feed()
+            return
+        from tapui.tower.screens.confirm import ConfirmScreen
+
+        def answered(is_sure: bool | None) -> None:
+            if is_sure:
+                self._end_feed()
+
+        question = ConfirmScreen("Quit and end the gateway?", losses, "quit")
+        self.push_screen(question, answered)
+
+    def _losses(self) -> list[str]:
+        """Return what would end with the gateway, a line each."""
+        view = self.view
+        if not self.feed.is_embedded or view.link.state == "ended":
+            return []
+        providers, calls, others = view.providers, len(view.state.calls), view.towers - 1
+        losses = []
+        if providers:
+            names = ", ".join(name_of(one) for one in providers[:4])
+            more = " …" if len(providers) > 4 else ""
+            losses.append(f"• {quantity(len(providers), 'provider')} disconnected: {names}{more}")
+        if calls:
+            losses.append(f"• {quantity(calls, 'call')} in flight cancelled")
+        if others > 0:
+            losses.append(f"• {quantity(others, 'other tower')} disconnected")
+        return losses
+
+    def _end_feed(self) -> None:
+        """Stop the feed, counting down while providers are still there."""
+        from tapui.tower.screens.leaving import LeavingScreen
+
+        def closed(is_forced: bool | None) -> None:
+            if is_forced:
+                self.leave("quit")
+
+        if self.feed.is_embedded and self.view.providers:
+            self.push_screen(LeavingScreen(GOODBYE_SECONDS), closed)
+        self._stopping = self._stop_feed()
+
+    @work(group="stop", name="stop", exclusive=True)
+    async def _stop_feed(self) -> None:
+        await self.feed.stop(GOODBYE_SECONDS)
+        self.leave("quit")
+
+    def leave(self, reason: str) -> None:
+        """End the app now and give the terminal back; `run()` returns `reason`.
+
+        It does not wait for the gateway: that is for the caller to end.
+        """
+        if self._driver is not None and not self.is_headless:
+            self._driver.write("\x1b]2;\x07")
+        self.exit(reason)
+
+    def _fatal_error(self) -> None:
+        """Leave with a traceback that shows no values: they may be secrets."""
+        from rich.segment import Segments
+        from rich.text import Text
+
+        error = sys.exception() or self._exception
+        lines = traceback.format_exception(error) if error is not None else ["unknown error\n"]
+        text = Text(safe_text("".join(lines), newlines=True))
+        self._exit_renderables.append(Segments(self.console.render(text, self.console.options)))
+        self._close_messages_no_wait()

@@ -1,0 +1,146 @@
+"""The lines at the top: where we are, how much goes on, what is wrong, which panes there are."""
+
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual import events
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tapui.tower import times
+from tapui.tower.plain import plain
+from tapui.tower.view import View
+
+_SHORT_BELOW = 100
+
+
+def quantity(count: int, noun: str) -> str:
+    """Return `1 call`, `20 calls`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def rate(per_second: float) -> str:
+    """Return a rate in four characters: `0`, `128`, `9.9k`, `120k`."""
+    if per_second < 1000:
+        return f"{per_second:.0f}"
+    return f"{per_second / 1000:.1f}k" if per_second < 9950 else f"{per_second / 1000:.0f}k"
+
+
+class HeaderLine(Widget):
+    """Address, sessions, providers, calls in flight, events a second, approvals waiting, clock."""
+
+    def __init__(self, address: str, note: str) -> None:
+        super().__init__()
+        self._address = address
+        self._note = note
+        self._line = Content("")
+
+    def show(self, view: View) -> None:
+        """Paint it anew."""
+        width = self.size.width
+        is_short = width < _SHORT_BELOW
+        address = self._address.removeprefix("ws://") if is_short else self._address
+        counts = (
+            (len(view.open_sessions), "sess" if is_short else "session"),
+            (len(view.providers), "prov" if is_short else "provider"),
+            (len(view.state.calls), "call"),
+        )
+        parts = [plain("tapui", "bold $primary"), plain(address, limit=48)]
+        if self._note:
+            parts.append(plain(self._note, "bold $accent", limit=24))
+        parts += [
+            plain(f"{count} {noun}" if is_short else quantity(count, noun))
+            for count, noun in counts
+        ]
+        parts.append(plain(f"{rate(view.rate)}/s" if is_short else f"{rate(view.rate)} events/s"))
+        waiting = len(view.waiting)
+        if waiting:
+            parts.append(plain(f"! {waiting} waiting", "bold $warning"))
+        elif not is_short:
+            parts.append(plain("nothing waits", "$text-muted"))
+        left = Content("  ").join(parts)
+        clock = plain(times.clock(view.now), "$text-muted")
+        room = width - 2 - cell_len(left.plain) - cell_len(clock.plain)
+        self._line = left + plain(" " * max(room, 1)) + clock
+        self.refresh()
+
+    def render(self) -> Content:
+        """Return the line."""
+        return self._line
+
+
+class PaneTabs(Widget):
+    """The panes by number; the current one stands out, a waiting approval shows."""
+
+    class Chosen(Message):
+        """The person clicked a tab."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    def __init__(self, titles: list[str]) -> None:
+        super().__init__()
+        self._titles = titles
+        self._spans: list[tuple[int, int]] = []
+        self._line = Content("")
+
+    def show(self, view: View, current: int) -> None:
+        """Paint it anew. `current` counts from 1."""
+        notes = {
+            "Calls": str(len(view.state.calls) or ""),
+            "Streams": f"{_unread(view)} new" if _unread(view) else "",
+            "Approvals": f"{len(view.waiting)}!" if view.waiting else "",
+        }
+        parts: list[Content] = []
+        self._spans = []
+        column = 0
+        for number, name in enumerate(self._titles, 1):
+            note = notes.get(name, "")
+            text = f" {number} {name}{' ' + note if note else ''} "
+            is_current = number == current
+            waits = name == "Approvals" and note
+            style = "bold reverse" if is_current else "$warning bold" if waits else "$text-muted"
+            parts.append(plain(text, style))
+            self._spans.append((column, column + len(text)))
+            column += len(text) + 1
+        self._line = Content(" ").join(parts)
+        self.refresh()
+
+    def render(self) -> Content:
+        """Return the line."""
+        return self._line
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the pane under the mouse."""
+        for number, (start, end) in enumerate(self._spans, 1):
+            if start <= event.x - self.styles.padding.left < end:
+                self.post_message(self.Chosen(number))
+
+
+class LinkBanner(Static):
+    """Says that the gateway is out of reach, and what can be done."""
+
+    DEFAULT_CLASSES: ClassVar[str] = "banner"
+
+    def show(self, view: View, *, can_start: bool) -> None:
+        """Show or hide it."""
+        link = view.link
+        self.set_class(link.state != "up", "-shown")
+        if link.state == "up":
+            return
+        detail = f": {link.detail}" if link.detail else ""
+        what = "Connecting" if not view.run and link.state == "down" else "Gateway lost"
+        then = " Trying again." if link.state == "down" and view.run else ""
+        key = "  S starts a gateway here." if can_start and view.run else ""
+        if link.state == "ended":
+            what = "The gateway ended"
+            key = "  S starts a gateway here." if can_start else ""
+        self.update(plain(f"! {what}{detail}.{then}{key}", limit=300))
+
+
+def _unread(view: View) -> str:
+    count = sum(ring.unread for ring in view.rings.values())
+    return rate(count) if count else ""

@@ -1,0 +1,72 @@
+"""How states look: always a glyph and a word, and a tone that colours them where there is colour.
+
+A tone is the name of a component style of `Table` and `Reader`; "" is the plain text.
+"""
+
+from typing import NamedTuple
+
+from tapui.wire import events as ev
+
+
+class Mark(NamedTuple):
+    """A state as the person sees it."""
+
+    glyph: str
+    word: str
+    tone: str
+
+    @property
+    def text(self) -> str:
+        """Glyph and word."""
+        return f"{self.glyph} {self.word}"
+
+
+SESSION: dict[str, Mark] = {
+    "idle": Mark("○", "idle", "muted"),
+    "busy": Mark("●", "busy", "accent"),
+    "closing": Mark("◌", "closing", "warning"),
+    "ended": Mark("·", "ended", "muted"),
+}
+PROVIDER: dict[str, Mark] = {
+    "bound": Mark("●", "bound", "success"),
+    "unbound": Mark("○", "unbound", "warning"),
+    "disconnected": Mark("·", "gone", "muted"),
+}
+CALL: dict[str, Mark] = {
+    "running": Mark("●", "running", "primary"),
+    "cancelling": Mark("◌", "cancelling", "warning"),
+    "done": Mark("✓", "done", "success"),
+    "failed": Mark("✗", "failed", "error"),
+    "cancelled": Mark("⊘", "cancelled", "muted"),
+}
+APPROVAL: dict[str, Mark] = {
+    "waiting": Mark("!", "waiting", "warning"),
+    "revealed": Mark("!", "code shown", "warning"),
+    "approved": Mark("✓", "approved", "success"),
+    "denied": Mark("✗", "denied", "error"),
+    "expired": Mark("-", "expired", "muted"),
+    "withdrawn": Mark("-", "withdrawn", "muted"),
+}
+MODE_TONE: dict[str, str] = {"interactive": "", "plan": "primary", "autopilot": "warning"}
+TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "warning"}
+
+KINDS: dict[str, str] = {
+    "pairing": "pairing",
+    "mode": "mode switch",
+    "bindAll": "bind to all sessions",
+    "permission": "permission",
+    "userInput": "question",
+    "elicitation": "form",
+}
+
+
+def of_call(call: ev.Call) -> Mark:
+    """Return a call's mark; a time-out and a lost provider are told apart from other failures."""
+    if call.state == "failed" and call.error_code in ("TIMEOUT", "DISCONNECTED"):
+        return Mark("✗", {"TIMEOUT": "timeout", "DISCONNECTED": "lost"}[call.error_code], "error")
+    return CALL[call.state]
+
+
+def is_own_tool(call: ev.Call) -> bool:
+    """Return whether the session's host ran the call by itself, without a provider of ours."""
+    return call.provider_id is None and call.provider != "tap"

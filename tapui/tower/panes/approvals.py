@@ -1,0 +1,100 @@
+"""What waits for the person, and what was decided."""
+
+from textual.content import Content
+
+from tapui.tower import marks, requests, times
+from tapui.tower.panes.table_pane import TablePane
+from tapui.tower.plain import facts, headline, plain
+from tapui.tower.table import Cell, Column, Row, Table, heading
+from tapui.tower.view import View
+from tapui.wire import events as ev
+
+
+class ApprovalsPane(TablePane):
+    """Waiting approvals, oldest first; then the settled ones, newest first."""
+
+    TITLE = "Approvals"
+    TOPICS = frozenset({"approvals", "sessions", "clock"})
+    HELP = """\
+Enter opens a request in full. There, `a` and then Enter approves it; `d` and then Enter denies it.
+A request takes no keys in its first half second on screen.
+"""
+    COLUMNS = (
+        Column("asks for", 14, 60),
+        Column("kind", 10, 20, rank=2),
+        Column("state", 11),
+        Column("who", 7, 20, rank=3),
+        Column("left", 5, rank=1, right=True),
+        Column("age", 4, right=True),
+    )
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Show a request in full."""
+        event.stop()
+        from tapui.tower.screens.approval import ApprovalScreen
+
+        self.app.push_screen(ApprovalScreen(event.key))
+
+    def rows(self, view: View) -> list[Row]:
+        """What waits, then the history."""
+        waiting, decided = view.waiting, view.decided
+        rows = [_row(view, approval) for approval in waiting]
+        if decided:
+            rows.append(heading("decided"))
+            rows.extend(_row(view, approval) for approval in decided)
+        return rows
+
+    def about(self, view: View, key: str) -> list[Content]:
+        """Return a request in short."""
+        approval = view.state.approvals.get(key)
+        if approval is None:
+            return []
+        is_waiting = approval.state in ("waiting", "revealed")
+        age = times.age(times.since(approval.created_at, view.now))
+        left = f", {times.countdown(left_of(approval, view.now))} left" if is_waiting else ""
+        return [
+            headline(
+                marks.APPROVAL[approval.state], marks.KINDS[approval.kind], f"{age} ago{left}"
+            ),
+            plain(requests.subject(view, approval), limit=400),
+            facts(
+                [
+                    f"from {requests.who(view, approval)}",
+                    f"by {approval.decided_by}" if approval.decided_by else None,
+                    approval.reason,
+                    "Enter opens it" if is_waiting else None,
+                ]
+            ),
+        ]
+
+    def first_steps(self) -> list[tuple[str, str]]:
+        """What will come here."""
+        return [
+            ("Nothing waits for you.", ""),
+            ("", ""),
+            ("Pairings, mode switches, permissions and questions of your sessions", ""),
+            ("come here; the frame, the terminal's title and its bell tell you.", ""),
+        ]
+
+
+def left_of(approval: ev.Approval, now: float) -> float:
+    """Return how many seconds are left to decide."""
+    end = times.epoch(approval.expires_at)
+    return 0.0 if end is None else max(end - now, 0.0)
+
+
+def _row(view: View, approval: ev.Approval) -> Row:
+    mark = marks.APPROVAL[approval.state]
+    is_waiting = approval.state in ("waiting", "revealed")
+    left = times.countdown(left_of(approval, view.now)) if is_waiting else ""
+    return Row(
+        approval.id,
+        (
+            Cell(requests.subject(view, approval), "strong" if is_waiting else "muted"),
+            Cell(marks.KINDS[approval.kind], "" if is_waiting else "muted"),
+            Cell(mark.text, mark.tone),
+            Cell(requests.who(view, approval), "muted"),
+            Cell(left, "warning"),
+            Cell(times.age(times.since(approval.created_at, view.now)), "muted"),
+        ),
+    )

@@ -1,0 +1,138 @@
+"""The tool calls: in flight on top, then what ended."""
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from tapui.tower import marks, times
+from tapui.tower.panes.table_pane import TablePane
+from tapui.tower.plain import facts, headline, plain
+from tapui.tower.table import Cell, Column, Row, Table, heading
+from tapui.tower.view import View
+from tapui.wire import events as ev
+from tapui.wire.tower import CallCancel
+
+
+class CallsPane(TablePane):
+    """Calls of providers' tools, and of the sessions' own."""
+
+    TITLE = "Calls"
+    TOPICS = frozenset({"calls", "clock"})
+    HELP = """\
+*Time* is how long a call has run, and its time-out. *By* is the provider that does the work; tools
+of the session's own carry its host's name, such as `copilot`. `cancelling` means that the caller
+has its answer and the provider was told to stop.
+"""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("x", "cancel", "Cancel", tooltip="Cancel this call"),
+    ]
+    COLUMNS = (
+        Column("tool", 12, 32),
+        Column("state", 12),
+        Column("by", 7, 20, rank=3),
+        Column("session", 7, 20, rank=4),
+        Column("time", 10, rank=1, right=True),
+        Column("progress", 8, 60, rank=5),
+        Column("age", 4, right=True),
+    )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """*Cancel* is offered for calls in flight at a provider."""
+        del parameters
+        if action == "cancel":
+            call = self._call()
+            return call is not None and can_cancel(call)
+        return True
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Show a call with its arguments and result."""
+        event.stop()
+        from tapui.tower.screens.call import CallScreen
+
+        self.app.push_screen(CallScreen(event.key))
+
+    def action_cancel(self) -> None:
+        """Cancel the selected call."""
+        call = self._call()
+        if call is not None:
+            self.send(CallCancel(id=call.id))
+
+    def rows(self, view: View) -> list[Row]:
+        """Calls in flight, oldest first, then ended ones, newest first."""
+        rows = [_row(view, call) for call in view.state.calls.values()]
+        if view.state.recent_calls:
+            if rows:
+                rows.append(heading("recent"))
+            rows.extend(_row(view, call) for call in reversed(view.state.recent_calls.values()))
+        return rows
+
+    def about(self, view: View, key: str) -> list[Content]:
+        """Return a call in full."""
+        call = view.call(key)
+        if call is None:
+            return []
+        started = times.age(times.since(call.started_at, view.now))
+        note = plain(call.error, "$error", limit=400) if call.error else facts([call.progress])
+        return [
+            headline(marks.of_call(call), call.tool, f"{started} ago, {taken(call, view.now)}"),
+            facts(
+                [
+                    f"by {call.provider}",
+                    f"in {view.session_name(call.session_id)}",
+                    f"for {call.caller}" if call.caller else None,
+                    call.error_code,
+                ]
+            ),
+            note,
+        ]
+
+    def first_steps(self) -> list[tuple[str, str]]:
+        """How a call gets here."""
+        return [
+            ("No call yet. Copilot's own tools show up here, and those of providers.", ""),
+            ("", ""),
+            ("To call one yourself:", ""),
+            ("  tapui call TOOL --args '{}'", "bold $primary"),
+        ]
+
+    def _call(self) -> ev.Call | None:
+        return self.tower.view.call(self.selected)
+
+
+def can_cancel(call: ev.Call) -> bool:
+    """Return whether the person can cancel the call here."""
+    return call.state == "running" and not marks.is_own_tool(call)
+
+
+def taken(call: ev.Call, now: float) -> str:
+    """Return how long a call took, or how long it runs and its time-out."""
+    if call.state not in ("running", "cancelling"):
+        return times.span(None if call.duration is None else call.duration / 1000)
+    elapsed = times.age(times.since(call.started_at, now))
+    return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
+
+
+def _row(view: View, call: ev.Call) -> Row:
+    mark = marks.of_call(call)
+    is_live = call.state in ("running", "cancelling")
+    note = call.progress or "" if is_live else call.error or call.progress or ""
+    return Row(
+        call.id,
+        (
+            Cell(call.tool, "strong" if is_live else ""),
+            Cell(mark.text, mark.tone),
+            Cell(call.provider, "muted" if marks.is_own_tool(call) else ""),
+            Cell(view.session_name(call.session_id), "muted"),
+            Cell(taken(call, view.now), "warning" if _is_late(call, view.now) else ""),
+            Cell(note, "error" if call.error else "muted"),
+            Cell(times.age(times.since(call.started_at, view.now)), "muted"),
+        ),
+    )
+
+
+def _is_late(call: ev.Call, now: float) -> bool:
+    """Return whether a call in flight has used most of its time."""
+    if call.state not in ("running", "cancelling") or not call.timeout:
+        return False
+    return (times.since(call.started_at, now) or 0.0) * 1000 > 0.8 * call.timeout

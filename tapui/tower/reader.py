@@ -1,0 +1,134 @@
+"""Long text from outside, to scroll through: every line made safe, wrapped, painted as needed."""
+
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tapui.text import safe_text
+from tapui.tower.table import TONES, fit
+
+
+class Part(NamedTuple):
+    """A paragraph: its text, a tone, and what stands before each of its lines.
+
+    A margin keeps a value from passing itself off as a heading by a line feed.
+    """
+
+    text: str
+    tone: str = ""
+    margin: str = ""
+
+
+def title(text: str) -> Part:
+    """Return the heading of a value."""
+    return Part(text, "heading")
+
+
+def value(text: str, tone: str = "") -> Part:
+    """Return a value, set off from all headings."""
+    return Part(text, tone, "│ ")
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Split one line into pieces of at most `width` cells."""
+    if len(text) <= width and cell_len(text) <= width:
+        return [text]
+    if text.isascii():
+        return [text[at : at + width] for at in range(0, len(text), width)]
+    lines: list[str] = []
+    start = used = 0
+    for index, char in enumerate(text):
+        size = cell_len(char)
+        if used + size > width and index > start:
+            lines.append(text[start:index])
+            start, used = index, 0
+        used += size
+    lines.append(text[start:])
+    return lines
+
+
+class Reader(ScrollView, can_focus=True):
+    """Shows parts, all of them, however long."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "reader--heading",
+        "reader--margin",
+        *(f"reader--{tone}" for tone in TONES),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", "Up", show=False),
+        Binding("down,j", "scroll_down", "Down", show=False),
+        Binding("pageup", "page_up", "Page up", show=False),
+        Binding("pagedown,space", "page_down", "Page down", show=False),
+        Binding("home,g", "scroll_home", "Top", show=False),
+        Binding("end,G", "scroll_end", "End", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._parts: list[Part] = []
+        self._lines: list[Part] = []
+        self._wrapped_at = 0
+
+    def set_parts(self, parts: Iterable[Part]) -> None:
+        """Show these parts; nothing happens if they are the ones on show."""
+        found = list(parts)
+        if found != self._parts:
+            self._parts = found
+            self._wrapped_at = 0
+            self._wrap()
+
+    @property
+    def lines_below(self) -> int:
+        """How many lines are beyond the lower edge."""
+        return max(len(self._lines) - self.scroll_offset.y - self.size.height, 0)
+
+    @property
+    def text(self) -> str:
+        """What is shown, as one string."""
+        return "\n".join(line.margin + line.text for line in self._lines)
+
+    def on_resize(self) -> None:
+        """Wrap anew."""
+        self._wrap()
+
+    def notify_style_update(self) -> None:
+        """The theme changed."""
+        super().notify_style_update()
+        self.refresh()
+
+    def _wrap(self) -> None:
+        width = max(self.size.width - 1, 8)
+        if self._wrapped_at == width:
+            return
+        self._wrapped_at = width
+        self._lines = []
+        for part in self._parts:
+            room = width - cell_len(part.margin)
+            for line in safe_text(part.text, newlines=True).split("\n"):
+                self._lines.extend(part._replace(text=piece) for piece in wrap(line, room))
+        self.virtual_size = Size(width, len(self._lines))
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line."""
+        width = self.size.width
+        base = self.rich_style
+        index = y + self.scroll_offset.y
+        if index >= len(self._lines):
+            return Strip.blank(width, base)
+        line = self._lines[index]
+        style = base + self.get_component_rich_style(f"reader--{line.tone}") if line.tone else base
+        segments = []
+        if line.margin:
+            margin = base + self.get_component_rich_style("reader--margin")
+            segments.append(Segment(line.margin, margin))
+        segments.append(Segment(fit(line.text, max(width - cell_len(line.margin), 0)), style))
+        return Strip(segments).adjust_cell_length(width, Style.null() + base)

@@ -1,0 +1,103 @@
+"""One call with everything that is known of it."""
+
+from typing import ClassVar
+
+import msgspec
+from msgspec import Raw
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from tapui.tower import marks, times
+from tapui.tower.panes.calls import can_cancel, taken
+from tapui.tower.plain import headline
+from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.view import View
+from tapui.wire import events as ev
+from tapui.wire.tower import CallCancel
+
+SHOWN_CHARS = 512 * 1024
+"""Characters of one value that are shown; the record has all of it."""
+
+
+class CallScreen(LiveScreen[None]):
+    """Arguments, progress, result or error of a call, as long as the tower keeps it."""
+
+    CSS_PATH = "reading.tcss"
+    TOPICS = frozenset({"calls", "clock"})
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("x", "cancel", "Cancel call")]
+
+    def __init__(self, call_id: str) -> None:
+        super().__init__()
+        self._call_id = call_id
+        self._last: ev.Call | None = None
+
+    def compose(self) -> ComposeResult:
+        """A headline and the text."""
+        with Vertical(classes="sheet"):
+            yield Static("", classes="headline", markup=False)
+            yield Reader()
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint it as it is now; once the tower forgot it, as it was."""
+        del dirty
+        call = view.call(self._call_id) or self._last
+        if call is None:
+            return
+        self.query_one(".headline", Static).update(
+            headline(marks.of_call(call), call.tool, taken(call, view.now))
+        )
+        if call is not self._last:
+            self._last = call
+            self.query_one(Reader).set_parts(_parts(view, call))
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """*Cancel* is offered while it runs."""
+        del parameters
+        return action != "cancel" or (self._last is not None and can_cancel(self._last))
+
+    def action_cancel(self) -> None:
+        """Cancel the call."""
+        self.send(CallCancel(id=self._call_id))
+
+
+def _parts(view: View, call: ev.Call) -> list[Part]:
+    facts = [
+        f"by        {call.provider}" + (f" ({call.provider_id})" if call.provider_id else ""),
+        f"session   {view.session_name(call.session_id)}",
+        f"started   {times.moment(call.started_at)}",
+        f"call      {call.id}",
+    ]
+    if call.caller:
+        facts.append(f"caller    {call.caller}")
+    if call.timeout is not None:
+        facts.append(f"time-out  {times.span(call.timeout / 1000)}")
+    parts = [Part(" ".join(fact.splitlines()), "muted") for fact in facts]
+    if call.progress:
+        parts += [Part(""), title("progress"), value(call.progress)]
+    parts += [Part(""), title("arguments"), value(pretty(view.arguments(call)))]
+    if call.error is not None:
+        code = f" {call.error_code}" if call.error_code else ""
+        parts += [Part(""), title(f"error{code}"), value(call.error, "error")]
+    elif call.file is not None:
+        file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
+        parts += [Part(""), title("result, in a file"), value(file)]
+    elif call.state == "done":
+        parts += [Part(""), title("result"), value(pretty(view.result(call)))]
+    return parts
+
+
+def pretty(kept: Raw | ev.Cut | None) -> str:
+    """Return JSON indented, or what is kept of it and how much there was."""
+    if kept is None:
+        return "(nothing)"
+    if isinstance(kept, ev.Cut):
+        return f"{kept.head}\n… {kept.size:,} bytes in all; the record has them"
+    text = msgspec.json.format(bytes(kept), indent=2).decode("utf-8", "replace")
+    if len(text) > SHOWN_CHARS:
+        over = len(text) - SHOWN_CHARS
+        return f"{text[:SHOWN_CHARS]}\n… {over:,} more characters; the record has them"
+    return text

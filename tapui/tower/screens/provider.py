@@ -1,0 +1,62 @@
+"""One provider: its tools, and what it was refused."""
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from tapui.tower import marks, times
+from tapui.tower.panes.providers import name_of, session_of
+from tapui.tower.plain import headline
+from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.view import View
+
+
+class ProviderScreen(LiveScreen[None]):
+    """A provider's facts, tools and errors."""
+
+    CSS_PATH = "reading.tcss"
+    TOPICS = frozenset({"providers", "errors", "clock"})
+
+    def __init__(self, provider_id: str) -> None:
+        super().__init__()
+        self._provider_id = provider_id
+
+    def compose(self) -> ComposeResult:
+        """A headline and the text."""
+        with Vertical(classes="sheet"):
+            yield Static("", classes="headline", markup=False)
+            yield Reader()
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint it as it is now."""
+        provider = view.state.providers.get(self._provider_id)
+        if provider is None:
+            return
+        age = times.age(times.since(provider.connected_at, view.now))
+        self.query_one(".headline", Static).update(
+            headline(marks.PROVIDER[provider.state], name_of(provider), f"connected {age} ago")
+        )
+        if not dirty & {"providers", "errors"}:
+            return
+        facts = {
+            "id": provider.id,
+            "trust": provider.trust,
+            "origin": provider.origin or "none: a program on this machine",
+            "session": session_of(view, provider),
+            "reason": provider.reason,
+        }
+        parts = [
+            Part(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
+            for name, fact in facts.items()
+            if fact
+        ]
+        parts += [Part(""), title("tools")]
+        parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
+        parts += [Part(""), title("refused")]
+        refused = [
+            value(f"{times.moment(ts)}  {error.code}  {error.message}", "error")
+            for ts, error in reversed(view.errors)
+            if error.provider_id == provider.id
+        ]
+        self.query_one(Reader).set_parts(parts + (refused or [value("nothing")]))

@@ -1,0 +1,68 @@
+"""One session and what happened in it."""
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from tapui.tower import marks, times
+from tapui.tower.plain import headline
+from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.screens.call import pretty
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.view import View
+from tapui.wire import events as ev
+
+SHOWN_EVENTS = 60
+
+
+class SessionScreen(LiveScreen[None]):
+    """A session's facts, then its own events, newest first."""
+
+    CSS_PATH = "reading.tcss"
+    TOPICS = frozenset({"sessions", "life", "clock"})
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__()
+        self._session_id = session_id
+
+    def compose(self) -> ComposeResult:
+        """A headline and the text."""
+        with Vertical(classes="sheet"):
+            yield Static("", classes="headline", markup=False)
+            yield Reader()
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint it as it is now."""
+        session = view.state.sessions.get(self._session_id)
+        if session is None:
+            return
+        age = times.age(times.since(session.opened_at, view.now))
+        self.query_one(".headline", Static).update(
+            headline(marks.SESSION[session.state], session.label or session.id, f"for {age}")
+        )
+        if not dirty & {"sessions", "life"}:
+            return
+        known = [view.state.providers.get(one) for one in session.providers]
+        facts = {
+            "id": session.id,
+            "folder": session.cwd,
+            "workspace": session.workspace,
+            "host": session.host,
+            "mode": session.mode,
+            "model": session.model,
+            "providers": ", ".join(one.name for one in known if one is not None),
+            "reason": session.reason,
+        }
+        parts = [
+            Part(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
+            for name, fact in facts.items()
+            if fact
+        ]
+        life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
+        parts += [Part(""), title("what happened" if life else "nothing happened since you look")]
+        for one in reversed(life):
+            kept = one.data if one.data is not None else one.data_cut
+            parts.append(Part(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary"))
+            if kept is not None and (isinstance(kept, ev.Cut) or bytes(kept) != b"{}"):
+                parts.append(value(pretty(kept)))
+        self.query_one(Reader).set_parts(parts)

@@ -1,0 +1,277 @@
+"""A table for live rows: painted line by line, columns that fit, a selection that stays put."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tapui.text import safe_text
+
+TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
+_GAP = 2
+_CELL_CHARS = 400
+"""A cell holds no more of its text: no screen is wider."""
+
+
+class Cell(NamedTuple):
+    """Text from anywhere (the table makes it safe) and a tone."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column between `least` and `most` cells wide, as its content needs.
+
+    Where the table is too narrow, the column of the highest `rank` goes first; rank 0 stays.
+    """
+
+    title: str
+    least: int
+    most: int = 0
+    rank: int = 0
+    right: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row by its key; without cells for all columns it is a heading: its first cell, alone."""
+
+    key: str
+    cells: tuple[Cell, ...]
+    is_heading: bool = False
+
+
+def heading(text: str) -> Row:
+    """Return a row that divides others and cannot be selected."""
+    return Row("", (Cell(text),), is_heading=True)
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Return `text` exactly `width` cells wide, ending in `…` where it was cut."""
+    length = cell_len(text)
+    if length > width:
+        return set_cell_size(text, width - 1) + "…" if width > 0 else ""
+    pad = " " * (width - length)
+    return pad + text if right else text + pad
+
+
+class Table(ScrollView, can_focus=True):
+    """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
+
+    The selection follows its row's key when rows come and go, unless it is on the first row and
+    was not moved: then it stays on the first.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "table--title",
+        "table--heading",
+        "table--cursor",
+        *(f"table--{tone}" for tone in TONES),
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", "Up", show=False),
+        Binding("down,j", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home,g", "edge(0)", "First", show=False),
+        Binding("end,G", "edge(-1)", "Last", show=False),
+        Binding("enter", "open", "Details"),
+    ]
+
+    class Moved(Message):
+        """Another row is selected."""
+
+    class Opened(Message):
+        """Enter on a row, or a second click."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.columns = tuple(columns)
+        self.rows: list[Row] = []
+        self._cursor = 0
+        self._is_pinned = False
+        self._layout: list[tuple[int, int]] = []
+        self._layout_for: tuple[int, int] = (-1, -1)
+        self._version = 0
+        self._tones: dict[str, Style] = {}
+
+    @property
+    def selected(self) -> str | None:
+        """The key of the selected row."""
+        if 0 <= self._cursor < len(self.rows):
+            return self.rows[self._cursor].key or None
+        return None
+
+    def set_rows(self, rows: list[Row]) -> None:
+        """Show these rows; only what is on screen is painted."""
+        before = self.selected
+        self.rows = rows
+        self._version += 1
+        self._cursor = self._place(before)
+        self.virtual_size = Size(self.size.width, len(rows) + 1)
+        self.refresh()
+        if self.selected != before:
+            self.post_message(self.Moved())
+
+    def select(self, key: str) -> None:
+        """Select the row of this key, if there is one."""
+        for index, row in enumerate(self.rows):
+            if row.key == key:
+                self._go(index)
+
+    def _place(self, key: str | None) -> int:
+        if key is not None and self._is_pinned:
+            for index, row in enumerate(self.rows):
+                if row.key == key:
+                    return index
+        last = len(self.rows) - 1
+        wanted = min(self._cursor, last) if self._is_pinned else 0
+        return self._nearest(wanted, 1)
+
+    def _nearest(self, index: int, step: int) -> int:
+        """Return the first row that can be selected, from `index` on in this direction, or back."""
+        last = len(self.rows) - 1
+        for direction in (step, -step):
+            at = max(0, min(index, last))
+            while 0 <= at <= last:
+                if not self.rows[at].is_heading:
+                    return at
+                at += direction
+        return 0
+
+    def _go(self, index: int, step: int = 1) -> None:
+        index = self._nearest(index, step)
+        if not self.rows or index == self._cursor:
+            return
+        self._cursor = index
+        self._is_pinned = index != self._nearest(0, 1)
+        self.scroll_to_region(
+            Region(0, index, 1, 2), animate=False, immediate=True, force=True, x_axis=False
+        )
+        self.refresh()
+        self.post_message(self.Moved())
+
+    def action_move(self, step: int) -> None:
+        """Select the next or former row."""
+        self._go(self._cursor + step, step)
+
+    def action_page(self, step: int) -> None:
+        """Move by a screenful."""
+        self._go(self._cursor + step * max(self.size.height - 2, 1), step)
+
+    def action_edge(self, index: int) -> None:
+        """Select the first or last row."""
+        self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
+
+    def action_open(self) -> None:
+        """Open the selected row."""
+        if self.selected is not None:
+            self.post_message(self.Opened(self.selected))
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the row under the mouse; a double click opens it."""
+        index = event.y - 1 + self.scroll_offset.y
+        if event.y > 0 and index < len(self.rows) and not self.rows[index].is_heading:
+            self._go(index)
+            if event.chain == 2:
+                self.action_open()
+
+    def notify_style_update(self) -> None:
+        """The theme changed: look its colours up again."""
+        super().notify_style_update()
+        self._tones.clear()
+
+    def on_resize(self) -> None:
+        """Keep the selection in sight."""
+        self.virtual_size = Size(self.size.width, len(self.rows) + 1)
+        self.scroll_to_region(
+            Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
+        )
+
+    def _style(self, name: str) -> Style:
+        style = self._tones.get(name)
+        if style is None:
+            style = self._tones[name] = self.get_component_rich_style(f"table--{name}")
+        return style
+
+    def _fitted(self, width: int) -> list[tuple[int, int]]:
+        """Return (column, width) of the columns that fit, in order."""
+        if self._layout_for == (self._version, width):
+            return self._layout
+        self._layout_for = (self._version, width)
+        wants = [
+            max(column.least, min(column.most, self._content_width(index)))
+            for index, column in enumerate(self.columns)
+        ]
+        shown = list(range(len(self.columns)))
+        while True:
+            gaps = _GAP * (len(shown) - 1)
+            if sum(self.columns[index].least for index in shown) + gaps <= width:
+                break
+            worst = max(shown, key=lambda index: self.columns[index].rank)
+            if self.columns[worst].rank == 0:
+                break
+            shown.remove(worst)
+        over = sum(wants[index] for index in shown) + _GAP * (len(shown) - 1) - width
+        for index in sorted(shown, key=lambda index: -self.columns[index].rank):
+            give = min(max(over, 0), wants[index] - self.columns[index].least)
+            wants[index] -= give
+            over -= give
+        self._layout = [(index, wants[index]) for index in shown]
+        return self._layout
+
+    def _content_width(self, index: int) -> int:
+        column = self.columns[index]
+        longest = cell_len(column.title)
+        if column.most > column.least:
+            for row in self.rows:
+                if not row.is_heading and index < len(row.cells):
+                    longest = max(longest, len(row.cells[index].text))
+        return longest
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one line: the titles, a heading or a row."""
+        width = self.size.width
+        base = self.rich_style
+        if y == 0:
+            style = base + self._style("title")
+            text = " " + (" " * _GAP).join(
+                fit(self.columns[index].title, size, right=self.columns[index].right)
+                for index, size in self._fitted(width - 1)
+            )
+            return Strip([Segment(fit(text, width), style)], width)
+        index = y - 1 + self.scroll_offset.y
+        if index >= len(self.rows):
+            return Strip.blank(width, base)
+        row = self.rows[index]
+        if row.is_heading:
+            style = base + self._style("heading")
+            text = f" {safe_text(row.cells[0].text, limit=_CELL_CHARS)}"
+            return Strip([Segment(fit(text, width), style)], width)
+        is_selected = index == self._cursor
+        mark = "▌" if is_selected else " "
+        over = self._style("cursor") if is_selected else Style.null()
+        segments = [Segment(mark, base + over)]
+        for position, (column, size) in enumerate(self._fitted(width - 1)):
+            cell = row.cells[column]
+            style = base + self._style(cell.tone) if cell.tone else base
+            text = safe_text(cell.text, limit=_CELL_CHARS)
+            gap = " " * _GAP if position else ""
+            right = self.columns[column].right
+            segments.append(Segment(gap + fit(text, size, right=right), style + over))
+        return Strip(segments).adjust_cell_length(width, base + over)

@@ -1,0 +1,68 @@
+"""Times as people read them: ages, durations, countdowns and the clock."""
+
+from datetime import datetime
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4096)
+def epoch(ts: str | None) -> float | None:
+    """Return an RFC 3339 time as seconds since the epoch; None for none or a malformed one."""
+    if not ts:
+        return None
+    try:
+        return datetime.fromisoformat(ts).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def since(ts: str | None, now: float) -> float | None:
+    """Return the seconds from `ts` until `now`, never below zero."""
+    then = epoch(ts)
+    return None if then is None else max(now - then, 0.0)
+
+
+def age(seconds: float | None) -> str:
+    """Return a span in its largest unit: `4s`, `12m`, `3h`, `2d`; `-` for none."""
+    if seconds is None:
+        return "-"
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < 86400:
+        return f"{whole // 3600}h"
+    return f"{whole // 86400}d"
+
+
+def span(seconds: float | None) -> str:
+    """Return a duration with the precision that matters: `340ms`, `3.4s`, `2m10s`, `1h05m`."""
+    if seconds is None:
+        return "-"
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+
+
+def countdown(seconds: float) -> str:
+    """Return what is left of a deadline: `1:58`, `0:07`."""
+    whole = max(int(seconds + 0.999), 0)
+    if whole >= 3600:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+    return f"{whole // 60}:{whole % 60:02d}"
+
+
+def clock(seconds: float) -> str:
+    """Return the local time of day, `22:13:07`."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+
+
+def moment(ts: str | None) -> str:
+    """Return the local time of day of an RFC 3339 time; `-` for none."""
+    then = epoch(ts)
+    return "-" if then is None else clock(then)
