@@ -20,6 +20,29 @@ _ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z
 _LOCKLESS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
+def make_path(path: Path) -> list[int]:
+    """Make the folder and its missing parents, 0700 each.
+
+    Returns descriptors of the folders that got a new entry, to be synced and closed. Raises
+    `OSError`.
+    """
+    missing = []
+    while not path.exists():
+        missing.append(path)
+        path = path.parent
+    changed: list[int] = []
+    try:
+        for folder in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(FOLDER_MODE)
+            changed.append(os.open(folder.parent, _FOLDER_FLAGS))
+    except OSError:
+        for fd in changed:
+            os.close(fd)
+        raise
+    return changed
+
+
 class FolderHeldError(OSError):
     """Another writer holds the folder's lock."""
 
@@ -87,15 +110,7 @@ class Folder:
         if "\0" in str(self._base) or not self._base.is_absolute():
             raise OSError(errno.EINVAL, "not an absolute path")
         if self._makes_base:
-            missing = []
-            path = self._base
-            while not path.exists():
-                missing.append(path)
-                path = path.parent
-            for path in reversed(missing):
-                with contextlib.suppress(FileExistsError):
-                    path.mkdir(FOLDER_MODE)
-                self.unsynced.append(os.open(path.parent, _FOLDER_FLAGS))
+            self.unsynced += make_path(self._base)
         return os.open(self._base, _FOLDER_FLAGS)
 
     def _enter(self, parent: int, name: str) -> int:

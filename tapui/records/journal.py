@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.records import index
-from tapui.records.folder import Folder, folder_name
+from tapui.records.folder import Folder, folder_name, make_path
 from tapui.records.logfile import AppendError, Handle, LogFile
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
@@ -310,7 +310,9 @@ class Journal:
     def _note(self, place: _Place, folder: Path) -> None:
         place.is_noted = True
         try:
-            self._state_dir.mkdir(0o700, parents=True, exist_ok=True)
+            for fd in make_path(self._state_dir):
+                os.fsync(fd)
+                os.close(fd)
             index.note(self._state_dir, place.session_id or "", folder)
         except OSError as error:
             self._report(

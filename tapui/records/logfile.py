@@ -47,8 +47,8 @@ class LogFile:
     """
 
     __slots__ = (
-        "_is_torn", "collection", "cut", "folder", "handle", "key", "path", "pending", "rotate_at",
-        "size", "used",
+        "_excess", "_is_torn", "collection", "cut", "folder", "handle", "key", "path", "pending",
+        "rotate_at", "size", "used",
     )  # fmt: skip
 
     def __init__(self, folder: Folder, collection: str, limit: int) -> None:
@@ -63,6 +63,7 @@ class LogFile:
         """One of the routes that lead here: (session id, type of event)."""
         self.rotate_at = limit
         self._is_torn = False
+        self._excess = 0
         self.reopen()
 
     def reopen(self) -> None:
@@ -87,6 +88,7 @@ class LogFile:
         self.cut = info.st_size - end
         self.size = end
         self._is_torn = False
+        self._excess = 0
         self.handle = Handle(fd, self.path, dirs)
 
     def append(self, data: bytes) -> None:
@@ -106,6 +108,7 @@ class LogFile:
             kept = data.rfind(b"\n", 0, written) + 1
             self.size += kept
             self._is_torn = True
+            self._excess = written - kept
             try:
                 self._cut_back()
             except OSError as again:
@@ -115,13 +118,13 @@ class LogFile:
         self.size += written
 
     def _cut_back(self) -> None:
-        # Someone else may have emptied the file: cutting must not make it longer.
-        size = os.fstat(self.handle.fd).st_size
-        if size > self.size:
-            os.ftruncate(self.handle.fd, self.size)
-        else:
-            self.size = size
+        # If someone else emptied the file, less is in it than `size` says, and cutting there would
+        # make it longer: what this append left over is then what counts.
+        end = min(self.size, os.fstat(self.handle.fd).st_size - self._excess)
+        os.ftruncate(self.handle.fd, max(end, 0))
+        self.size = max(end, 0)
         self._is_torn = False
+        self._excess = 0
 
 
 def _end_of_last_line(fd: int, size: int) -> int:

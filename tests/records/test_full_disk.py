@@ -1,0 +1,252 @@
+"""Writes that fail or stop short: whole records only, every lost one returned, one line told."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.records.turns import Writer, opened, refused, seqs, started
+
+
+class Disk:
+    """Stands in for `os.write` and `os.ftruncate`: `room` bytes, `chunk` at most a write."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.room = 1 << 40
+        self.chunk = 1 << 40
+        self.cuts_fail = False
+        self._write, self._ftruncate = os.write, os.ftruncate
+        monkeypatch.setattr(os, "write", self.write)
+        monkeypatch.setattr(os, "ftruncate", self.ftruncate)
+
+    def write(self, fd: int, data: Any) -> int:
+        if self.room == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = self._write(fd, bytes(data)[: min(self.room, self.chunk)])
+        self.room -= written
+        return written
+
+    def ftruncate(self, fd: int, size: int) -> None:
+        if self.cuts_fail:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        self._ftruncate(fd, size)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+def test_short_writes_are_completed(state: Path, disk: Disk) -> None:
+    with Writer(state) as writer:
+        writer.turn(refused("x"))
+        disk.chunk = 7
+        assert writer.turn(refused("y"), refused("z")) == frozenset()
+        assert writer.reports == []
+    assert seqs(state / "gateway/errors.jsonl") == [1, 2, 3]
+
+
+def test_a_turn_cut_short_keeps_its_whole_records(state: Path, disk: Disk) -> None:
+    path = state / "gateway/errors.jsonl"
+    with Writer(state) as writer:
+        writer.turn(refused("x" * 10))
+        size = path.stat().st_size
+        disk.room = 2 * size + size // 2
+        assert writer.turn(*[refused("x" * 10) for _ in range(4)]) == {4, 5}
+        assert path.stat().st_size == 3 * size
+        assert seqs(path) == [1, 2, 3]
+        assert not writer.sync([3, 4])
+        assert writer.sync([2, 3])
+
+
+def test_the_other_files_of_the_turn_are_written(state: Path, workspace: Path, disk: Disk) -> None:
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace), started("s1", "c1"), refused("x"))
+        disk.room = 100
+        assert writer.turn(started("s1", "c2", size=5000), refused("y")) == {4, 5}
+        disk.room = 1000
+        assert writer.turn(started("s1", "c3", size=5000)) == {6}
+        disk.room = 1000
+        assert writer.turn(refused("z")) == frozenset()
+    assert seqs(workspace / "files/tap/calls.jsonl") == [2]
+    assert seqs(state / "gateway/errors.jsonl") == [3, 7]
+
+
+def test_it_is_told_once_when_it_begins_and_once_when_it_is_over(state: Path, disk: Disk) -> None:
+    with Writer(state) as writer:
+        writer.turn(refused("x"))
+        disk.room = 0
+        for _ in range(50):
+            assert writer.turn(refused("lost"))
+        disk.room = 1 << 20
+        # One small record that fits does not mean that the disk has room again.
+        assert writer.turn(refused("fits")) == frozenset()
+        assert len(writer.reports) == 1
+        writer.now += 2
+        assert writer.turn(refused("works")) == frozenset()
+        writer.now += 2
+        writer.turn(refused("still works"))
+        [(first, told), (second, over)] = writer.reports
+        assert (first, second) == ("warning", "info")
+        assert "No space left on device" in told
+        assert str(state / "gateway/errors.jsonl") in told
+        assert over == "Records are written again; 50 are missing"
+    assert seqs(state / "gateway/errors.jsonl") == [1, 52, 53, 54]
+
+
+def test_when_cutting_back_fails_it_is_done_before_the_next_record(state: Path, disk: Disk) -> None:
+    path = state / "gateway/errors.jsonl"
+    with Writer(state) as writer:
+        writer.turn(refused("x"))
+        disk.room, disk.cuts_fail = 30, True
+        assert writer.turn(refused("y")) == {2}
+        disk.room = 1 << 20
+        assert writer.turn(refused("z")) == {3}
+        assert not path.read_bytes().endswith(b"\n")
+        disk.cuts_fail = False
+        assert writer.turn(refused("works")) == frozenset()
+    assert seqs(path) == [1, 4]
+
+
+@pytest.mark.parametrize("room", [20, 900])
+def test_a_file_emptied_by_someone_else_is_never_filled_with_zeros(
+    room: int, state: Path, disk: Disk
+) -> None:
+    path = state / "gateway/errors.jsonl"
+    with Writer(state) as writer:
+        writer.turn(refused("x" * 500))
+        os.truncate(path, 0)
+        disk.room = room
+        assert writer.turn(refused("y" * 1000)) == {2}
+        disk.room = 1 << 20
+        assert writer.turn(refused("z")) == frozenset()
+    assert seqs(path) == [3]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    turns=st.lists(
+        st.tuples(
+            st.lists(st.tuples(st.booleans(), st.integers(0, 400)), min_size=1, max_size=6),
+            st.one_of(st.just(1 << 30), st.integers(0, 2000)),
+            st.integers(1, 1000),
+        ),
+        max_size=12,
+    )
+)
+def test_what_was_not_returned_is_in_the_file_and_nothing_else(turns: list[Any]) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch, tempfile.TemporaryDirectory() as folder:
+        state = Path(folder)
+        disk = Disk(monkeypatch)
+        kept: list[int] = []
+        with Writer(state, file=3000) as writer:
+            writer.turn(opened("s1"))
+            kept.append(1)
+            for events, room, chunk in turns:
+                disk.room, disk.chunk = room, chunk
+                first = writer.seq + 1
+                lost = writer.turn(
+                    *[
+                        started("s1", "c", size) if is_call else refused("x" * size)
+                        for is_call, size in events
+                    ]
+                )
+                kept += [seq for seq in range(first, writer.seq + 1) if seq not in lost]
+            disk.room = disk.chunk = 1 << 30
+        found = [
+            seq for path in state.rglob("*.jsonl") if path.parent != state for seq in seqs(path)
+        ]
+    assert sorted(found) == kept
+
+
+# Real limits, in a process of its own
+
+LIMITED = """
+import resource, signal, sys
+from pathlib import Path
+from tests.records.turns import Writer, refused, seqs
+state = Path(sys.argv[1])
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+path = state / "gateway/errors.jsonl"
+with Writer(state) as writer:
+    writer.turn(refused("x"))
+    size = path.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3 * size + size // 2, resource.RLIM_INFINITY))
+    lost = writer.turn(*[refused("x") for _ in range(4)])
+    assert lost == {4, 5}, lost
+    assert path.stat().st_size == 3 * size
+    assert writer.turn(refused("x")) == {6}
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    writer.now += 2
+    assert writer.turn(refused("x")) == frozenset()
+    for report in writer.reports:
+        print(*report)
+assert seqs(path) == [1, 2, 3, 7], seqs(path)
+"""
+
+FULL = """
+import sys
+from pathlib import Path
+from tests.records.turns import Writer, decided, opened, refused, seqs, started
+state, full = Path(sys.argv[1]), Path(sys.argv[2])
+with Writer(state) as writer:
+    assert writer.turn(opened("s1", full), decided("a1", "s1")) == frozenset()
+    kept = []
+    while not (lost := writer.turn(started("s1", "c", 1000), refused("x"))):
+        kept.append(writer.seq - 1)
+    assert lost == {writer.seq - 1}, lost
+    first = writer.seq + 1
+    lost = writer.turn(decided("a2", "s1"), *[started("s1", "c", 5000) for _ in range(20)])
+    assert set(range(first + 1, first + 21)) <= lost
+    # The approval may have fitted into its own file's last block; the answer says which.
+    assert writer.sync([first]) == (first not in lost)
+    assert seqs(full / "files/tap/calls.jsonl") == kept
+    (full / "filler").unlink()
+    writer.now += 2
+    assert writer.turn(started("s1", "works", 1000)) == frozenset()
+    assert writer.sync([writer.seq])
+    for report in writer.reports:
+        print(*report)
+assert seqs(full / "files/tap/calls.jsonl") == [*kept, writer.seq]
+"""
+
+MOUNTED = """
+mount -t tmpfs -o size=64k,mode=777 none "$2" && head -c 20000 /dev/zero > "$2/filler" || exit 77
+exec "$0" -c "$3" "$1" "$2"
+"""
+
+
+def test_a_file_size_limit_keeps_whole_records(state: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(state)],
+        capture_output=True, text=True, timeout=30, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told, over = done.stdout.splitlines()
+    assert "File too large" in told
+    assert over == "info Records are written again; 3 are missing"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small tmpfs")
+def test_a_full_file_system_keeps_whole_records(state: Path, workspace: Path) -> None:
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("no unshare to mount a small tmpfs with")
+    done = subprocess.run(
+        [unshare, "-rm", "sh", "-c", MOUNTED, sys.executable, str(state), str(workspace), FULL],
+        capture_output=True, text=True, timeout=60, check=False, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    if done.returncode in (1, 77) and "Traceback" not in done.stderr:
+        pytest.skip(f"no small tmpfs to be had here: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    told, over = done.stdout.splitlines()
+    assert "No space left on device" in told
+    assert over.startswith("info Records are written again; ")
