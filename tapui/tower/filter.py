@@ -1,0 +1,69 @@
+"""Which lines of a stream to show: a text, or a regular expression that cannot hang the screen."""
+
+from dataclasses import dataclass, field
+
+import regex
+
+from tapui.wire.message import Line
+
+MAX_PATTERN = 1000
+"""Characters of a filter."""
+MATCH_TIMEOUT = 0.001
+"""Seconds that one line may take to match."""
+MAX_SUBJECT = 64 * 1024
+"""Characters of a line that a regular expression is tried on; longer lines do not match."""
+REGEX_PREFIX = "re:"
+
+
+class FilterError(ValueError):
+    """A filter that cannot be used; the text says why and, in a pattern, where."""
+
+
+class Undecided(Exception):  # noqa: N818 - not an error: the line is counted and not shown
+    """The line is too long for a regular expression, or `is_slow`: matching it took too long."""
+
+    def __init__(self, *, is_slow: bool) -> None:
+        super().__init__("the line took too long to match" if is_slow else "the line is too long")
+        self.is_slow = is_slow
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter as the person typed it; `needle` or `pattern` is what it looks for."""
+
+    text: str
+    needle: str = ""
+    pattern: "regex.Pattern[str] | None" = field(default=None, repr=False, compare=False)
+
+    def matches(self, line: Line) -> bool:
+        """Return whether the line is shown. Raises Undecided where a pattern cannot tell."""
+        if self.pattern is None:
+            return self.needle in line.event.casefold()
+        if len(line.event) > MAX_SUBJECT:
+            raise Undecided(is_slow=False)
+        try:
+            return self.pattern.search(line.event, timeout=MATCH_TIMEOUT) is not None
+        except TimeoutError as error:
+            raise Undecided(is_slow=True) from error
+
+
+def parse(text: str) -> Filter | None:
+    """Return the filter that `text` asks for, None for none.
+
+    `re:…` is a regular expression; anything else is looked for as it is, in upper or lower case.
+    Raises FilterError for a pattern that is wrong or too long.
+    """
+    if len(text) > MAX_PATTERN:
+        raise FilterError(f"longer than {MAX_PATTERN} characters: shorten it")
+    if not text.startswith(REGEX_PREFIX):
+        return Filter(text, needle=text.casefold()) if text else None
+    source = text.removeprefix(REGEX_PREFIX)
+    if not source:
+        return None
+    try:
+        return Filter(text, pattern=regex.compile(source))
+    except regex.error as error:
+        where = "" if error.pos is None else f" at character {error.pos + 1}"
+        raise FilterError(f"{error.msg}{where}") from error
+    except (RecursionError, OverflowError, MemoryError) as error:
+        raise FilterError("too complicated: simplify it") from error

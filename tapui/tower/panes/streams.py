@@ -1,0 +1,367 @@
+"""The streams: which there are, and the tail of one of them."""
+
+from itertools import count
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tapui.projection.state import StreamKey
+from tapui.text import safe_text
+from tapui.tower import times
+from tapui.tower.clipboard import copy_line
+from tapui.tower.filter import MAX_PATTERN, FilterError, parse
+from tapui.tower.levels import LEVEL
+from tapui.tower.panes.pane import Pane
+from tapui.tower.panes.tail import Tail
+from tapui.tower.plain import plain
+from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.view import RING_LINES, Ring, View
+from tapui.wire.tower import StreamRead
+
+OLDER_LINES = 100
+"""Lines that are asked for at a time."""
+STACKED_BELOW = 96
+"""A pane narrower than this has its tail below the list."""
+
+_FIRST_STEPS = (
+    ("No stream yet. What providers push shows up here, line by line.", ""),
+    ("", ""),
+    ("To see streams with a scripted session:", ""),
+    ("  tapui demo", "bold $primary"),
+)
+
+
+class FilterInput(Input):
+    """Where a filter is typed. Everything that enters it is made safe for the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+
+    class Cancelled(Message):
+        """The filter is to be what it was."""
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
+        super().replace(safe_text(text), start, end)
+
+    def action_cancel(self) -> None:
+        """Leave without a change."""
+        self.post_message(self.Cancelled())
+
+
+class StreamsPane(Pane):
+    """The list of streams and the tail of the selected one."""
+
+    TITLE = "Streams"
+    TOPICS = frozenset({"streams", "clock"})
+    HELP = """\
+The tail follows its stream. Moving up stops it, `End` follows again. `Space` pauses the painting;
+no line is lost by it. `/` shows only lines that contain a text, or match a pattern: `re:err(or)?`.
+`Enter` shows a line with its metadata. `[` and `]` go to the former and next stream, `s` to the
+list. A line before which others are missing is marked `┊`.
+"""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "pause", "Pause"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("enter,i", "details", "Details", key_display="⏎"),
+        Binding("c,y", "copy", "Copy", key_display="c"),
+        Binding("o", "older", "Older", tooltip="Load older lines from the gateway"),
+        Binding("end", "follow", "Follow"),
+        Binding("s", "list", "List", tooltip="Go to the list of streams, and back"),
+        Binding("left_square_bracket", "step(-1)", "Former stream", show=False),
+        Binding("right_square_bracket", "step(1)", "Next stream", show=False),
+        Binding("escape", "clear_filter", "Drop the filter", show=False),
+    ]
+    COLUMNS = (
+        Column("stream", 14, 60),
+        Column("new", 4, right=True),
+        Column("last", 9),
+        Column("session", 7, 20, rank=1),
+        Column("age", 4, right=True),
+    )
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.selected: StreamKey | None = None
+        self._keys: dict[str, StreamKey] = {}
+        self._ring: Ring | None = None
+        self._read_ids = count(1)
+        self._awaited: tuple[Ring, int, int] | None = None
+        self._filter_before = ""
+
+    def compose(self) -> ComposeResult:
+        """The list, the tail between two lines about it, the filter, and the first steps."""
+        with Horizontal(classes="filled"):
+            yield Table(self.COLUMNS)
+            with Vertical(classes="reading"):
+                yield Static("", classes="heading", markup=False)
+                yield Tail()
+                yield Static("", classes="standing", markup=False)
+                with Horizontal(classes="filter"):
+                    yield FilterInput(
+                        placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True
+                    )
+                    yield Static("", classes="refusal", markup=False)
+        steps = [plain(text, style) for text, style in _FIRST_STEPS]
+        yield Static(Content("\n").join(steps), classes="empty", markup=False)
+
+    @property
+    def tail(self) -> Tail:
+        """The tail."""
+        return self.query_one(Tail)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Take in what came and paint it."""
+        self.set_class(not view.state.streams, "-empty")
+        if self.selected not in view.state.streams:
+            self._select(view, self._moved(view))
+        if self.selected is not None and self._ring is not None and "streams" in dirty:
+            self._take(view, self.selected)
+        self._keys = {_row_key(key): key for key in view.state.streams}
+        self.query_one(Table).set_rows([_row(view, key) for key in view.state.streams])
+
+    def focus_inside(self) -> None:
+        """Focus the tail."""
+        self.tail.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Put the tail beside or below the list."""
+        self.set_class(event.size.width < STACKED_BELOW, "-stacked")
+
+    def on_table_moved(self) -> None:
+        """Another stream is selected."""
+        key = self._keys.get(self.query_one(Table).selected or "")
+        if key is not None and key != self.selected:
+            self._select(self.tower.view, key)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Enter in the list goes to the tail."""
+        event.stop()
+        self.tail.focus()
+
+    def on_tail_changed(self) -> None:
+        """Say how the tail stands."""
+        self._show_about(self.tower.view)
+
+    def action_step(self, step: int) -> None:
+        """Show the next or former stream."""
+        self.query_one(Table).action_move(step)
+
+    def action_list(self) -> None:
+        """Go to the list, or from there to the tail."""
+        table = self.query_one(Table)
+        (self.tail if table.has_focus else table).focus()
+
+    def action_pause(self) -> None:
+        """Stop painting, or go on."""
+        self.tail.action_toggle_pause()
+
+    def action_follow(self) -> None:
+        """Go to the newest line and follow."""
+        self.tail.action_follow()
+
+    def action_details(self) -> None:
+        """Show the line under the cursor with its metadata."""
+        line = self.tail.line
+        if line is None or self.selected is None:
+            return
+        from tapui.tower.screens.line import LineScreen
+
+        session = self.tower.view.session_name(self.selected[0])
+        self.app.push_screen(LineScreen(line, stream=self.selected[1], session=session))
+
+    def action_copy(self) -> None:
+        """Copy the line under the cursor."""
+        line = self.tail.line
+        if line is not None:
+            copy_line(self, line)
+
+    def action_older(self) -> None:
+        """Ask the gateway for lines before the oldest one here."""
+        first = self.tail.lines.first_seq
+        ring = self._ring
+        if self.selected is None or ring is None or first is None:
+            return
+        if first <= 1:
+            self._say("This is the stream's first line.")
+        elif len(ring.lines) >= RING_LINES:
+            self._say(f"The tail is full with {RING_LINES:,} lines; older ones are in the records.")
+        else:
+            self._awaited = (ring, ring.merges, first)
+            self._read(self.selected, before=first)
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        field = self.query_one(FilterInput)
+        self._filter_before = self._filter_text
+        self.add_class("-filtering")
+        field.value = self._filter_before
+        field.focus()
+
+    def action_clear_filter(self) -> None:
+        """Show all lines again."""
+        self._filter("")
+        self.remove_class("-filtering")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Filter by what is typed so far."""
+        event.stop()
+        if self.has_class("-filtering"):
+            self._filter(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Keep the filter; a wrong one is left to be corrected."""
+        event.stop()
+        if self._filter(event.value):
+            self._close_filter()
+
+    def on_filter_input_cancelled(self) -> None:
+        """Go back to the filter there was."""
+        self._close_filter()
+        self._filter(self._filter_before)
+
+    @property
+    def _filter_text(self) -> str:
+        used = self.tail.lines.filter
+        return used.text if used else ""
+
+    def _filter(self, text: str) -> bool:
+        """Use this filter and return True, or say why not and keep the old one."""
+        refusal = self.query_one(".refusal", Static)
+        try:
+            if text != self._filter_text:
+                self.tail.set_filter(parse(text))
+        except FilterError as error:
+            refusal.update(plain(f"✗ {error}", "$error"))
+            return False
+        refusal.update("")
+        return True
+
+    def _close_filter(self) -> None:
+        self.remove_class("-filtering")
+        self.tail.focus()
+
+    def _select(self, view: View, key: StreamKey | None) -> None:
+        self.selected = key
+        self._ring = view.rings.setdefault(key, Ring()) if key else None
+        self._awaited = None
+        self.tail.open(self._ring or Ring())
+        if key is None or self._ring is None:
+            return
+        self.query_one(Table).select(_row_key(key))
+        first = self.tail.lines.first_seq
+        posted = view.state.streams[key].count
+        if len(self._ring.lines) < min(OLDER_LINES, posted) and (first is None or first > 1):
+            self._read(key)
+        self._take(view, key)
+
+    def _moved(self, view: View) -> StreamKey | None:
+        """Return where the shown stream went (its session was replaced), else the first one."""
+        for key, ring in view.rings.items():
+            if ring is self._ring and key in view.state.streams:
+                return key
+        return next(iter(view.state.streams), None)
+
+    def _take(self, view: View, key: StreamKey) -> None:
+        self._ring = view.rings.setdefault(key, Ring())
+        self.tail.take(self._ring)
+        if self._awaited is not None:
+            ring, merges, first = self._awaited
+            if ring is not self._ring or ring.merges != merges:
+                self._awaited = None
+                if self.tail.lines.first_seq == first:
+                    self._say("The gateway keeps no older lines; the records may.")
+        if self.tail.lines.is_following and not self.tail.lines.is_paused:
+            view.mark_read(key)
+
+    def _read(self, key: StreamKey, before: int | None = None) -> None:
+        read_id = f"streams-{next(self._read_ids)}"
+        self.tower.view.expect_lines(read_id, key)
+        self.send(
+            StreamRead(
+                id=read_id, stream=key[1], session_id=key[0], last=OLDER_LINES, before=before
+            )
+        )
+
+    def _say(self, text: str) -> None:
+        self.app.notify(text, markup=False, timeout=4)
+
+    def _show_about(self, view: View) -> None:
+        """The line above the tail says what is shown, the one below how it stands."""
+        stream = view.state.streams.get(self.selected) if self.selected else None
+        if stream is None:
+            return
+        heading = Content("").join(
+            [
+                plain(stream.name, "bold"),
+                plain(f"  {view.session_name(stream.session_id)}", "$text-muted", limit=66),
+                plain(f"  {stream.count:,} lines", "$text-muted"),
+            ]
+        )
+        self._update(".heading", heading)
+        self._update(".standing", _standing(self.tail))
+
+    def _update(self, selector: str, content: Content) -> None:
+        static = self.query_one(selector, Static)
+        if static.content != content:
+            static.update(content, layout=False)
+
+
+def _standing(tail: Tail) -> Content:
+    """Return how the tail stands, what is missed, and what the filter leaves."""
+    lines = tail.lines
+    unseen = lines.unseen()
+    about = "up to " if lines.filter and lines.is_frozen else ""
+    new = f"{about}{unseen:,} new"
+    if lines.is_paused:
+        state = plain(f"‖ paused, {new} — Space to go on", "$warning")
+    elif lines.is_following:
+        state = plain("● following", "$success")
+    elif unseen:
+        state = plain(f"↓ {new} — End to follow", "$accent")
+    else:
+        state = plain("○ standing still — End to follow", "$text-muted")
+    parts = [state]
+    if lines.filter:
+        parts.append(plain(f"  / {lines.filter.text}", "bold", limit=32))
+        parts.append(plain(f"  {len(lines.rows):,} of {lines.count:,} match", "$text-muted"))
+    if lines.undecided:
+        parts.append(plain(f", {lines.undecided:,} could not be matched", "$warning"))
+    if tail.scroll_offset.x:
+        parts.append(plain(f"  → {tail.scroll_offset.x}", "$text-muted"))
+    return Content("").join(parts)
+
+
+def _row_key(key: StreamKey) -> str:
+    return f"{len(key[0])}:{key[0]}{key[1]}"
+
+
+def _row(view: View, key: StreamKey) -> Row:
+    stream = view.state.streams[key]
+    ring = view.rings.get(key)
+    unread = ring.unread if ring else 0
+    level = LEVEL[stream.last.level] if stream.last else None
+    return Row(
+        _row_key(key),
+        (
+            Cell(stream.name, "strong" if unread else ""),
+            Cell(_short(unread), "accent"),
+            Cell(level.text, level.tone) if level else Cell(times.age(None), "muted"),
+            Cell(view.session_name(stream.session_id), "muted"),
+            Cell(
+                times.age(times.since(stream.last.ts if stream.last else None, view.now)), "muted"
+            ),
+        ),
+    )
+
+
+def _short(number: int) -> str:
+    """Return a count in at most four cells, nothing for none."""
+    if number < 10_000:
+        return str(number) if number else ""
+    return f"{number // 1000}k" if number < 1_000_000 else "lots"
