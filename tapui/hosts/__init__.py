@@ -1,0 +1,1 @@
+"""Hosts: where sessions come from."""

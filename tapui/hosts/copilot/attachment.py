@@ -1,0 +1,278 @@
+"""One running CLI: the connection to it, and the sessions in it."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
+from tapui.hosts.copilot.errors import AttachError, NoAnswerError
+from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.session import AttachedSession
+
+if TYPE_CHECKING:
+    from copilot import CopilotClient
+    from copilot.client import SessionLifecycleEvent
+
+WATCH_INTERVAL = 0.5
+"""Seconds between two looks at whether the process lives."""
+PING_INTERVAL = 1.0
+PING_TIME = 5.0
+CONNECT_TIME = 5.0
+RECONNECT_TIMES = (0.0, 0.3, 0.7)
+"""Seconds before each attempt to get a lost connection back."""
+REPLACE_TIME = 1.0
+"""Seconds within which the former session ends when the new one takes its place (`/clear`)."""
+SHUTDOWN_TIME = 2 * REPLACE_TIME
+"""Seconds after which a session that shut down, and was not replaced, is closed."""
+SETTLE_TIME = 2.5
+"""Seconds for which a session in the background must be there, or gone, before it counts."""
+
+
+class Attachment:
+    """The connection to the CLI that listens on `port`, with its sessions.
+
+    `process` is the CLI where it is known; its end ends the attachment. `copilot_home` and `cwd`
+    say where the sessions' folders are and where the CLI was started.
+    """
+
+    def __init__(
+        self, process: Process | None, port: int, link: Link, *, copilot_home: Path, cwd: str
+    ) -> None:
+        self.process = process
+        self.port = port
+        self.sessions: dict[str, AttachedSession] = {}
+        self._link = link
+        self._copilot_home = copilot_home
+        self._cwd = cwd
+        self._client: CopilotClient | None = None
+        self._foreground: str | None = None
+        self._joining: set[str] = set()
+        self._noticed: dict[str, float] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_leaving = False
+
+    # The connection
+
+    async def connect(self, sessions: Iterable[str]) -> None:
+        """Connect and join the foreground session and those of `sessions`.
+
+        Raises `AttachError`; then nothing is left open.
+        """
+        try:
+            client = await self._open()
+            self._foreground = await sdk.call(
+                "ask for the CLI's session", client.get_foreground_session_id()
+            )
+            wanted = dict.fromkeys([*([self._foreground] if self._foreground else []), *sessions])
+            if not wanted:
+                raise AttachError("the CLI has no session yet")
+            for id_ in wanted:
+                await self._join(id_)
+        except BaseException:
+            self._close_sessions("attaching failed")
+            await self._drop()
+            raise
+
+    async def _open(self) -> "CopilotClient":
+        from copilot import CopilotClient, RuntimeConnection
+
+        if self.process is not None:
+            await self._check_port(self.process)
+        client = CopilotClient(connection=RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}"))
+        self._client = client
+        client.on_lifecycle(self._on_lifecycle)
+        await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
+        return client
+
+    async def _check_port(self, process: Process) -> None:
+        """Make sure that the port is this very process's, a moment before it is connected to."""
+        import psutil
+
+        try:
+            ports = await asyncio.to_thread(listening_ports, process.pid)
+        except psutil.Error as error:
+            raise AttachError(f"process {process.pid} is gone: {error}") from None
+        if self.port not in ports or not process.is_alive():
+            raise AttachError(f"process {process.pid} no longer listens on port {self.port}")
+
+    async def _drop(self) -> None:
+        """Close the socket at once; the CLI takes our tools away and lives on."""
+        client, self._client = self._client, None
+        if client is not None:
+            # `stop()` would wait a second for a thread, on the event loop.
+            with contextlib.suppress(AttachError):
+                await sdk.call("disconnect", client.force_stop(), within=PING_TIME)
+
+    async def run(self) -> None:
+        """Stay until the CLI ends or cannot be reached any more; close its sessions then."""
+        reason = "the connection to the CLI is lost"
+        try:
+            while True:
+                await self._until_trouble()
+                if self._is_leaving:
+                    return
+                if self._is_gone():
+                    reason = "Copilot CLI ended"
+                    return
+                for session in self.sessions.values():
+                    session.lost()
+                if not await self._reconnect():
+                    return
+        finally:
+            self._close_sessions(reason)
+            for task in self._tasks:
+                task.cancel()
+            await self._drop()
+
+    def _is_gone(self) -> bool:
+        return self.process is not None and not self.process.is_alive()
+
+    async def _until_trouble(self) -> None:
+        watching = [asyncio.ensure_future(self._watch()), asyncio.ensure_future(self._ping())]
+        try:
+            await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in watching:
+                task.cancel()
+            await asyncio.gather(*watching, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while not self._is_gone():  # noqa: ASYNC110 - another process's end is no event
+            await asyncio.sleep(WATCH_INTERVAL)
+
+    async def _ping(self) -> None:
+        """Return when the connection is lost. A CLI that is stopped (Ctrl-Z) keeps it."""
+        while (client := self._client) is not None:
+            try:
+                await sdk.call("ping", client.ping(), within=PING_TIME)
+            except NoAnswerError:
+                continue
+            except AttachError:
+                return
+            await asyncio.sleep(PING_INTERVAL)
+
+    async def _reconnect(self) -> bool:
+        for pause in RECONNECT_TIMES:
+            await asyncio.sleep(pause)
+            if self._is_gone():
+                return False
+            await self._drop()
+            try:
+                client = await self._open()
+                for session in list(self.sessions.values()):
+                    await session.reattach(client)
+            except AttachError:
+                continue
+            self._link.report(f"the connection to port {self.port} is back", "info")
+            return True
+        return False
+
+    # The sessions
+
+    async def _join(self, session_id: str, *, replaces: str | None = None) -> None:
+        client = self._client
+        if client is None or session_id in self.sessions or session_id in self._joining:
+            return
+        session = AttachedSession(
+            session_id,
+            self._link,
+            workspace=self._copilot_home / "session-state" / session_id,
+            cwd=self._cwd,
+        )
+        self._joining.add(session_id)
+        self.sessions[session_id] = session
+        try:
+            await session.attach(
+                client, foreground=session_id == self._foreground, replaces=replaces
+            )
+        except BaseException:
+            self.sessions.pop(session_id, None)
+            session.close("attaching failed")
+            raise
+        finally:
+            self._joining.discard(session_id)
+        self._spawn(self._when_ended(session))
+
+    async def _when_ended(self, session: AttachedSession) -> None:
+        await session.ended.wait()
+        await asyncio.sleep(SHUTDOWN_TIME)
+        self._end(session.id, "the session ended in the CLI")
+
+    def _end(self, session_id: str, reason: str | None) -> None:
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            session.close(reason)
+
+    def _on_lifecycle(self, event: "SessionLifecycleEvent") -> None:
+        if event.type == "session.foreground" and event.session_id != self._foreground:
+            former, self._foreground = self._foreground, event.session_id
+            self._spawn(self._follow(event.session_id, former))
+
+    async def _follow(self, session_id: str, former: str | None) -> None:
+        """The screen shows another session: one we know, a further one, or a replacement."""
+        old = self.sessions.get(former or "")
+        if session_id in self.sessions:
+            self.sessions[session_id].in_foreground(True)
+            if old is not None:
+                old.in_foreground(False)
+            return
+        self._joining.add(session_id)
+        replaces = None
+        if old is not None:
+            try:
+                await asyncio.wait_for(old.ended.wait(), REPLACE_TIME)
+                replaces = old.id
+            except TimeoutError:
+                old.in_foreground(False)
+        self._joining.discard(session_id)
+        try:
+            await self._join(session_id, replaces=replaces)
+        except AttachError as error:
+            self._link.report(f"{error}; it is tried again", "warning")
+            return
+        if replaces is not None:
+            self._end(replaces, None)
+
+    def sync(self, held: Iterable[str]) -> None:
+        """Compare with the sessions that the process holds, as discovery sees them.
+
+        Background sessions are joined or closed once they have been there, or gone, for a while.
+        """
+        now = time.monotonic()
+        changed = set(held).symmetric_difference(self.sessions) - self._joining
+        self._noticed = {id_: self._noticed.get(id_, now) for id_ in changed}
+        for id_ in [id_ for id_, at in self._noticed.items() if now - at >= SETTLE_TIME]:
+            del self._noticed[id_]
+            if id_ in self.sessions:
+                self._end(id_, "the session ended in the CLI")
+            else:
+                self._spawn(self._join_late(id_))
+
+    async def _join_late(self, session_id: str) -> None:
+        try:
+            await self._join(session_id)
+        except AttachError as error:
+            self._link.report(str(error), "warning")
+
+    def _close_sessions(self, reason: str) -> None:
+        for session_id in list(self.sessions):
+            self._end(session_id, reason)
+
+    async def leave(self) -> None:
+        """Leave all sessions as they were found and disconnect."""
+        self._is_leaving = True
+        for task in self._tasks:
+            task.cancel()
+        sessions = list(self.sessions.values())
+        self.sessions.clear()
+        await asyncio.gather(*(session.detach() for session in sessions))
+        await self._drop()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

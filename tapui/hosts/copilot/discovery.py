@@ -1,0 +1,150 @@
+"""Finding the running CLIs of this user, and the port on which each may be attached to.
+
+A session in use has a lock file that names its process; the port is one that this very process
+listens on. Only files are read and the process table is asked: nothing is connected to.
+"""
+
+import os
+import re
+import stat
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+LOOPBACK = "127.0.0.1"
+"""Where a CLI listens for others to attach, and the only address that is connected to."""
+_LOCK = re.compile(r"inuse\.(\d{1,10})\.lock\Z")
+_CLOCK_SLACK = 2.0
+"""Seconds that a lock file may be older than its process's start is recorded to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, told apart from a later one with the same id by when it started."""
+
+    pid: int
+    started: float
+
+    def is_alive(self) -> bool:
+        """Return whether it still runs (a zombie does not)."""
+        try:
+            process = psutil.Process(self.pid)
+            is_same: bool = process.create_time() == self.started
+            return is_same and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """A running CLI: its sessions (newest lock first), its loopback ports, its folder."""
+
+    process: Process
+    sessions: tuple[str, ...]
+    ports: tuple[int, ...]
+    cwd: str
+
+    @property
+    def age(self) -> float:
+        """Seconds since it started."""
+        return max(time.time() - self.process.started, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lock:
+    session: str
+    pid: int
+    written: float
+
+
+@dataclass(slots=True)
+class Discovery:
+    """Looks for CLIs of the user `uid` in `copilot_home`.
+
+    Folders that have not changed since the last look are not opened again, so that a look costs
+    a `stat` per session that ever was.
+    """
+
+    copilot_home: Path
+    uid: int = field(default_factory=os.getuid)
+    _known: dict[str, tuple[int, list[_Lock]]] = field(default_factory=dict)
+
+    def scan(self, *, known: Collection[Process] = ()) -> list[Cli]:
+        """Return the CLIs that run now. Of those in `known`, the ports are not looked up."""
+        held: dict[int, list[_Lock]] = {}
+        for lock in self._locks():
+            held.setdefault(lock.pid, []).append(lock)
+        found = []
+        for pid, locks in held.items():
+            cli = self._inspect(pid, locks, known)
+            if cli is not None:
+                found.append(cli)
+        return found
+
+    def _locks(self) -> list[_Lock]:
+        seen: dict[str, tuple[int, list[_Lock]]] = {}
+        locks: list[_Lock] = []
+        try:
+            with os.scandir(self.copilot_home / "session-state") as folders:
+                for folder in folders:
+                    try:
+                        if not folder.is_dir(follow_symlinks=False):
+                            continue
+                        changed = folder.stat(follow_symlinks=False).st_mtime_ns
+                        known = self._known.get(folder.name)
+                        if known is None or known[0] != changed:
+                            known = (changed, self._locks_in(folder))
+                    except OSError:
+                        continue  # removed while we looked
+                    seen[folder.name] = known
+                    locks += known[1]
+        except OSError:
+            return []  # no CLI has ever run here, or it is not ours to read
+        self._known = seen
+        return locks
+
+    def _locks_in(self, folder: "os.DirEntry[str]") -> list[_Lock]:
+        locks = []
+        with os.scandir(folder.path) as files:
+            for file in files:
+                name = _LOCK.fullmatch(file.name)
+                if name is None:
+                    continue
+                status = file.stat(follow_symlinks=False)
+                if stat.S_ISREG(status.st_mode) and status.st_uid == self.uid:
+                    locks.append(_Lock(folder.name, int(name[1]), status.st_mtime))
+        return locks
+
+    def _inspect(self, pid: int, locks: list[_Lock], known: Collection[Process]) -> Cli | None:
+        try:
+            process = psutil.Process(pid)
+            with process.oneshot():
+                started = process.create_time()
+                if process.uids().real != self.uid or process.status() == psutil.STATUS_ZOMBIE:
+                    return None
+                # A lock older than the process is another's, whose id was given out again.
+                locks = [one for one in locks if one.written >= started - _CLOCK_SLACK]
+                if not locks:
+                    return None
+                cwd = process.cwd()
+            this = Process(pid, started)
+            ports = () if this in known else listening_ports(pid)
+        except psutil.Error:
+            return None
+        locks.sort(key=lambda lock: lock.written, reverse=True)
+        return Cli(this, tuple(lock.session for lock in locks), ports, cwd)
+
+
+def listening_ports(pid: int) -> tuple[int, ...]:
+    """Return the TCP ports of 127.0.0.1 that the process `pid` itself listens on.
+
+    Raises `psutil.Error` when the process is gone or not ours.
+    """
+    ports = set()
+    for socket in psutil.Process(pid).net_connections("tcp"):
+        if socket.status == psutil.CONN_LISTEN and socket.laddr.ip == LOOPBACK:
+            ports.add(int(socket.laddr.port))
+    return tuple(sorted(ports))

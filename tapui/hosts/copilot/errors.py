@@ -1,0 +1,9 @@
+"""What can go wrong between a host and the CLI that it attaches to."""
+
+
+class AttachError(Exception):
+    """A session cannot be reached, or a call to the CLI failed; the text says what to do."""
+
+
+class NoAnswerError(AttachError):
+    """The CLI did not answer in time; it may be stopped, and the connection may still be good."""

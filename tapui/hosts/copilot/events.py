@@ -1,0 +1,217 @@
+"""What happens in a Copilot session, put into the words of the host conversation."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from tapui.wire.codec import raw
+from tapui.wire.host import SessionEvent, SessionUpdate
+from tapui.wire.message import Message, Mode
+
+if TYPE_CHECKING:
+    from copilot.session_events import SessionEvent as CopilotEvent
+
+OUTPUT_LENGTH = 64 * 1024
+"""Characters that are passed on of a tool's output or a message."""
+_MODES = ("interactive", "plan", "autopilot")
+_REMEMBERED_CALLS = 1_000
+_REMEMBERED_PROMPTS = 100
+"""Of these many the end is awaited; the oldest is forgotten beyond that."""
+
+
+def as_mode(mode: str) -> Mode | None:
+    """Return the mode, or None for one that this conversation has no word for."""
+    return cast("Mode", mode) if mode in _MODES else None
+
+
+def name_of(event: "CopilotEvent") -> str:
+    """Return the event's own name, also of one that the SDK does not know."""
+    return event.raw_type or event.type.value
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= OUTPUT_LENGTH else text[: OUTPUT_LENGTH - 1] + "…"
+
+
+@dataclass(slots=True)
+class _Started:
+    tool: str
+    args: Any
+    at: datetime
+
+
+class Translator:
+    """Translates the events of one session.
+
+    `is_ours` tells the names of the tools that this host offers: their calls are the gateway's to
+    show, so they are left out here. Events that say nothing to a person (deltas, the model's
+    protocol) are left out too.
+    """
+
+    def __init__(self, session_id: str, is_ours: Callable[[str], bool]) -> None:
+        self.session_id = session_id
+        self._is_ours = is_ours
+        self._calls: OrderedDict[str, _Started] = OrderedDict()
+        self._sent: OrderedDict[str, int] = OrderedDict()
+        self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
+            "user.message": self._user_message,
+            "assistant.turn_start": self._plain("turn_id"),
+            "assistant.turn_end": self._plain("turn_id"),
+            "assistant.message": self._assistant_message,
+            "assistant.intent": self._plain("intent"),
+            "assistant.usage": self._plain("model", "input_tokens", "output_tokens"),
+            "session.usage_info": self._context,
+            "session.idle": self._idle,
+            "session.error": self._plain("error_type", "message"),
+            "session.compaction_start": self._plain(),
+            "session.compaction_complete": self._plain("success"),
+            "session.mode_changed": self._mode,
+            "session.model_change": self._model,
+            "session.title_changed": self._title,
+            "session.context_changed": self._folder,
+            "abort": self._plain("reason"),
+            "tool.execution_start": self._tool_start,
+            "tool.execution_complete": self._tool_complete,
+            "subagent.started": self._subagent_started,
+            "subagent.completed": self._subagent("subagent.completed"),
+            "subagent.failed": self._subagent("subagent.failed"),
+        }
+
+    def sent(self, prompt: str) -> None:
+        """Note a prompt that this host sends: its `user.message` is not the person's."""
+        self._sent[prompt] = self._sent.get(prompt, 0) + 1
+        if len(self._sent) > _REMEMBERED_PROMPTS:
+            self._sent.popitem(last=False)
+
+    def translate(self, event: "CopilotEvent") -> list[Message]:
+        """Return what the gateway is told about `event`, which may be nothing."""
+        translate = self._table.get(name_of(event))
+        return [] if translate is None else translate(event, event.data)
+
+    def _event(self, name: str, **data: Any) -> list[Message]:
+        kept = {key: value for key, value in data.items() if value is not None}
+        return [SessionEvent(session_id=self.session_id, event=name, data=raw(kept))]
+
+    def _plain(self, *fields: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
+        """Return a translation that passes the named fields on, renamed to camelCase."""
+
+        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
+            values = {}
+            for field in fields:
+                value = getattr(data, field, None)
+                value = getattr(value, "value", value)
+                values[_camel(field)] = _cut(value) if isinstance(value, str) else value
+            return self._event(name_of(event), **values, agentId=event.agent_id)
+
+        return translate
+
+    def _user_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        content: str = data.content
+        if event.agent_id is not None:
+            return []  # what an agent tells its own subagent
+        if content in self._sent:
+            self._sent[content] -= 1
+            if not self._sent[content]:
+                del self._sent[content]
+            return self._event("prompt.injected", content=_cut(content))
+        if data.is_autopilot_continuation or data.source not in (None, "user"):
+            return self._event("prompt.automatic", content=_cut(content), source=data.source)
+        return self._event("user.message", content=_cut(content))
+
+    def _assistant_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        requests = [
+            {"name": request.name, "args": request.arguments}
+            for request in data.tool_requests or []
+        ]
+        return self._event(
+            "assistant.message",
+            content=_cut(data.content),
+            toolRequests=requests or None,
+            agentId=event.agent_id,
+        )
+
+    def _context(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        if event.agent_id is not None:
+            return []  # a subagent has a context window of its own
+        return self._event(
+            "session.context", tokens=int(data.current_tokens), limit=int(data.token_limit)
+        )
+
+    def _idle(self, event: "CopilotEvent", _data: Any) -> list[Message]:
+        return [] if event.agent_id is not None else self._event("session.idle")
+
+    def _mode(self, _event: "CopilotEvent", data: Any) -> list[Message]:
+        mode = as_mode(data.new_mode.value)
+        return [SessionUpdate(session_id=self.session_id, mode=mode)] if mode else []
+
+    def _model(self, _event: "CopilotEvent", data: Any) -> list[Message]:
+        return [SessionUpdate(session_id=self.session_id, model=data.new_model)]
+
+    def _title(self, _event: "CopilotEvent", data: Any) -> list[Message]:
+        return [SessionUpdate(session_id=self.session_id, label=data.title)] if data.title else []
+
+    def _folder(self, _event: "CopilotEvent", data: Any) -> list[Message]:
+        return [SessionUpdate(session_id=self.session_id, cwd=data.cwd)] if data.cwd else []
+
+    def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        if self._is_ours(data.tool_name):
+            return []
+        self._calls[data.tool_call_id] = _Started(data.tool_name, data.arguments, event.timestamp)
+        if len(self._calls) > _REMEMBERED_CALLS:
+            self._calls.popitem(last=False)
+        return self._event(
+            "tool.execution_start",
+            toolCallId=data.tool_call_id,
+            tool=data.tool_name,
+            args=_arguments(data.arguments),
+            agentId=event.agent_id,
+        )
+
+    def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        started = self._calls.pop(data.tool_call_id, None)
+        if started is None:
+            return []  # one of ours, or begun before we came
+        kind: Literal["success", "failure"] = "success" if data.success else "failure"
+        output = data.result.content if data.result is not None else None
+        if not data.success and data.error is not None:
+            output = data.error.message
+        result = {"type": kind} if output is None else {"type": kind, "output": _cut(output)}
+        return self._event(
+            "tool.execution_complete",
+            toolCallId=data.tool_call_id,
+            tool=started.tool,
+            args=_arguments(started.args),
+            result=result,
+            durationMs=round((event.timestamp - started.at).total_seconds() * 1000, 3),
+            agentId=event.agent_id,
+        )
+
+    def _subagent_started(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._event(
+            "subagent.started",
+            remoteSessionId=event.agent_id or data.tool_call_id,
+            toolCallId=data.tool_call_id,
+            agentName=data.agent_name,
+        )
+
+    def _subagent(self, name: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
+        def translate(_event: "CopilotEvent", data: Any) -> list[Message]:
+            return self._event(
+                name,
+                toolCallId=data.tool_call_id,
+                agentName=data.agent_name,
+                error=getattr(data, "error", None),
+            )
+
+        return translate
+
+
+def _arguments(args: Any) -> Any:
+    return {} if args is None else args
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,309 @@
+"""The `copilot` host: looks for running CLIs, attaches to them, and routes the gateway's messages.
+
+It speaks the host conversation over an in-process port. What it finds and cannot reach is listed
+for the tower with the command that makes it reachable.
+"""
+
+import asyncio
+import itertools
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.attachment import Attachment
+from tapui.hosts.copilot.discovery import Cli, Discovery, Process
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.link import Link, Report
+from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.port import HostPort, OpenPort
+from tapui.wire.events import Unattached
+from tapui.wire.host import (
+    ApprovalAnswer,
+    HostAck,
+    HostHello,
+    ModeResult,
+    ModeSet,
+    SessionAbort,
+    SessionLog,
+    SessionOpened,
+    SessionSend,
+    SessionsUnattached,
+    ToolsChanged,
+)
+from tapui.wire.limits import PROTOCOL_VERSION
+from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
+from tapui.wire.provider import Sessions
+
+SCAN_INTERVAL = 1.0
+"""Seconds between two looks for CLIs."""
+START_TIME = 3.0
+"""Seconds that a CLI has to open its port before it counts as one without."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """A CLI that could not be attached to: what was said, and when it is tried again."""
+
+    text: str
+    pause: float
+    again_at: float
+
+
+class CopilotHost:
+    """The host of all Copilot CLI sessions of this user.
+
+    `open_port` opens the host's port at the gateway. `copilot_home` is where the CLI keeps its
+    sessions. With `port`, only the CLI on that loopback port is attached to; else, with
+    `discover`, every CLI that is found. `report` gets what the person should know.
+    """
+
+    def __init__(
+        self,
+        open_port: OpenPort,
+        *,
+        copilot_home: Path,
+        port: int | None = None,
+        discover: bool = True,
+        report: Report,
+    ) -> None:
+        self._open_port = open_port
+        self._copilot_home = copilot_home
+        self._only = port
+        self._discover = discover or port is not None
+        self._report = report
+        self._discovery = Discovery(copilot_home)
+        self._ids = itertools.count(1)
+        self._link = Link(self._send, self._mint, report)
+        self._port: HostPort | None = None
+        self._accepted = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._attachments: dict[Process | int, Attachment] = {}
+        self._running: dict[Process | int, asyncio.Task[None]] = {}
+        self._troubles: dict[Process | int, _Trouble] = {}
+        self._unattached: list[Unattached] = []
+
+    # Living
+
+    async def run(self) -> None:
+        """Attach to what there is, and keep looking, until `stop()` or the gateway's end."""
+        self._port = self._open_port(self._receive, self._closed.set)
+        try:
+            await self._first(self._accepted)
+            while not self._closed.is_set():
+                if self._discover:
+                    await self._look()
+                await self._first(self._closed, within=SCAN_INTERVAL)
+        finally:
+            await self._leave()
+
+    async def _first(self, event: asyncio.Event, *, within: float | None = None) -> None:
+        """Wait for `event`, the gateway's end, or `within` seconds."""
+        waits = [asyncio.ensure_future(one.wait()) for one in {event, self._closed}]
+        await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    async def stop(self) -> None:
+        """Leave every session as it was found; `run()` returns soon after."""
+        self._closed.set()
+        await self._leave()
+
+    async def _leave(self) -> None:
+        running = list(self._running.values())
+        attachments = list(self._attachments.values())
+        self._running.clear()
+        self._attachments.clear()
+        await asyncio.gather(*(attachment.leave() for attachment in attachments))
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        if self._port is not None:
+            self._port.close()
+            self._port = None
+
+    async def _look(self) -> None:
+        known = [one.process for one in self._attachments.values() if one.process is not None]
+        found = await asyncio.to_thread(self._discovery.scan, known=known)
+        if self._only is not None:
+            self._look_at_port(self._only, found)
+        else:
+            for cli in found:
+                self._look_at(cli)
+            self._list_unattached(found)
+
+    def _look_at(self, cli: Cli) -> None:
+        attachment = self._attachments.get(cli.process)
+        if attachment is not None:
+            attachment.sync(cli.sessions)
+        elif cli.ports and self._is_due(cli.process):
+            self._start(cli.process, cli.process, cli.ports, cli.sessions, cli.cwd)
+
+    def _look_at_port(self, port: int, found: list[Cli]) -> None:
+        owner = next((cli for cli in found if port in cli.ports), None)
+        attachment = self._attachments.get(port)
+        if attachment is not None:
+            held = [cli for cli in found if cli.process == attachment.process]
+            if held:
+                attachment.sync(held[0].sessions)
+        elif self._is_due(port):
+            if owner is not None:
+                self._start(port, owner.process, (port,), owner.sessions, owner.cwd)
+            else:
+                self._start(port, None, (port,), (), "")
+
+    def _list_unattached(self, found: list[Cli]) -> None:
+        unattached = [
+            Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
+            for cli in found
+            if cli.process not in self._attachments and not cli.ports and cli.age > START_TIME
+            for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
+        ]
+        if unattached != self._unattached:
+            self._unattached = unattached
+            self._send(SessionsUnattached(unattached=unattached))
+
+    # Attaching
+
+    def _is_due(self, key: Process | int) -> bool:
+        trouble = self._troubles.get(key)
+        return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
+
+    def _start(
+        self,
+        key: Process | int,
+        process: Process | None,
+        ports: tuple[int, ...],
+        sessions: tuple[str, ...],
+        cwd: str,
+    ) -> None:
+        self._attachments[key] = attachment = Attachment(
+            process, ports[0], self._link, copilot_home=self._copilot_home, cwd=cwd
+        )
+        task = asyncio.get_running_loop().create_task(
+            self._attend(key, attachment, ports, sessions)
+        )
+        self._running[key] = task
+
+    async def _attend(
+        self,
+        key: Process | int,
+        attachment: Attachment,
+        ports: tuple[int, ...],
+        sessions: tuple[str, ...],
+    ) -> None:
+        try:
+            await sdk.load()
+            await self._connect(attachment, ports, sessions)
+            self._troubles.pop(key, None)
+            await attachment.run()
+        except AttachError as error:
+            self._trouble(key, attachment.port, str(error))
+        finally:
+            if self._attachments.get(key) is attachment:
+                del self._attachments[key], self._running[key]
+
+    async def _connect(
+        self, attachment: Attachment, ports: tuple[int, ...], sessions: tuple[str, ...]
+    ) -> None:
+        """Connect on the first of the process's own ports that is the CLI's."""
+        for port in ports:
+            attachment.port = port
+            try:
+                await attachment.connect(sessions)
+            except AttachError:
+                if port == ports[-1]:
+                    raise
+            else:
+                return
+
+    def _trouble(self, key: Process | int, port: int, text: str) -> None:
+        former = self._troubles.get(key)
+        pause = min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
+        now = asyncio.get_running_loop().time()
+        self._troubles[key] = _Trouble(text, pause, now + pause)
+        if former is None or former.text != text:
+            self._report(
+                f"cannot attach to port {port}: {text}. It is tried again; "
+                "is Copilot CLI running there with --ui-server (tapui copilot)?",
+                "warning",
+            )
+
+    # Talking
+
+    def _mint(self) -> str:
+        return f"c{next(self._ids)}"
+
+    def _send(self, message: Message) -> None:
+        if self._port is not None:
+            self._port.send(message)
+
+    def _sessions(self) -> Iterator[AttachedSession]:
+        for attachment in self._attachments.values():
+            yield from attachment.sessions.values()
+
+    def _session(self, session_id: str) -> AttachedSession | None:
+        return next((one for one in self._sessions() if one.id == session_id), None)
+
+    def _receive(self, message: Message) -> None:
+        """Take a message of the gateway; called on the event loop's thread."""
+        match message:
+            case Sessions() if not self._accepted.is_set():
+                self._send(
+                    HostHello(name="copilot", kind="copilot", protocol_version=PROTOCOL_VERSION)
+                )
+            case HostAck():
+                self._accepted.set()
+            case ToolOutcome(id=id_) | ToolProgress(id=id_):
+                for session in self._sessions():
+                    if session.toolset.owns(id_):
+                        if isinstance(message, ToolOutcome):
+                            session.finished(message)
+                        else:
+                            session.progressed(message)
+            case ApprovalAnswer():
+                any(session.answered(message) for session in self._sessions())
+            case Error():
+                self._refused(message)
+            case (
+                SessionOpened(session_id=id_)
+                | ToolsChanged(session_id=id_)
+                | SessionSend(session_id=id_)
+                | SessionLog(session_id=id_)
+                | SessionAbort(session_id=id_)
+                | ModeSet(session_id=id_)
+            ):
+                session_ = self._session(id_)
+                if session_ is not None:
+                    _deliver(session_, message)
+                elif isinstance(message, ModeSet):
+                    self._send(ModeResult(id=message.id, ok=False, error="the session ended"))
+            case _:
+                pass  # session.closed, sessions.updated: nothing is left to do
+
+    def _refused(self, error: Error) -> None:
+        opening = self._session(error.session_id or "")
+        if error.reply_to == "session.open" and opening is not None:
+            opening.refused(error.message)
+        else:
+            self._report(f"the gateway refused {error.reply_to}: {error.message}", "warning")
+
+
+def _deliver(session: AttachedSession, message: Message) -> None:
+    match message:
+        case SessionOpened(tools=tools):
+            session.opened(tools)
+        case ToolsChanged(tools=tools):
+            session.toolset.offer(tools)
+        case SessionSend():
+            session.prompt(message)
+        case SessionLog():
+            session.log(message)
+        case SessionAbort():
+            session.abort()
+        case ModeSet():
+            session.set_mode(message)
+        case _:
+            pass

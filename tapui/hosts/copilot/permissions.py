@@ -1,0 +1,146 @@
+"""The CLI's permission requests, answered here or there, whichever comes first."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.link import Link
+from tapui.wire.codec import raw
+from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
+
+if TYPE_CHECKING:
+    from copilot import CopilotSession
+
+SETTLE_TIME = 0.15
+"""Seconds after which a request that the CLI has not answered by its own rules is shown."""
+_KINDS = {"commands": "shell"}
+"""The CLI has two words for some kinds of request."""
+_LEFT_OUT = frozenset(
+    {
+        "canOfferSessionApproval",
+        "commandIdentifiers",
+        "commandSegments",
+        "commands",
+        "fileEdits",
+        "newFileContents",
+        "possiblePaths",
+        "possibleUrls",
+        "resolvedPaths",
+    }
+)
+"""What the CLI derived from the request, or says again: the command, diff or path is shown whole.
+"""
+
+
+def describe(request: dict[str, Any]) -> dict[str, Any]:
+    """Return what the person is shown of a request, which is the CLI's own JSON.
+
+    `kind` is one of shell, write, read, url, mcp, custom-tool, memory, path, hook … and with it
+    come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole.
+    """
+    left_out = _LEFT_OUT if request.get("diff") else _LEFT_OUT - {"newFileContents"}
+    shown = {key: value for key, value in request.items() if key not in left_out}
+    kind = str(request.get("kind", "permission"))
+    shown["kind"] = _KINDS.get(kind, kind)
+    if "paths" in request and "path" not in request:
+        shown["path"] = "\n".join(map(str, request["paths"]))
+    return shown
+
+
+class Permissions:
+    """The requests of one session that wait for the person.
+
+    `spawn` runs a coroutine to its end, as long as the session lives.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        link: Link,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._session_id = session_id
+        self._link = link
+        self._spawn = spawn
+        self._settling: dict[str, asyncio.TimerHandle] = {}
+        self._shown: set[str] = set()
+
+    def requested(self, request_id: str, request: dict[str, Any]) -> None:
+        """Take a request of the CLI; it is shown unless the CLI answers it at once."""
+        if request_id in self._shown or request_id in self._settling:
+            return
+        self._settling[request_id] = asyncio.get_running_loop().call_later(
+            SETTLE_TIME, self._show, request_id, describe(request)
+        )
+
+    def _show(self, request_id: str, detail: dict[str, Any]) -> None:
+        del self._settling[request_id]
+        self._shown.add(request_id)
+        self._link.send(
+            ApprovalRequest(
+                id=request_id, session_id=self._session_id, kind="permission", detail=raw(detail)
+            )
+        )
+
+    def completed(self, request_id: str) -> None:
+        """Take note that the CLI has its answer, from whomever."""
+        if timer := self._settling.pop(request_id, None):
+            timer.cancel()
+        if request_id in self._shown:
+            self._shown.remove(request_id)
+            self._link.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+
+    def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
+        """Pass the person's answer on to the CLI; return whether the request is this session's.
+
+        One that expired is left to the CLI's own prompt.
+        """
+        if answer.id not in self._shown:
+            return False
+        self._shown.remove(answer.id)
+        if session is not None and answer.decision != "expired":
+            self._spawn(self._tell(answer, session))
+        return True
+
+    async def _tell(self, answer: ApprovalAnswer, session: "CopilotSession") -> None:
+        from copilot.rpc import (
+            PermissionDecisionApproveOnce,
+            PermissionDecisionReject,
+            PermissionDecisionRequest,
+        )
+
+        decision = (
+            PermissionDecisionApproveOnce()
+            if answer.decision == "approve"
+            else PermissionDecisionReject(feedback=answer.reason)
+        )
+        request = PermissionDecisionRequest(request_id=answer.id, result=decision)
+        try:
+            await sdk.call(
+                "answer the permission request",
+                session.rpc.permissions.handle_pending_permission_request(request),
+            )
+        except AttachError as error:
+            self._link.report(f"{error}; answer it in the CLI", "error")
+
+    async def recover(self, session: "CopilotSession") -> None:
+        """Take up the requests that waited before this host came.
+
+        Raises `AttachError`.
+        """
+        pending = await sdk.call(
+            "list the waiting permissions", session.rpc.permissions.pending_requests()
+        )
+        for item in pending.items:
+            self.requested(item.request_id, item.request.to_dict())
+
+    def close(self) -> None:
+        """Withdraw everything: the session is gone from here."""
+        for timer in self._settling.values():
+            timer.cancel()
+        self._settling.clear()
+        for request_id in self._shown:
+            self._link.send(ApprovalWithdraw(id=request_id))
+        self._shown.clear()

@@ -1,0 +1,337 @@
+"""One attached session: its life told to the gateway, the gateway's wishes carried out in it."""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.events import Translator, as_mode, name_of
+from tapui.hosts.copilot.link import Link, Severity
+from tapui.hosts.copilot.permissions import Permissions
+from tapui.hosts.copilot.settlement import Ledger, settle
+from tapui.hosts.copilot.toolset import Toolset
+from tapui.text import safe_text
+from tapui.wire.host import (
+    Agent,
+    ApprovalAnswer,
+    HostSession,
+    ModeResult,
+    ModeSet,
+    SessionClose,
+    SessionEvent,
+    SessionLog,
+    SessionOpen,
+    SessionSend,
+    SessionUpdate,
+)
+from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
+
+if TYPE_CHECKING:
+    from copilot import CopilotClient, CopilotSession
+    from copilot.session_events import SessionEvent as CopilotEvent
+
+T = TypeVar("T")
+
+LOG_LENGTH = 4_000
+"""Characters of a line in the timeline."""
+_QUEUE = 500
+"""Prompts and lines that wait for the CLI; further lines are dropped."""
+_EARLY = 1_000
+"""Events kept between attaching and the gateway's answer."""
+_SEEN = 2_000
+_OPEN_TIME = 10.0
+_DETACH_TIME = 1.5
+
+
+class AttachedSession:
+    """A session of a CLI that this host speaks for.
+
+    `workspace` is the session's folder where the SDK does not name one; `cwd` its folder until
+    the session says otherwise.
+    """
+
+    def __init__(self, session_id: str, link: Link, *, workspace: Path, cwd: str) -> None:
+        self.id = session_id
+        self.ended = asyncio.Event()
+        """Set when the session said that it shuts down."""
+        self.is_open = False
+        """Whether the gateway knows it."""
+        self._link = link
+        self._workspace = workspace
+        self._cwd = cwd
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._session: CopilotSession | None = None
+        self._since = datetime.now(UTC)
+        self._seen: OrderedDict[object, None] = OrderedDict()
+        self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
+        self._opened: asyncio.Future[Sequence[OfferedTool]] | None = None
+        self._outgoing: deque[tuple[str, Severity | None]] = deque()
+        self._sending = False
+        self._ledger = Ledger(workspace / "files" / "tap")
+        self.toolset = Toolset(
+            session_id, link, ledger=self._ledger, log=self._note, spawn=self._spawn
+        )
+        self._permissions = Permissions(session_id, link, self._spawn)
+        self._translator = Translator(session_id, self.toolset.is_ours)
+
+    # Coming and going
+
+    async def attach(
+        self, client: "CopilotClient", *, foreground: bool, replaces: str | None = None
+    ) -> None:
+        """Join the session and open it at the gateway; raises `AttachError`."""
+        session = await self._resume(client)
+        opening = await self._describe(client, session)
+        self._opened = asyncio.get_running_loop().create_future()
+        self._link.send(
+            SessionOpen(
+                session=HostSession(
+                    id=self.id,
+                    foreground=foreground,
+                    replaces=replaces,
+                    workspace=str(session.workspace_path or self._workspace),
+                    **opening,
+                )
+            )
+        )
+        try:
+            async with asyncio.timeout(_OPEN_TIME):
+                tools = await self._opened
+        except TimeoutError:
+            raise AttachError("the gateway did not open the session") from None
+        self.is_open = True
+        await self._begin(session, tools)
+
+    async def reattach(self, client: "CopilotClient") -> None:
+        """Join the session again over a new connection; raises `AttachError`."""
+        session = await self._resume(client)
+        await self._begin(session, None)
+
+    async def _resume(self, client: "CopilotClient") -> "CopilotSession":
+        # What the CLI tells again of the time before this moment is history.
+        self._since = datetime.now(UTC)
+        self._early = deque(maxlen=_EARLY)
+        return await sdk.call(
+            "attach to the session",
+            client.resume_session(
+                self.id, tools=[], suppress_resume_event=True, on_event=self._happened
+            ),
+        )
+
+    async def _begin(self, session: "CopilotSession", tools: Sequence[OfferedTool] | None) -> None:
+        self._session = session
+        try:
+            settled = await settle(session, self._ledger)
+            if settled:
+                self._note(f"tapui settled {settled} call(s) that it had left unanswered")
+            await self._permissions.recover(session)
+        except (AttachError, OSError) as error:
+            self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
+        self.toolset.bind(session)
+        if tools:
+            self.toolset.offer(tools)
+        activity = await self._ask("activity", session.rpc.metadata.is_processing())
+        if activity is not None and activity.processing:
+            self._link.send(SessionEvent(session_id=self.id, event="session.busy"))
+        early, self._early = self._early or (), None
+        for event in early:
+            self._tell(event)
+
+    async def _describe(self, client: "CopilotClient", session: "CopilotSession") -> dict[str, Any]:
+        from copilot.rpc import ToolsListRequest
+
+        mode, model, name, snapshot, agents, own = await asyncio.gather(
+            self._ask("mode", session.rpc.mode.get()),
+            self._ask("model", session.rpc.model.get_current()),
+            self._ask("name", session.rpc.name.get()),
+            self._ask("folder", session.rpc.metadata.snapshot()),
+            self._ask("agents", session.rpc.agent.list()),
+            self._ask("tools", client.rpc.tools.list(ToolsListRequest())),
+        )
+        cwd = (snapshot.working_directory if snapshot else None) or self._cwd
+        return {
+            "label": (name.name if name else None) or Path(cwd).name or cwd,
+            "cwd": cwd,
+            "mode": as_mode(mode.value) if mode else None,
+            "model": model.model_id if model else None,
+            "agents": [Agent(one.name, one.tools) for one in agents.agents] if agents else None,
+            "reserved_tools": [one.name for one in own.tools] if own else None,
+        }
+
+    async def _ask(self, what: str, answer: Coroutine[Any, Any, T]) -> T | None:
+        """Await something that a session can be shown without."""
+        try:
+            return await sdk.call(f"ask for the session's {what}", answer)
+        except AttachError as error:
+            self._link.report(str(error), "warning")
+            return None
+
+    def lost(self) -> None:
+        """The connection is gone; the session may come back over another."""
+        self._session = None
+        self.toolset.unbind()
+        self._permissions.close()
+
+    def close(self, reason: str | None) -> None:
+        """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
+        self.lost()
+        self.toolset.close()
+        for task in self._tasks:
+            task.cancel()
+        if self.is_open and reason is not None:
+            self._link.send(SessionClose(session_id=self.id, reason=reason))
+        self.is_open = False
+
+    async def detach(self) -> None:
+        """Leave the session as it was found: alive, without our tools."""
+        session = self._session
+        await self.toolset.give_up()
+        self.close(None)
+        if session is not None:
+            try:
+                await sdk.call("leave the session", session.disconnect(), within=_DETACH_TIME)
+            except AttachError as error:
+                self._link.report(str(error), "warning")
+
+    # What the session says
+
+    def _happened(self, event: "CopilotEvent") -> None:
+        """Take an event of the SDK; called on the loop's thread, before it runs any tool."""
+        stale = event.timestamp < self._since or event.id in self._seen
+        name = name_of(event)
+        if name == "external_tool.requested":
+            data: Any = event.data
+            self.toolset.seen(data.request_id, data.tool_name, stale=stale)
+        if stale:
+            return
+        self._seen[event.id] = None
+        if len(self._seen) > _SEEN:
+            self._seen.popitem(last=False)
+        if self._early is not None:
+            self._early.append(event)
+        else:
+            self._tell(event)
+
+    def _tell(self, event: "CopilotEvent") -> None:
+        data: Any = event.data
+        match name_of(event):
+            case "permission.requested":
+                if not data.resolved_by_hook:
+                    self._permissions.requested(data.request_id, data.permission_request.to_dict())
+            case "permission.completed":
+                self._permissions.completed(data.request_id)
+            case "session.shutdown" if event.agent_id is None:
+                self.ended.set()
+            case _:
+                for message in self._translator.translate(event):
+                    self._link.send(message)
+
+    def in_foreground(self, foreground: bool) -> None:
+        """Tell the gateway whether the session is the one on the CLI's screen."""
+        if self.is_open:
+            self._link.send(SessionUpdate(session_id=self.id, foreground=foreground))
+
+    # What the gateway wants
+
+    def opened(self, tools: Sequence[OfferedTool]) -> None:
+        """The gateway has opened the session."""
+        if self._opened is not None and not self._opened.done():
+            self._opened.set_result(tools)
+
+    def refused(self, text: str) -> None:
+        """The gateway will not open the session."""
+        if self._opened is not None and not self._opened.done():
+            self._opened.set_exception(AttachError(text))
+
+    def finished(self, outcome: ToolOutcome) -> None:
+        """A call has ended."""
+        self.toolset.finished(outcome)
+
+    def progressed(self, progress: ToolProgress) -> None:
+        """A call is under way."""
+        self.toolset.progressed(progress)
+
+    def answered(self, answer: ApprovalAnswer) -> bool:
+        """The person decided; return whether that was about this session."""
+        return self._permissions.answered(answer, self._session)
+
+    def prompt(self, message: SessionSend) -> None:
+        """Send a prompt into the session, after what was sent before."""
+        self._queue(message.prompt, None)
+
+    def log(self, message: SessionLog) -> None:
+        """Put a line into the timeline, after what was sent before."""
+        self._queue(message.message, message.level)
+
+    def _note(self, text: str) -> None:
+        self._queue(text, "info")
+
+    def _queue(self, text: str, level: Severity | None) -> None:
+        if len(self._outgoing) >= _QUEUE and level is not None:
+            if len(self._outgoing) == _QUEUE:
+                self._link.report("the CLI does not take more lines; some are left out", "warning")
+                self._outgoing.append(("… lines left out", "warning"))
+            return
+        self._outgoing.append((text, level))
+        if not self._sending:
+            self._sending = True
+            self._spawn(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._outgoing and self._session is not None:
+                text, level = self._outgoing.popleft()
+                try:
+                    await self._send_one(self._session, text, level)
+                except AttachError as error:
+                    self._link.report(str(error), "warning")
+        finally:
+            self._sending = False
+
+    async def _send_one(self, session: "CopilotSession", text: str, level: Severity | None) -> None:
+        if level is None:
+            self._translator.sent(text)
+            await sdk.call("send the prompt", session.send(text, mode="enqueue"))
+        else:
+            line = safe_text(text, limit=LOG_LENGTH, newlines=True)
+            await sdk.call("write into the timeline", session.log(line, level=level))
+
+    def abort(self) -> None:
+        """Stop the session's turn."""
+        if self._session is not None:
+            self._spawn(self._abort(self._session))
+
+    async def _abort(self, session: "CopilotSession") -> None:
+        try:
+            await sdk.call("stop the turn", session.abort())
+        except AttachError as error:
+            self._link.report(f"{error}; press Esc in the CLI", "error")
+
+    def set_mode(self, order: ModeSet) -> None:
+        """Set the session's mode and answer the order."""
+        if self._session is None:
+            gone = "the connection to the CLI is lost"
+            self._link.send(ModeResult(id=order.id, ok=False, error=gone))
+        else:
+            self._spawn(self._set_mode(order, self._session))
+
+    async def _set_mode(self, order: ModeSet, session: "CopilotSession") -> None:
+        from copilot.rpc import ModeSetRequest
+        from copilot.session_events import SessionMode
+
+        try:
+            request = ModeSetRequest(mode=SessionMode(order.mode))
+            await sdk.call("switch the mode", session.rpc.mode.set(request))
+        except AttachError as error:
+            self._link.send(ModeResult(id=order.id, ok=False, error=str(error)))
+        else:
+            self._link.send(ModeResult(id=order.id, ok=True))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,124 @@
+"""Calls that a killed tapui left unanswered, settled by the next one so that no turn hangs.
+
+Which pending calls were tapui's is known from a small file in the session's folder: one file per
+process, one line per call begun or ended, gone when nothing is pending.
+"""
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.discovery import Process
+
+if TYPE_CHECKING:
+    from copilot import CopilotSession
+
+_NAME = re.compile(r"unanswered\.(\d{1,10})\.calls\Z")
+_MAX_BYTES = 1024 * 1024
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+WORDS = "tapui ended before the tool answered; call it again if it is still wanted"
+"""What the model is told about such a call."""
+
+
+class Ledger:
+    """The calls that this process has begun and not answered, on disk before they begin.
+
+    `folder` is made when the first call begins. The methods raise `OSError`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        me = psutil.Process()
+        self._owner = Process(me.pid, me.create_time())
+        self._path = folder / f"unanswered.{me.pid}.calls"
+        self._open: set[str] = set()
+        self._file: int | None = None
+
+    def begin(self, request_id: str) -> None:
+        """Write down that the call was taken."""
+        if self._file is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.unlink(missing_ok=True)
+            self._file = os.open(self._path, _FLAGS | os.O_EXCL, 0o600)
+            os.write(self._file, f"{self._owner.started!r}\n".encode())
+        self._open.add(request_id)
+        os.write(self._file, f"+{request_id}\n".encode())
+
+    def end(self, request_id: str) -> None:
+        """Write down that the call was answered."""
+        if request_id not in self._open:
+            return
+        self._open.remove(request_id)
+        if not self._open:
+            self.close()
+        elif self._file is not None:
+            os.write(self._file, f"-{request_id}\n".encode())
+
+    def close(self) -> None:
+        """Forget all of it."""
+        self._open.clear()
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            self._path.unlink(missing_ok=True)
+
+    def inherited(self) -> dict[Path, set[str]]:
+        """Return the calls that processes which are gone left behind, by their files."""
+        found: dict[Path, set[str]] = {}
+        if not self._folder.is_dir():
+            return found
+        for path in self._folder.iterdir():
+            name = _NAME.fullmatch(path.name)
+            if name is None or path == self._path or path.is_symlink():
+                continue
+            started, calls = _read(path)
+            if not Process(int(name[1]), started).is_alive():
+                found[path] = calls
+        return found
+
+
+def _read(path: Path) -> tuple[float, set[str]]:
+    with path.open("rb") as file:
+        lines = file.read(_MAX_BYTES).decode("utf-8", "replace").split("\n")
+    try:
+        started = float(lines[0])
+    except ValueError:
+        started = 0.0
+    calls: set[str] = set()
+    for line in lines[1:]:
+        if line.startswith("+"):
+            calls.add(line[1:])
+        else:
+            calls.discard(line[1:])
+    return started, calls
+
+
+async def settle(session: "CopilotSession", ledger: Ledger) -> int:
+    """Answer the calls that a former tapui left pending, with an error; return how many.
+
+    Calls of other clients are not touched. Raises `AttachError` and `OSError`.
+    """
+    inherited = ledger.inherited()
+    if not inherited:
+        return 0
+    from copilot.rpc import HandlePendingToolCallRequest
+
+    left = set().union(*inherited.values())
+    pending = await sdk.call("list the pending calls", session.rpc.tools.list_pending_requests())
+    settled = 0
+    for item in pending.items:
+        if item.request_id not in left:
+            continue
+        request = HandlePendingToolCallRequest(request_id=item.request_id, error=WORDS)
+        await sdk.call(
+            "settle a call that was left pending",
+            session.rpc.tools.handle_pending_tool_call(request),
+        )
+        settled += 1
+    for path in inherited:
+        path.unlink(missing_ok=True)
+    return settled

@@ -1,0 +1,289 @@
+"""The gateway's tools in a Copilot session: offered to it, called by it, answered."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.settlement import WORDS, Ledger
+from tapui.wire.codec import compact, raw
+from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
+
+if TYPE_CHECKING:
+    from copilot import CopilotSession, Tool, ToolInvocation, ToolResult
+
+PROGRESS_INTERVAL = 1.0
+"""Seconds between two lines of progress of one call in the timeline; the tower shows them all."""
+_BUILT_IN = "tap"
+_OWN_APPROVAL = "tap_set_session_mode"
+"""The built-in tool that changes something and asks the person itself."""
+_REMEMBERED = 1_000
+_NO_ARGUMENTS = {"type": "object", "properties": {}}
+GONE = "the tool is no longer offered"
+
+
+def needs_no_prompt(tool: OfferedTool) -> bool:
+    """Return whether the CLI need not ask before `tool` runs.
+
+    Only for tapui's own tools: those that read, and the one with an approval of its own. What
+    any provider says of its tools does not count.
+    """
+    return tool.provider == _BUILT_IN and (tool.read_only is True or tool.name == _OWN_APPROVAL)
+
+
+def text_for_model(outcome: ToolOutcome) -> tuple[str, bool]:
+    """Return what the model reads as the result, and whether it is one (else an error)."""
+    if outcome.error is not None or outcome.error_code is not None:
+        again = " It may work if it is called again." if outcome.retryable else ""
+        return f"{outcome.error_code or 'INTERNAL'}: {outcome.error}{again}", False
+    if outcome.file is not None:
+        file = outcome.file
+        return f"The result is in the file {file.path} ({file.mime_type}, {file.size} bytes)", True
+    if outcome.data is UNSET:
+        return "", True
+    data = bytes(outcome.data)
+    if data.lstrip()[:1] == b'"':
+        return msgspec.json.decode(data, type=str), True
+    return bytes(compact(outcome.data)).decode(), True
+
+
+class Toolset:
+    """The tools of one session.
+
+    `log` puts a line into the session's timeline; `spawn` runs a coroutine to its end, as long
+    as the session lives.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        link: Link,
+        *,
+        ledger: Ledger,
+        log: Callable[[str], None],
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._session_id = session_id
+        self._link = link
+        self._ledger = ledger
+        self._log = log
+        self._spawn = spawn
+        self._session: CopilotSession | None = None
+        self._offered: Sequence[OfferedTool] = ()
+        self._names: set[str] = set()
+        self._changed = False
+        self._setting = False
+        self._waiting: dict[str, asyncio.Future[ToolOutcome]] = {}
+        self._tools: dict[str, str] = {}
+        self._requests: dict[str, str] = {}
+        self._told: dict[str, float] = {}
+        self._stale: OrderedDict[str, None] = OrderedDict()
+
+    def is_ours(self, name: str) -> bool:
+        """Return whether a tool of this name was ever offered here."""
+        return name in self._names
+
+    def is_offered(self, name: str) -> bool:
+        """Return whether a tool of this name is offered now."""
+        return any(tool.name == name for tool in self._offered)
+
+    def owns(self, call_id: str) -> bool:
+        """Return whether the invocation `call_id` is this session's."""
+        return call_id in self._waiting
+
+    def offer(self, tools: Sequence[OfferedTool]) -> None:
+        """Replace the tools; the session has them from its next request to the model."""
+        self._offered = tools
+        self._names.update(tool.name for tool in tools)
+        self._changed = True
+        self._begin_setting()
+
+    def bind(self, session: "CopilotSession") -> None:
+        """Offer the tools to this session (again, after a reconnect)."""
+        self._session = session
+        self._changed = bool(self._offered)
+        self._begin_setting()
+
+    def _begin_setting(self) -> None:
+        if self._changed and self._session is not None and not self._setting:
+            self._setting = True
+            self._spawn(self._set())
+
+    async def _set(self) -> None:
+        """Bring the session's tools up to date; only the newest list counts."""
+        try:
+            while self._changed and self._session is not None:
+                self._changed = False
+                await self._set_once(self._session, self._offered)
+        finally:
+            self._setting = False
+
+    async def _set_once(self, session: "CopilotSession", offered: Sequence[OfferedTool]) -> None:
+        try:
+            await sdk.call("offer the tools", session.set_tools(self._definitions(offered)))
+        except AttachError as error:
+            await self._set_what_can_be(session, offered, error)
+
+    async def _set_what_can_be(
+        self, session: "CopilotSession", offered: Sequence[OfferedTool], first: AttachError
+    ) -> None:
+        free = await self._not_taken(session, offered)
+        taken = [tool.name for tool in offered if tool not in free]
+        if not taken:
+            self._link.report(f"{first}; the session has the tools it had before", "error")
+            return
+        try:
+            await sdk.call("offer the tools", session.set_tools(self._definitions(free)))
+        except AttachError as error:
+            self._link.report(f"{error}; the session has the tools it had before", "error")
+            return
+        self._link.report(
+            f"another program offers {', '.join(taken)} to this session: "
+            "rename the tool, or end the other program",
+            "warning",
+        )
+
+    async def _not_taken(
+        self, session: "CopilotSession", offered: Sequence[OfferedTool]
+    ) -> list[OfferedTool]:
+        """Return the tools that can be offered one by one."""
+        free: list[OfferedTool] = []
+        for tool in offered:
+            try:
+                tools = self._definitions([*free, tool])
+                await sdk.call("offer a tool", session.set_tools(tools))
+            except AttachError:
+                continue
+            free.append(tool)
+        return free
+
+    def _definitions(self, offered: Sequence[OfferedTool]) -> "list[Tool]":
+        from copilot import Tool
+
+        return [
+            Tool(
+                name=tool.name,
+                description=tool.description,
+                parameters=msgspec.json.decode(tool.parameters, type=dict[str, Any])
+                or _NO_ARGUMENTS,
+                handler=self._run,
+                skip_permission=needs_no_prompt(tool),
+            )
+            for tool in offered
+        ]
+
+    def seen(self, request_id: str, tool: str, *, stale: bool) -> None:
+        """Take note of a call in the session's events, before the SDK runs its handler.
+
+        A `stale` one is history that the CLI tells again: it must not run a second time. One of
+        a tool that was taken back meanwhile is answered, so that the turn goes on.
+        """
+        if stale:
+            self._stale[request_id] = None
+            if len(self._stale) > _REMEMBERED:
+                self._stale.popitem(last=False)
+        elif self.is_ours(tool) and not self.is_offered(tool) and self._session is not None:
+            self._spawn(self._refuse(request_id, self._session, GONE))
+
+    async def _refuse(self, request_id: str, session: "CopilotSession", words: str) -> None:
+        from copilot.rpc import HandlePendingToolCallRequest
+
+        request = HandlePendingToolCallRequest(request_id=request_id, error=words)
+        try:
+            await sdk.call("refuse a call", session.rpc.tools.handle_pending_tool_call(request))
+        except AttachError as error:
+            self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
+
+    async def _run(self, invocation: "ToolInvocation") -> "ToolResult":
+        """Answer a call of the model by a call through the gateway."""
+        from copilot import ToolResult
+
+        request_id = invocation.request_id or invocation.tool_call_id
+        if request_id in self._stale:
+            return ToolResult(text_result_for_llm=GONE, result_type="failure", error=GONE)
+        self._write_down(self._ledger.begin, request_id)
+        try:
+            outcome = await self._invoke(invocation)
+        finally:
+            self._write_down(self._ledger.end, request_id)
+        text, ok = text_for_model(outcome)
+        return ToolResult(
+            text_result_for_llm=text,
+            result_type="success" if ok else "failure",
+            error=None if ok else text,
+        )
+
+    def _write_down(self, write: Callable[[str], None], request_id: str) -> None:
+        try:
+            write(request_id)
+        except OSError as error:
+            self._link.report(
+                f"pending calls cannot be noted in the session's folder ({error}): "
+                "if tapui is killed, press Esc in the CLI to end the turn",
+                "warning",
+            )
+
+    async def _invoke(self, invocation: "ToolInvocation") -> ToolOutcome:
+        call_id = self._link.mint()
+        outcome: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
+        self._waiting[call_id] = outcome
+        self._tools[call_id] = invocation.tool_name
+        if invocation.request_id is not None:
+            self._requests[call_id] = invocation.request_id
+        arguments = {} if invocation.arguments is None else invocation.arguments
+        self._link.send(
+            ToolInvoke(
+                id=call_id,
+                session_id=self._session_id,
+                tool=invocation.tool_name,
+                args=raw(arguments),
+                agent_id=invocation.agent_id,
+            )
+        )
+        try:
+            return await outcome
+        finally:
+            del self._waiting[call_id], self._tools[call_id]
+            self._requests.pop(call_id, None)
+            self._told.pop(call_id, None)
+            if outcome.cancelled():
+                self._link.send(ToolAbort(id=call_id, reason="the session gave the call up"))
+
+    def finished(self, outcome: ToolOutcome) -> None:
+        """Take the outcome of a call; one that nobody waits for any more is dropped."""
+        waiting = self._waiting.get(outcome.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(outcome)
+
+    def progressed(self, progress: ToolProgress) -> None:
+        """Put a call's progress into the timeline, a line a second at most."""
+        now = asyncio.get_running_loop().time()
+        if now - self._told.get(progress.id, -PROGRESS_INTERVAL) >= PROGRESS_INTERVAL:
+            self._told[progress.id] = now
+            self._log(f"{self._tools[progress.id]}: {progress.message}")
+
+    async def give_up(self) -> None:
+        """Answer the calls in flight with an error, so that the turn goes on without us."""
+        if self._session is not None:
+            for request_id in list(self._requests.values()):
+                await self._refuse(request_id, self._session, WORDS)
+
+    def unbind(self) -> None:
+        """Give up all calls: the connection is gone."""
+        self._session = None
+        for waiting in self._waiting.values():
+            waiting.cancel()
+
+    def close(self) -> None:
+        """Give up everything."""
+        self.unbind()
+        try:
+            self._ledger.close()
+        except OSError as error:
+            self._link.report(f"{error}", "warning")
