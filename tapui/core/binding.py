@@ -65,7 +65,8 @@ class Binding:
             tools=provider.tool_names(),
             reason=None,
         )
-        self._r.out.emit(ProviderBound(provider.view, session_id))
+        if not provider.connection.is_builtin:
+            self._r.out.emit(ProviderBound(provider.view, session_id))
 
     def greet(self, provider: ConnectedProvider, session: OpenSession) -> None:
         """Tell a provider that a session is there, and that it is idle if it is."""

@@ -19,7 +19,7 @@ from tapui.wire.builtin import (
     StreamPosted,
     StreamSummary,
 )
-from tapui.wire.codec import require_object
+from tapui.wire.codec import optional_object
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import Sender, SessionLog
 
@@ -34,14 +34,14 @@ class BuiltinSide:
         """Post to a stream of the built-in provider's."""
         r = self._r
         session = self._session(message.session_id, message.id)
-        require_object(message.metadata, "metadata")
+        metadata = optional_object(message.metadata, "metadata")
         line = r.streams.post(
             session.id,
             message.stream,
             BUILTIN_PROVIDER,
             level=message.level,
             event=message.event,
-            metadata=message.metadata,
+            metadata=metadata,
         )
         name = split_name(message.stream, BUILTIN_PROVIDER)
         if message.level == "surface":

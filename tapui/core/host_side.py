@@ -44,7 +44,7 @@ from tapui.wire.host import (
     SessionUpdate,
 )
 from tapui.wire.host import SessionOpened as SessionOpenedMessage
-from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
+from tapui.wire.message import OptionalRaw, ToolAbort, ToolInvoke, ToolOutcome
 from tapui.wire.provider import SessionLifecycle
 
 LOCAL_KIND = "local"
@@ -59,13 +59,13 @@ class _Execution(Struct, rename="camel"):
     tool: str
     tool_call_id: str | None = None
     args: Raw = Raw(b"{}")
-    result: Raw | None = None
+    result: OptionalRaw = None
     duration_ms: float | None = None
 
 
 class _ExecutionResult(Struct):
     type: str = "success"
-    output: Raw | None = None
+    output: OptionalRaw = None
 
 
 class HostSide:

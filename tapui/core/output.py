@@ -47,10 +47,10 @@ class Record:
 
 
 @dataclass(slots=True, frozen=True)
-class MakeFolder:
-    """Make a provider's folder for files, if it is not there."""
+class MakePersistDir:
+    """Make the folder for a provider's files, if it is not there."""
 
-    path: str
+    provider: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -58,7 +58,7 @@ class Stop:
     """Somebody with the right to do so asked the gateway to end."""
 
 
-Effect = Send | Close | Authenticated | Record | MakeFolder | Stop
+Effect = Send | Close | Authenticated | Record | MakePersistDir | Stop
 
 
 class Output:

@@ -10,14 +10,14 @@ from tapui.core.binding import Binding
 from tapui.core.budgets import HeldInject
 from tapui.core.calls import PendingCall
 from tapui.core.connection import Connection, Standing
-from tapui.core.output import MakeFolder
+from tapui.core.output import MakePersistDir
 from tapui.core.providers import ALL, ConnectedProvider, Departed, check_name
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
 from tapui.core.tools import check_conflicts, check_definitions
 from tapui.core.trust import Grant
 from tapui.wire import limits
-from tapui.wire.codec import require_object
+from tapui.wire.codec import optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderConnected
 from tapui.wire.host import Sender, SessionLog
@@ -62,7 +62,7 @@ class ProviderSide:
             self._count_rebind(connection)
         if not connection.is_builtin:
             check_name(message.name, message.instance)
-        require_object(message.metadata, "metadata")
+        optional_object(message.metadata, "metadata")
         if message.tools is not None:
             check_definitions(message.tools)
         if message.protocol_version != limits.PROTOCOL_VERSION:
@@ -99,13 +99,13 @@ class ProviderSide:
         provider.is_everywhere = wanted == ALL
         if connection.is_builtin:
             provider.builtin_tools = tools
-        for session in sessions:
-            self._binding.join(provider, session, tools)
         connection.name = provider.label
         is_new = provider.id not in r.providers.connected
         r.providers.connected[provider.id] = provider
-        if is_new:
+        if is_new and not connection.is_builtin:
             r.out.emit(ProviderConnected(provider.view, None))
+        for session in sessions:
+            self._binding.join(provider, session, tools)
         self._binding.bound(provider)
         self._acknowledge(provider, wanted, sessions)
 
@@ -228,7 +228,7 @@ class ProviderSide:
         folder = None
         if connection.origin is None and not connection.is_builtin:
             folder = r.persist_dir(provider.name)
-            r.out.effects.append(MakeFolder(folder))
+            r.out.effects.append(MakePersistDir(provider.name))
         r.out.send(
             connection.id,
             HelloAck(
@@ -278,7 +278,7 @@ class ProviderSide:
         r, provider = self._r, _provider(connection)
         if not message.event.strip():
             raise WireError(ErrorCode.INVALID_JSON, "event: must not be empty")
-        require_object(message.metadata, "metadata")
+        metadata = optional_object(message.metadata, "metadata")
         stream = message.stream or provider.name
         if "@" in stream or len(stream) > limits.MAX_NAME:
             raise WireError(
@@ -295,7 +295,7 @@ class ProviderSide:
             provider.name,
             level=message.level,
             event=message.event,
-            metadata=message.metadata,
+            metadata=metadata,
             provider_id=provider.id,
         )
         if message.level == "surface":

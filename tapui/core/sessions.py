@@ -151,9 +151,14 @@ class Sessions:
             self._take_foreground(session)
 
     def refresh_providers(self, session: OpenSession) -> None:
-        """Bring the view's list of providers up to date."""
+        """Bring the view's list of providers up to date; the built-in one is not listed."""
         if session.is_open:
-            self.update(session, providers=list(session.providers))
+            listed = [
+                id_
+                for id_, provider in session.providers.items()
+                if not provider.connection.is_builtin
+            ]
+            self.update(session, providers=listed)
 
     def _take_foreground(self, session: OpenSession) -> None:
         for other in self.open.values():

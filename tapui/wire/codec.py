@@ -131,14 +131,18 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
     return message
 
 
-def require_object(raw: Raw | None, field: str, head: Envelope | None = None) -> None:
-    """Check that `raw` (valid JSON) is an object; raise `INVALID_JSON` naming `field`."""
-    if raw is None or bytes(memoryview(raw)[:1]) == b"{":
-        return
-    if bytes(memoryview(raw)).lstrip()[:1] == b"{":
-        return
-    text = f"{field}: expected an object"
-    raise (head.refusal if head else WireError)(ErrorCode.INVALID_JSON, text)
+def require_object(given: Raw, field: str) -> None:
+    """Check that valid JSON is an object. Raises `WireError` (`INVALID_JSON`) naming `field`."""
+    if bytes(memoryview(given)[:1]) != b"{" and bytes(given).lstrip()[:1] != b"{":
+        raise WireError(ErrorCode.INVALID_JSON, f"{field}: expected an object")
+
+
+def optional_object(given: Raw | None, field: str) -> Raw | None:
+    """Return an optional object; `null` is as good as absent. Raises like `require_object`."""
+    if given is None or bytes(memoryview(given)[:5]).strip() == b"null":
+        return None
+    require_object(given, field)
+    return given
 
 
 def explain(error: msgspec.DecodeError) -> str:

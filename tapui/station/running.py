@@ -1,0 +1,206 @@
+"""A gateway that runs: core, journal, server, token files, hosts and built-in tools together."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tapui import __version__
+from tapui.core.gateway import Gateway
+from tapui.hosts.local import LocalHost
+from tapui.records.folder import folder_name
+from tapui.records.journal import Journal
+from tapui.runtime.home import GatewayFile, Home, RunFolder, persist_dir
+from tapui.runtime.mint import SystemMint, new_run
+from tapui.runtime.server import Server
+from tapui.runtime.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
+from tapui.runtime.turn import Turn
+from tapui.station.options import Options
+from tapui.tools.builtin import BuiltinTools
+from tapui.wire.limits import SHUTDOWN_MS
+
+if TYPE_CHECKING:
+    from tapui.hosts.copilot.host import CopilotHost
+
+_log = logging.getLogger(__name__)
+
+_HOST_STOP_SECONDS = 3.0
+_QUIET_POLL = 0.02
+
+ReportLevel = Literal["info", "warning", "error"]
+
+
+@dataclass(slots=True)
+class _Files:
+    """What this gateway left on the disk for others to find it by."""
+
+    run_folder: RunFolder
+    token_file: ProviderTokenFile | None
+
+
+class RunningGateway:
+    """One gateway of this process. `start` and `stop` once each.
+
+    `report` gets lines for the person that are no events (a torn record, a full disk); it may be
+    called from any thread. `on_stop` is called when a client asks the gateway to end.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        report: Callable[[str, ReportLevel], None],
+        on_stop: Callable[[], None],
+    ) -> None:
+        self._options = options
+        self._report = report
+        self._on_stop = on_stop
+        self.home = Home.at(options.home, options.copilot_home)
+        self.problems: list[str] = []
+        self._files: _Files | None = None
+        self._host: CopilotHost | None = None
+        self._host_task: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self._forced = asyncio.Event()
+
+    async def start(self) -> GatewayFile:
+        """Listen, write the token files, open the local session; return what was announced.
+
+        Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then.
+        """
+        options, home = self._options, self.home
+        provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
+        run, mint = new_run(), SystemMint()
+        self.gateway = Gateway(
+            run=run,
+            mint=mint,
+            settings=options.settings,
+            persist_dir=lambda name: str(home.copilot / "providers" / folder_name(name)),
+            provider_token=provider_token.reveal(),
+            internal_token=internal_token.reveal(),
+        )
+        self.journal = Journal(home.state, run, options.settings.records, self._tell)
+        loop = asyncio.get_running_loop()
+        self.turn = Turn(
+            self.gateway,
+            self.journal,
+            mint,
+            loop,
+            self._on_stop,
+            lambda name: persist_dir(home, name),
+        )
+        self._server = Server(self.turn)
+        port = await self._server.start(options.port)
+        try:
+            run_folder = RunFolder.claim(home, port)
+            self._files = _Files(run_folder, None)
+            run_folder.write_internal_token(internal_token)
+            token_path = run_folder.write_provider_token(provider_token)
+            try:
+                self._files.token_file = ProviderTokenFile.write(home, provider_token, port)
+                token_path = self._files.token_file.path
+            except TokenFileUnavailable as error:
+                self._problem(str(error))
+            announced = run_folder.announce(f"ws://localhost:{port}", __version__, token_path)
+        except BaseException:
+            await self._server.stop(0)
+            self._leave_nothing()
+            self.journal.close(1.0)
+            raise
+        self.turn.flush = self._server.flush
+        if options.settings.local_session:
+            LocalHost(self.turn.open_port, Path.cwd())
+        BuiltinTools(
+            partial(self.turn.open_port, is_builtin=True), options.settings.timeouts.mode_approval
+        )
+        return announced
+
+    def attach(self) -> None:
+        """Begin to look for Copilot sessions, unless that was switched off."""
+        if not self._options.attach or self._host_task is not None or self._is_stopping:
+            return
+        from tapui.hosts.copilot.host import CopilotHost
+
+        self._host = CopilotHost(
+            self.turn.open_port,
+            copilot_home=self.home.copilot,
+            port=self._options.attach_port,
+            discover=self._options.attach_port is None,
+            report=self._tell,
+        )
+        self._host_task = asyncio.create_task(self._host.run(), name="copilot host")
+        self._host_task.add_done_callback(self._host_ended)
+
+    def _host_ended(self, task: "asyncio.Task[None]") -> None:
+        if task.cancelled() or self._is_stopping:
+            return
+        error = task.exception()
+        if error is not None:
+            _log.error("the Copilot host failed", exc_info=error)
+            self._tell(f"the search for Copilot sessions failed: {error}; restart tapui", "error")
+
+    def _tell(self, text: str, level: ReportLevel) -> None:
+        """Tell every tower, and whoever started this gateway."""
+        with contextlib.suppress(RuntimeError):  # the loop has closed: only the log is left
+            self.turn.notify(text, level)
+        self._report(text, level)
+
+    def _problem(self, text: str) -> None:
+        self.problems.append(text)
+        self._report(text, "warning")
+
+    def force(self) -> None:
+        """Do not wait for providers any longer."""
+        self._forced.set()
+
+    async def stop(self, within: float = SHUTDOWN_MS / 1000) -> None:
+        """End: tell the providers, let them clean up, sync the records, remove our files."""
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._server.drain()
+        self.turn.shut_down()
+        self.turn.run_now()
+        await self._wait_quiet(within)
+        await self._stop_host()
+        self.turn.run_now()
+        await self._server.stop()
+        self.turn.run_now()
+        self.turn.close()
+        self.journal.close(5.0)
+        self._leave_nothing()
+
+    async def _wait_quiet(self, within: float) -> None:
+        deadline = asyncio.get_running_loop().time() + within
+        while not self.gateway.is_quiet and not self._forced.is_set():
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left, _QUIET_POLL)):
+                    await self._forced.wait()
+
+    async def _stop_host(self) -> None:
+        if self._host is None or self._host_task is None:
+            return
+        try:
+            async with asyncio.timeout(_HOST_STOP_SECONDS):
+                await self._host.stop()
+        except TimeoutError:
+            _log.warning("the Copilot host did not end in time")
+        self._host_task.cancel()
+        await asyncio.gather(self._host_task, return_exceptions=True)
+
+    def _leave_nothing(self) -> None:
+        files, self._files = self._files, None
+        if files is None:
+            return
+        if files.token_file is not None:
+            try:
+                files.token_file.remove()
+            except OSError as error:
+                self._report(f"{files.token_file.path} was not removed: {error}", "warning")
+        files.run_folder.release()

@@ -1,0 +1,1 @@
+"""The built-in tools: an in-process provider that speaks the provider's messages."""
