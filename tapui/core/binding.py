@@ -127,6 +127,26 @@ class Binding:
         provider.view = replace(provider.view, session_id=target.id)
         self._r.out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
 
+    def gather(self, session: OpenSession) -> None:
+        """Move to the first real session those who sit on `local` for want of another.
+
+        Who may not be there, or would clash with a tool of it, stays where it is.
+        """
+        others = self._r.sessions.open.values()
+        if any(other is not session and not other.is_local for other in others):
+            return
+        for provider in list(self._r.providers.connected.values()):
+            if not provider.had_no_choice or provider.is_everywhere:
+                continue
+            source = next(iter(provider.sessions.values()), None)
+            if source is None or not source.is_local or not provider.grant.covers(session.id):
+                continue
+            provider.had_no_choice = False
+            try:
+                self.move(provider, session, "the first session opened", cancel=False)
+            except WireError as error:
+                self._r.refuse(provider.connection, error)
+
     # The end of a session
 
     def close_session(self, session: OpenSession, reason: str) -> None:

@@ -120,6 +120,8 @@ class HostSide:
             if provider is not None and session.id not in provider.sessions:
                 tools = provider.builtin_tools
                 self._binding.join(provider, session, tools)
+        if not session.is_local:
+            self._binding.gather(session)
         r.tools.settle(session)
         r.out.send(
             connection.id,

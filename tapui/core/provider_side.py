@@ -97,6 +97,7 @@ class ProviderSide:
         self._check_conflicts(connection, former, sessions, tools)
         provider = self._take_identity(connection, message, grant, former)
         provider.is_everywhere = wanted == ALL
+        provider.had_no_choice = all(one.is_local for one in r.sessions.open.values())
         if connection.is_builtin:
             provider.builtin_tools = tools
         connection.name = provider.label

@@ -43,6 +43,8 @@ class ConnectedProvider:
     """How many of them are not yet settled."""
     reconnect: Secret | None = None
     revisions: dict[str, int] = field(default_factory=dict)
+    had_no_choice: bool = False
+    """It sits on the local session because there was no other when it came."""
     builtin_tools: list[Tool] = field(default_factory=list)
     """The tools of the built-in provider, which is in every session from its beginning."""
 
