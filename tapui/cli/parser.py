@@ -223,7 +223,7 @@ def _add_local_commands(commands: "_Commands") -> None:
     demo = _add(
         commands,
         "demo",
-        "demo",
+        "demo.command",
         "show the tower with a scripted session and three provider processes",
         "It has a gateway, a folder and a port of its own, and attaches to nothing.",
     )

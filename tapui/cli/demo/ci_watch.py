@@ -1,0 +1,57 @@
+"""A provider without tools: it watches builds, and says what it sees at several levels."""
+
+import asyncio
+import itertools
+
+from tapui.cli.demo.line import Line, is_farewell, provide, run
+
+PAUSE = 0.6
+STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
+
+
+async def watch() -> None:
+    """Push until the session ends."""
+    line = await provide("ci-watch", [])
+    pushing = asyncio.create_task(_push(line))
+    try:
+        async for message in line:
+            if is_farewell(message):
+                await line.send("goodbye", reason="the session ends")
+                return
+    finally:
+        pushing.cancel()
+        await asyncio.gather(pushing, return_exceptions=True)  # it loses the gateway as we do
+        await line.close()
+
+
+async def _push(line: Line) -> None:
+    for build in itertools.count(511):
+        for number, step in enumerate(STEPS, 1):
+            await line.send(
+                "push",
+                level="keep",
+                stream="builds",
+                event=f"build {build}: {step}",
+                metadata={"build": build, "step": number, "of": len(STEPS)},
+            )
+            if number == 3:
+                await line.send(
+                    "push", level="keep", stream="agents", event=f"runner-{build % 4} is at 71 °C"
+                )
+            await asyncio.sleep(PAUSE)
+        if build % 6 == 5:
+            await line.send(
+                "push",
+                level="inject",
+                stream="alerts",
+                event=f"Build {build} failed in “unit tests”. What changed?",
+                metadata={"build": build, "failed": ["test_resume", "test_quota"]},
+            )
+        else:
+            await line.send(
+                "push", level="surface", stream="alerts", event=f"build {build} is green"
+            )
+
+
+if __name__ == "__main__":
+    run(watch())

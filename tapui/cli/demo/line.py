@@ -1,0 +1,89 @@
+"""A line to the gateway: JSON messages over its public socket."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.typing import Origin
+
+Json = dict[str, Any]
+
+SESSION = "demo-session"
+URL = "TAPUI_DEMO_URL"
+TOKEN = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name
+
+
+class Line:
+    """One open connection. Sending and reading raise `ConnectionClosed` when it is gone."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    @classmethod
+    async def open(cls, url: str, auth: Json, *, origin: str | None = None) -> "Line":
+        """Connect and send the first message."""
+        socket = await connect(
+            url, proxy=None, compression=None, origin=Origin(origin) if origin else None
+        )
+        line = cls(socket)
+        await line.send("auth", **auth)
+        return line
+
+    async def send(self, type_: str, **fields: Any) -> None:
+        """Send a message."""
+        await self._socket.send(json.dumps({"type": type_, **fields}))
+
+    async def receive(self) -> Json:
+        """Return the next message."""
+        message: Json = json.loads(await self._socket.recv())
+        return message
+
+    async def until(self, *types: str) -> Json:
+        """Return the next message of one of these types; what comes before it is passed over."""
+        async for message in self:
+            if message["type"] in types:
+                return message
+        raise AssertionError("reading ends by raising ConnectionClosed")
+
+    async def __aiter__(self) -> AsyncIterator[Json]:
+        while True:
+            yield await self.receive()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._socket.close()
+
+
+async def provide(name: str, tools: list[Json]) -> Line:
+    """Connect as a provider of the demo's session, with the token that it was started with."""
+    line = await Line.open(os.environ[URL], {"token": os.environ[TOKEN]})
+    await line.until("sessions")
+    await line.send("hello", name=name, protocolVersion=2, session=SESSION, tools=tools)
+    await line.until("hello.ack")
+    return line
+
+
+def is_farewell(message: Json) -> bool:
+    """Return whether the session is ending."""
+    return (message["type"], message.get("state")) == ("session.lifecycle", "shutdown.pending")
+
+
+def run(process: Coroutine[None, None, None]) -> None:
+    """Run a process until it is done, told to end, or has lost the gateway."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the tower
+    gone = (ConnectionClosed, InvalidHandshake, OSError, asyncio.CancelledError)
+    with contextlib.suppress(*gone):
+        asyncio.run(_until_told(process))
+
+
+async def _until_told(process: Coroutine[None, None, None]) -> None:
+    """Run a process; SIGTERM cancels it, so that it can clear up."""
+    task = asyncio.ensure_future(process)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    await task

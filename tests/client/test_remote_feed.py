@@ -1,0 +1,192 @@
+"""The second tower's feed: snapshots, batches, and coming back after the gateway went."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapui.client import remote_feed
+from tapui.client.gateways import Gateway, find
+from tapui.client.remote_feed import RemoteFeed
+from tapui.projection.feed import FeedItem, Link
+from tapui.wire.events import Entry
+from tapui.wire.tower import (
+    CallCancel,
+    GatewayStopping,
+    Notice,
+    StreamLines,
+    StreamRead,
+    TowerSnapshot,
+)
+from tests.client.fake_gateway import FakeGateway, Peer
+from tests.rig.waiting import until_async
+
+WITHIN = 10.0
+
+
+def feed_of(fake: FakeGateway) -> RemoteFeed:
+    def again() -> Gateway:
+        return find(fake.home, fake.port, is_explicit=True)
+
+    return RemoteFeed(again(), again)
+
+
+async def take(items: AsyncIterator[FeedItem]) -> FeedItem:
+    async with asyncio.timeout(WITHIN):
+        return await anext(items)
+
+
+async def take_until(items: AsyncIterator[FeedItem], kind: Any) -> Any:
+    while not isinstance(item := await take(items), kind):
+        pass
+    return item
+
+
+async def test_snapshot_first_then_the_link_then_events_in_batches(tmp_path: Path) -> None:
+    async def talk(peer: Peer) -> None:
+        hello = await peer.greet(seq=10)
+        assert hello["role"] == "tower"
+        for number in range(3000):
+            await peer.line(number)
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        assert (feed.address, feed.is_embedded) == (fake.url, False)
+        items = feed.items()
+        snapshot = await take(items)
+        assert isinstance(snapshot, TowerSnapshot)
+        assert await take(items) == Link("up")
+        entries: list[Entry] = []
+        while len(entries) < 3000:
+            batch = await take(items)
+            assert isinstance(batch, list)
+            assert 0 < len(batch) <= remote_feed.BATCH
+            entries += batch
+        assert [entry.seq for entry in entries] == list(range(11, 3011))
+        await feed.stop(1.0)
+        assert await take_until(items, Link) == Link("ended")
+        with pytest.raises(StopAsyncIteration):
+            await take(items)
+
+
+async def test_what_is_sent_arrives_and_is_answered(tmp_path: Path) -> None:
+    async def talk(peer: Peer) -> None:
+        await peer.greet()
+        request = await peer.receive()
+        assert request["type"] == "stream.read"
+        await peer.send("stream.lines", id=request["id"], lines=[])
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert await take_until(items, Link) == Link("up")
+        feed.send(StreamRead(id="x7", stream="a@b", session_id="s1"))
+        assert await take(items) == StreamLines(id="x7", lines=[])
+        await feed.stop(1.0)
+
+
+async def test_a_restarted_gateway_is_found_again_with_a_new_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.01)
+    release = asyncio.Event()
+
+    async def first(peer: Peer) -> None:
+        await peer.greet(seq=100)
+        await peer.send("gateway.stopping", deadline=10_000)
+        await release.wait()
+
+    async def second(peer: Peer) -> None:
+        await peer.greet(seq=1)
+        await peer.line(1, "back")
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, first) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert (await take_until(items, TowerSnapshot)).seq == 100
+        assert await take_until(items, GatewayStopping) == GatewayStopping(deadline=10_000)
+        release.set()
+        down = await take_until(items, Link)
+        assert down == Link("down", "the gateway closed the connection")
+        await fake.stop()
+        feed.send(CallCancel(id="c1"))
+        notice = await take_until(items, Notice)
+        assert notice.message == "Not sent: the gateway is away."
+        async with FakeGateway(tmp_path, second, port=fake.port):
+            assert (await take_until(items, TowerSnapshot)).seq == 1
+            assert await take(items) == Link("up")
+            batch = await take(items)
+            assert isinstance(batch, list)
+            assert batch[0].seq == 2
+            await feed.stop(1.0)
+
+
+async def test_down_is_told_once_however_long_it_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.001)
+    monkeypatch.setattr(remote_feed, "LONGEST_RETRY", 0.002)
+    tries = 0
+    enough = asyncio.Event()
+
+    async def talk(peer: Peer) -> None:
+        await peer.greet()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        gateway = find(fake.home, fake.port, is_explicit=True)
+
+        def again() -> Gateway:
+            nonlocal tries
+            tries += 1
+            if tries == 10:
+                enough.set()
+            return gateway if tries == 1 else find(fake.home, fake.port, is_explicit=True)
+
+        feed = RemoteFeed(gateway, again)
+        items = feed.items()
+        assert isinstance(await take(items), TowerSnapshot)
+        await fake.stop()
+        async with asyncio.timeout(WITHIN):
+            await enough.wait()
+        await feed.stop(1.0)
+        rest = [item async for item in items]
+    assert [item.state for item in rest if isinstance(item, Link)] == ["up", "down", "ended"]
+
+
+async def test_a_tower_that_does_not_take_stops_the_reading(tmp_path: Path) -> None:
+    peers: list[Peer] = []
+
+    async def talk(peer: Peer) -> None:
+        peers.append(peer)
+        await peer.greet()
+        for number in range(400_000):
+            await peer.line(number, "x" * 400)
+
+    def is_stuck() -> bool:
+        return bool(peers) and peers[0].socket.transport.get_write_buffer_size() > 0
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert isinstance(await take(items), TowerSnapshot)
+        await until_async(
+            lambda: feed._waiting >= remote_feed.BACKLOG and is_stuck(),
+            what="the gateway's writes block",
+        )
+        assert feed._waiting == remote_feed.BACKLOG
+        await feed.stop(1.0)
+
+
+async def test_a_feed_that_was_stopped_before_its_first_item_has_none(tmp_path: Path) -> None:
+    async def talk(_peer: Peer) -> None:
+        raise AssertionError("nobody connects")
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        await feed.stop(1.0)
+        assert [item async for item in feed.items()] == [Link("ended")]
