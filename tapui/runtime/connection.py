@@ -157,6 +157,7 @@ class Connection(asyncio.Protocol):
         self._open = False
         self._out.clear()
         self._queued = 0
+        self._incoming = Incoming(self._protocol)  # drops what was half read
         self._roster.gone(self)
         self._farewell()
 

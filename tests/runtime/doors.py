@@ -43,9 +43,9 @@ class RecordingDoor:
         self.gone.append(port)
         self.changed.set()
 
-    async def until(self, condition, timeout: float = 5.0) -> None:
+    async def until(self, condition, within: float = 5.0) -> None:
         """Wait until `condition()` holds; look again whenever the door was told something."""
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(within):
             while not condition():
                 self.changed.clear()
                 await self.changed.wait()

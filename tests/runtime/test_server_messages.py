@@ -1,0 +1,216 @@
+"""Messages between clients and the door: whole, in order, within their limits."""
+
+import asyncio
+import os
+
+import pytest
+import websockets
+from websockets.frames import Opcode
+
+from tapui.runtime.ports import SocketPort
+from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES
+from tests.runtime.conftest import Running
+from tests.runtime.doors import RecordingDoor
+from tests.runtime.rawclient import RawClient, frame, request, text
+
+
+async def test_a_fragmented_message_arrives_whole_with_pings_between(recording: Running) -> None:
+    client = await RawClient.open(recording.port)
+    client.send(frame(Opcode.TEXT, b"one ", fin=False))
+    client.send(frame(Opcode.PING, b"?"))
+    client.send(frame(Opcode.CONT, b"two ", fin=False))
+    client.send(frame(Opcode.CONT, b"three"))
+    client.send(text("after"))
+    await recording.door.until(lambda: len(recording.door.messages) == 2)
+    assert recording.door.messages == [b"one two three", b"after"]
+    assert await client.frame() == (Opcode.PONG, b"?")
+    client.close()
+
+
+async def test_a_pong_goes_ahead_of_the_answer_to_what_followed_the_ping(echo: Running) -> None:
+    client = await RawClient.open(echo.port)
+    client.send(frame(Opcode.PING, b"first") + text("second"))
+    assert await client.frame() == (Opcode.PONG, b"first")
+    assert await client.frame() == (Opcode.TEXT, b"second")
+    client.close()
+
+
+async def test_bytes_that_are_not_utf8_reach_the_door_unchanged(recording: Running) -> None:
+    client = await RawClient.open(recording.port)
+    client.send(text(b"\xff\xfe") + text("next"))
+    await recording.door.until(lambda: len(recording.door.messages) == 2)
+    assert recording.door.messages == [b"\xff\xfe", b"next"]
+    client.close()
+
+
+async def test_a_binary_message_is_reported_by_its_size(recording: Running) -> None:
+    client = await RawClient.open(recording.port)
+    client.send(frame(Opcode.BINARY, b"\x00" * 7))
+    client.send(frame(Opcode.BINARY, b"\x00" * 7, fin=False) + frame(Opcode.CONT, b"\x00" * 3))
+    client.send(text("still open"))
+    await recording.door.until(lambda: bool(recording.door.messages))
+    assert recording.door.binary == [7, 10]
+    client.close()
+
+
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 65535, 65536, MAX_FRAME_BYTES])
+async def test_messages_of_every_length_come_back(echo: Running, size: int) -> None:
+    url = f"ws://127.0.0.1:{echo.port}"
+    async with websockets.connect(url, proxy=None, max_size=None) as client:
+        sent = "x" * size
+        await client.send(sent)
+        assert await client.recv() == sent
+
+
+@pytest.mark.parametrize("fragments", [1, 3])
+async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragments: int) -> None:
+    client = await RawClient.open(recording.port)
+    size = MAX_FRAME_BYTES + 1
+    if fragments == 1:
+        # The length alone decides: nothing of the frame is read.
+        client.send(bytes((0x81, 0xFF)) + size.to_bytes(8, "big") + b"mask")
+    else:
+        part = b"x" * (size // fragments + 1)
+        client.send(frame(Opcode.TEXT, part, fin=False))
+        client.send(frame(Opcode.CONT, part, fin=False) + frame(Opcode.CONT, part))
+    assert (await client.closing())[0] == 1009
+    await recording.door.until(lambda: recording.door.gone == recording.door.ports)
+    assert recording.door.messages == []
+    client.close()
+
+
+@pytest.mark.parametrize(("size", "code"), [(MAX_UNAUTHENTICATED_BYTES, None), (4097, 1009)])
+async def test_an_unauthenticated_client_has_four_kilobytes(
+    recording: Running, size: int, code: int | None
+) -> None:
+    recording.door.trusting = False
+    client = await RawClient.open(recording.port)
+    client.send(text(b"x" * size))
+    if code is None:
+        await recording.door.until(lambda: len(recording.door.messages) == 1)
+    else:
+        assert (await client.closing())[0] == code
+        assert recording.door.messages == []
+    client.close()
+
+
+class LateDoor(RecordingDoor):
+    """Authenticates after the first message, in the loop's next turn, as the gateway does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trusting = False
+
+    def received(self, port: SocketPort, data: bytes) -> None:
+        if not self.messages:
+            asyncio.get_running_loop().call_soon(port.authenticated)
+        super().received(port, data)
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_large_message_right_behind_the_authentication_is_read(together: bool) -> None:
+    running = Running(LateDoor())
+    await running.start()
+    client = await RawClient.open(running.port)
+    large = b"y" * 100_000
+    if together:
+        client.send(text("auth") + text(large) + text("third"))
+    else:
+        client.send(text("auth"))
+        client.send(text(large) + text("third"))
+    await running.door.until(lambda: len(running.door.messages) == 3)
+    assert running.door.messages == [b"auth", large, b"third"]
+    client.close()
+    await running.server.stop(0.1)
+
+
+async def test_an_unauthenticated_flood_is_read_no_faster_than_it_is_answered(
+    recording: Running,
+) -> None:
+    recording.door.trusting = False
+    client = await RawClient.open(recording.port)
+    client.send(text("x") * 2000)
+    await recording.door.until(lambda: len(recording.door.messages) == 2000)
+    assert set(recording.door.messages) == {b"x"}
+    client.close()
+
+
+async def test_frames_sent_before_the_handshake_was_answered_are_read_after_it(
+    recording: Running,
+) -> None:
+    client = await RawClient.connect(recording.port)
+    client.send(request(recording.port) + text("eager"))
+    assert (await client.response())[0] == 101
+    await recording.door.until(lambda: recording.door.messages == [b"eager"])
+    client.close()
+
+
+class BurstDoor(RecordingDoor):
+    """Answers one message with many."""
+
+    def received(self, port: SocketPort, data: bytes) -> None:
+        for number in range(100):
+            port.send(b"%d" % number)
+
+
+async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write() -> None:
+    running = Running(BurstDoor())
+    await running.start()
+    client = await RawClient.open(running.port)
+    port = running.door.ports[0]
+    writes = []
+    write = port._transport.write
+    port._transport.write = lambda data: (writes.append(data), write(data))  # counts, and writes
+    client.send(text("go"))
+    got = [await client.frame() for _ in range(100)]
+    assert got == [(Opcode.TEXT, b"%d" % number) for number in range(100)]
+    assert len(writes) == 1
+    client.close()
+    await running.server.stop(0.1)
+
+
+async def test_a_paused_client_is_read_again_after_resuming(recording: Running) -> None:
+    client = await RawClient.open(recording.port)
+    port = recording.door.ports[0]
+    port.pause_reading()
+    client.send(text("held"))
+    other = await RawClient.open(recording.port)
+    other.send(text("not held"))
+    await recording.door.until(lambda: bool(recording.door.messages))
+    assert recording.door.messages == [b"not held"]
+    port.resume_reading()
+    await recording.door.until(lambda: recording.door.messages == [b"not held", b"held"])
+    client.close()
+    other.close()
+
+
+async def test_many_clients_are_told_apart(echo: Running) -> None:
+    url = f"ws://localhost:{echo.port}"
+    clients = await asyncio.gather(*(websockets.connect(url, proxy=None) for _ in range(50)))
+    assert echo.server.connections == 50
+    for number, client in enumerate(clients):
+        await client.send(f"I am {number}")
+    answers = await asyncio.gather(*(client.recv() for client in clients))
+    assert answers == [f"I am {number}" for number in range(50)]
+    await asyncio.gather(*(client.close() for client in clients))
+    await echo.all_gone()
+    assert echo.server.connections == 0
+    assert len(echo.door.gone) == 50
+
+
+async def test_nagle_is_off(recording: Running) -> None:
+    import socket
+
+    client = await RawClient.open(recording.port)
+    opened = recording.door.ports[0]._transport.get_extra_info("socket")
+    assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    client.close()
+
+
+async def test_random_bytes_after_the_handshake_leak_nothing(recording: Running) -> None:
+    for _ in range(30):
+        client = await RawClient.open(recording.port)
+        client.send(os.urandom(500))
+        client.close()
+    await recording.all_gone()
+    assert len(recording.door.gone) == len(recording.door.ports) == 30
