@@ -21,10 +21,10 @@ from tapui.tower.feed import Feed, Link
 from tapui.tower.header import quantity
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.panes.pane import Pane
-from tapui.tower.panes.providers import name_of
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import ALL_TOPICS, View
+from tapui.tower.words import name_of
 from tapui.wire import events as ev
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice, ProviderMove
@@ -323,9 +323,9 @@ class TowerApp(App[str]):
         for number, pane in enumerate(self.panes, 1):
             yield f"Go to {pane.TITLE}", f"key {number}", partial(self.action_pane, number)
             for binding in pane.own_bindings():
-                about = binding.tooltip or binding.description
+                about = f"{binding.tooltip or pane.TITLE}, key {binding.key}"
                 act = partial(self.act_in, pane, binding.action)
-                yield f"{pane.TITLE}: {about}", f"key {binding.key}", act
+                yield f"{pane.TITLE}: {binding.description}", about, act
         yield "Help", "key ?", self.action_help
         yield "Quit", "key q", self.action_leave
         if self._undo is not None:

@@ -13,8 +13,6 @@ from tapui.tower import times
 from tapui.tower.plain import plain
 from tapui.tower.view import View
 
-_SHORT_BELOW = 100
-
 
 def quantity(count: int, noun: str) -> str:
     """Return `1 call`, `20 calls`."""
@@ -38,33 +36,36 @@ class HeaderLine(Widget):
         self._line = Content("")
 
     def show(self, view: View) -> None:
-        """Paint it anew."""
-        width = self.size.width
-        is_short = width < _SHORT_BELOW
-        address = self._address.removeprefix("ws://") if is_short else self._address
-        counts = (
-            (len(view.open_sessions), "sess" if is_short else "session"),
-            (len(view.providers), "prov" if is_short else "provider"),
-            (len(view.state.calls), "call"),
-        )
-        parts = [plain("tapui", "bold $primary"), plain(address, limit=48)]
-        if self._note:
-            parts.append(plain(self._note, "bold $accent", limit=24))
-        parts += [
-            plain(f"{count} {noun}" if is_short else quantity(count, noun))
-            for count, noun in counts
-        ]
-        parts.append(plain(f"{rate(view.rate)}/s" if is_short else f"{rate(view.rate)} events/s"))
+        """Paint it anew, in the longest form that fits."""
+        clock = plain(times.clock(view.now), "$text-muted")
+        for brevity in range(4):
+            left = Content("  ").join(self._parts(view, brevity))
+            room = self.size.width - 2 - cell_len(left.plain) - cell_len(clock.plain)
+            if room > 0:
+                break
+        line = left + plain(" " * max(room, 1)) + clock
+        if not line.is_same(self._line):
+            self._line = line
+            self.refresh()
+
+    def _parts(self, view: View, brevity: int) -> list[Content]:
         waiting = len(view.waiting)
+        parts = [plain("tapui", "bold $primary")] if brevity < 2 else []
+        address = self._address if brevity == 0 else self._address.removeprefix("ws://")
+        parts.append(plain(address, limit=48))
+        if self._note:
+            parts.append(plain(self._note if brevity < 2 else "2nd", "bold $accent", limit=24))
+        nouns = ("sess", "prov", "call") if brevity == 3 else ("session", "provider", "call")
+        counts = (len(view.open_sessions), len(view.providers), len(view.state.calls))
+        parts += [plain(quantity(count, noun)) for count, noun in zip(counts, nouns, strict=True)]
+        parts.append(
+            plain(f"{rate(view.rate)} events/s" if not brevity else f"{rate(view.rate)}/s")
+        )
         if waiting:
             parts.append(plain(f"! {waiting} waiting", "bold $warning"))
-        elif not is_short:
-            parts.append(plain("nothing waits", "$text-muted"))
-        left = Content("  ").join(parts)
-        clock = plain(times.clock(view.now), "$text-muted")
-        room = width - 2 - cell_len(left.plain) - cell_len(clock.plain)
-        self._line = left + plain(" " * max(room, 1)) + clock
-        self.refresh()
+        elif not brevity:
+            parts.append(plain("none waiting", "$text-muted"))
+        return parts
 
     def render(self) -> Content:
         """Return the line."""
@@ -90,9 +91,9 @@ class PaneTabs(Widget):
     def show(self, view: View, current: int) -> None:
         """Paint it anew. `current` counts from 1."""
         notes = {
-            "Calls": str(len(view.state.calls) or ""),
-            "Streams": f"{_unread(view)} new" if _unread(view) else "",
-            "Approvals": f"{len(view.waiting)}!" if view.waiting else "",
+            "Calls": f"({len(view.state.calls)})" if view.state.calls else "",
+            "Streams": f"({_unread(view)})" if _unread(view) else "",
+            "Approvals": f"({len(view.waiting)}!)" if view.waiting else "",
         }
         parts: list[Content] = []
         self._spans = []
@@ -105,9 +106,11 @@ class PaneTabs(Widget):
             style = "bold reverse" if is_current else "$warning bold" if waits else "$text-muted"
             parts.append(plain(text, style))
             self._spans.append((column, column + len(text)))
-            column += len(text) + 1
-        self._line = Content(" ").join(parts)
-        self.refresh()
+            column += len(text)
+        line = Content("").join(parts)
+        if not line.is_same(self._line):
+            self._line = line
+            self.refresh()
 
     def render(self) -> Content:
         """Return the line."""

@@ -58,7 +58,7 @@ class MainScreen(Screen[object]):
                 yield from self.panes[:2]
             with Vertical(id="what"):
                 yield from self.panes[2:]
-        yield Footer(compact=True, show_command_palette=False)
+        yield Footer(compact=True, show_command_palette=True)
 
     def on_mount(self) -> None:
         """Name the panes and begin with the sessions."""

@@ -37,21 +37,30 @@ def value(text: str, tone: str = "") -> Part:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Split one line into pieces of at most `width` cells."""
-    if len(text) <= width and cell_len(text) <= width:
-        return [text]
-    if text.isascii():
-        return [text[at : at + width] for at in range(0, len(text), width)]
+    """Split one line into pieces of at most `width` cells: after a space, if one is near."""
     lines: list[str] = []
-    start = used = 0
-    for index, char in enumerate(text):
-        size = cell_len(char)
-        if used + size > width and index > start:
-            lines.append(text[start:index])
-            start, used = index, 0
-        used += size
-    lines.append(text[start:])
-    return lines
+    start = 0
+    while start < len(text):
+        end = _room(text, start, width)
+        if end < len(text):
+            space = text.rfind(" ", start + (end - start) * 2 // 3, end)
+            end = space + 1 if space > 0 else end
+        lines.append(text[start:end])
+        start = end
+    return lines or [""]
+
+
+def _room(text: str, start: int, width: int) -> int:
+    """Return where a piece that begins at `start` ends, with no regard to words."""
+    piece = text[start : start + width]
+    if piece.isascii():
+        return start + len(piece)
+    used = 0
+    for offset, char in enumerate(piece):
+        used += cell_len(char)
+        if used > width:
+            return start + max(offset, 1)
+    return start + len(piece)
 
 
 class Reader(ScrollView, can_focus=True):

@@ -267,6 +267,16 @@ def world() -> State:
             created_at=at(31),
             expires_at=at(-89),
         ),
+        approval("b3", "bindAll", {"name": "clock"}, state="expired", created_at=at(2_000)),
+        approval(
+            "b2",
+            "permission",
+            {"kind": "url", "url": "https://pypi.org/simple"},
+            session_id="s2",
+            state="approved",
+            decided_by="keyboard",
+            created_at=at(900),
+        ),
         approval(
             "b1",
             "mode",
@@ -281,16 +291,6 @@ def world() -> State:
             decided_by="keyboard",
             created_at=at(400),
         ),
-        approval(
-            "b2",
-            "permission",
-            {"kind": "url", "url": "https://pypi.org/simple"},
-            session_id="s2",
-            state="approved",
-            decided_by="keyboard",
-            created_at=at(900),
-        ),
-        approval("b3", "bindAll", {"name": "clock"}, state="expired", created_at=at(2_000)),
     ]
     streams = [
         ev.Stream("ci-watch@ci-watcher", "ci-watcher", "s1", 48, lines(48)[-1]),
@@ -302,7 +302,14 @@ def world() -> State:
         ev.Unattached("7f3c9a52", "/code/site", 4242, "copilot --ui-server --resume 7f3c9a52")
     ]
     return State.of(
-        Snapshot(sessions, providers, [*calls, *finished], streams, approvals, unattached)
+        Snapshot(
+            sessions,
+            providers,
+            [*calls, *sorted(finished, key=lambda one: one.started_at)],
+            streams,
+            approvals,
+            unattached,
+        )
     )
 
 

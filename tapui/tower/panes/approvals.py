@@ -7,6 +7,7 @@ from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
 from tapui.tower.view import View
+from tapui.tower.words import left_of
 from tapui.wire import events as ev
 
 
@@ -75,12 +76,6 @@ A request takes no keys in its first half second on screen.
             ("Pairings, mode switches, permissions and questions of your sessions", ""),
             ("come here; the frame, the terminal's title and its bell tell you.", ""),
         ]
-
-
-def left_of(approval: ev.Approval, now: float) -> float:
-    """Return how many seconds are left to decide."""
-    end = times.epoch(approval.expires_at)
-    return 0.0 if end is None else max(end - now, 0.0)
 
 
 def _row(view: View, approval: ev.Approval) -> Row:

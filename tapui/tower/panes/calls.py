@@ -10,6 +10,7 @@ from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
 from tapui.tower.view import View
+from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
 from tapui.wire.tower import CallCancel
 
@@ -98,19 +99,6 @@ has its answer and the provider was told to stop.
 
     def _call(self) -> ev.Call | None:
         return self.tower.view.call(self.selected)
-
-
-def can_cancel(call: ev.Call) -> bool:
-    """Return whether the person can cancel the call here."""
-    return call.state == "running" and not marks.is_own_tool(call)
-
-
-def taken(call: ev.Call, now: float) -> str:
-    """Return how long a call took, or how long it runs and its time-out."""
-    if call.state not in ("running", "cancelling"):
-        return times.span(None if call.duration is None else call.duration / 1000)
-    elapsed = times.age(times.since(call.started_at, now))
-    return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
 
 
 def _row(view: View, call: ev.Call) -> Row:

@@ -71,7 +71,9 @@ class Pane(Widget):
     def own_bindings(cls) -> list[Binding]:
         """Return what can be done in this kind of pane, each action once."""
         found: dict[str, Binding] = {}
-        for binding in Binding.make_bindings(cls.BINDINGS):
-            if binding.description:
-                found.setdefault(binding.action, binding)
+        for kind in cls.__mro__:
+            if issubclass(kind, Pane):
+                for binding in Binding.make_bindings(kind.__dict__.get("BINDINGS", ())):
+                    if binding.description:
+                        found.setdefault(binding.action, binding)
         return list(found.values())

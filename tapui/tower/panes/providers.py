@@ -10,6 +10,7 @@ from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.tower.view import View
+from tapui.tower.words import name_of, session_of
 from tapui.wire import events as ev
 from tapui.wire.tower import InjectsResume, ProviderDisconnect
 
@@ -157,20 +158,6 @@ provider woke its session three times in a row without a word from you: its inje
 
     def _provider(self) -> ev.Provider | None:
         return self.tower.view.state.providers.get(self.selected)
-
-
-def name_of(provider: ev.Provider) -> str:
-    """Return `name` or `name/instance` (not made safe)."""
-    return f"{provider.name}/{provider.instance}" if provider.instance else provider.name
-
-
-def session_of(view: View, provider: ev.Provider) -> str:
-    """Return where a provider is bound, in words (not made safe)."""
-    if provider.session_id is None:
-        return "no session"
-    return (
-        "all sessions" if provider.session_id == "all" else view.session_name(provider.session_id)
-    )
 
 
 def _held(view: View, provider: ev.Provider) -> list[str]:

@@ -1,6 +1,9 @@
 """A pane that is a table, the selected row in full below it, and the first steps while empty."""
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
@@ -14,6 +17,9 @@ from tapui.tower.view import View
 class TablePane(Pane):
     """Subclasses say which rows there are and what there is to know about one."""
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Details", tooltip="Open the selected row", show=False)
+    ]
     COLUMNS: tuple[Column, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -55,6 +61,10 @@ class TablePane(Pane):
         """Another row is selected."""
         self._show_about()
         self.refresh_bindings()
+
+    def action_open(self) -> None:
+        """Open the selected row."""
+        self.query_one(Table).action_open()
 
     def focus_inside(self) -> None:
         """Focus the table."""

@@ -97,9 +97,12 @@ class Tail(ScrollView, can_focus=True):
         self._work()
 
     def take(self, ring: Ring) -> None:
-        """Show what happened to the ring; call it when it is time to paint."""
+        """Show what happened to the ring; call it when it is time to paint.
+
+        `Changed` is not posted for it.
+        """
         self.lines.take(ring)
-        self._work()
+        self._paint()
 
     def set_filter(self, new: Filter | None) -> None:
         """Show what `new` lets through. Raises FilterError, and keeps the old one, if it is too
@@ -203,13 +206,16 @@ class Tail(ScrollView, can_focus=True):
         self.refresh()
 
     def _work(self) -> None:
+        self._paint()
+        self.post_message(self.Changed())
+
+    def _paint(self) -> None:
         """Filter what waits for it, a little at a time, and paint."""
         is_unfinished = self.lines.work()
         if is_unfinished and not self._is_going_on:
             self._is_going_on = True
             self.set_timer(_GO_ON_SECONDS, self._go_on)
         self._place()
-        self.post_message(self.Changed())
 
     def _go_on(self) -> None:
         self._is_going_on = False

@@ -13,7 +13,6 @@ from textual.widgets import Static
 
 from tapui.projection.state import is_waiting
 from tapui.tower import marks, requests, times
-from tapui.tower.panes.approvals import left_of
 from tapui.tower.plain import headline, plain
 from tapui.tower.reader import Reader
 from tapui.tower.screens.answer import AnswerError, AnswerForm
@@ -21,6 +20,7 @@ from tapui.tower.screens.live import LiveScreen
 from tapui.tower.screens.pairing import PairingPanel
 from tapui.tower.table import Table
 from tapui.tower.view import View
+from tapui.tower.words import left_of
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal

@@ -10,11 +10,11 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui.tower import marks, times
-from tapui.tower.panes.calls import can_cancel, taken
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
+from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
 from tapui.wire.tower import CallCancel
 

@@ -5,11 +5,11 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui.tower import marks, times
-from tapui.tower.panes.providers import name_of, session_of
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
+from tapui.tower.words import name_of, session_of
 
 
 class ProviderScreen(LiveScreen[None]):

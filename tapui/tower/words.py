@@ -1,0 +1,38 @@
+"""What things are called and how long they take, in words. Nothing here is made safe yet."""
+
+from tapui.tower import marks, times
+from tapui.tower.view import View
+from tapui.wire import events as ev
+
+
+def name_of(provider: ev.Provider) -> str:
+    """Return `name` or `name/instance`."""
+    return f"{provider.name}/{provider.instance}" if provider.instance else provider.name
+
+
+def session_of(view: View, provider: ev.Provider) -> str:
+    """Return where a provider is bound, in words."""
+    if provider.session_id is None:
+        return "no session"
+    return (
+        "all sessions" if provider.session_id == "all" else view.session_name(provider.session_id)
+    )
+
+
+def can_cancel(call: ev.Call) -> bool:
+    """Return whether the person can cancel the call here."""
+    return call.state == "running" and not marks.is_own_tool(call)
+
+
+def taken(call: ev.Call, now: float) -> str:
+    """Return how long a call took, or how long it runs and its time-out."""
+    if call.state not in ("running", "cancelling"):
+        return times.span(None if call.duration is None else call.duration / 1000)
+    elapsed = times.age(times.since(call.started_at, now))
+    return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
+
+
+def left_of(approval: ev.Approval, now: float) -> float:
+    """Return how many seconds are left to decide."""
+    end = times.epoch(approval.expires_at)
+    return 0.0 if end is None else max(end - now, 0.0)
