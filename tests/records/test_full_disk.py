@@ -2,9 +2,6 @@
 
 import errno
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -165,88 +162,3 @@ def test_what_was_not_returned_is_in_the_file_and_nothing_else(turns: list[Any])
             seq for path in state.rglob("*.jsonl") if path.parent != state for seq in seqs(path)
         ]
     assert sorted(found) == kept
-
-
-# Real limits, in a process of its own
-
-LIMITED = """
-import resource, signal, sys
-from pathlib import Path
-from tests.records.turns import Writer, refused, seqs
-state = Path(sys.argv[1])
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-path = state / "gateway/errors.jsonl"
-with Writer(state) as writer:
-    writer.turn(refused("x"))
-    size = path.stat().st_size
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3 * size + size // 2, resource.RLIM_INFINITY))
-    lost = writer.turn(*[refused("x") for _ in range(4)])
-    assert lost == {4, 5}, lost
-    assert path.stat().st_size == 3 * size
-    assert writer.turn(refused("x")) == {6}
-    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    writer.now += 2
-    assert writer.turn(refused("x")) == frozenset()
-    for report in writer.reports:
-        print(*report)
-assert seqs(path) == [1, 2, 3, 7], seqs(path)
-"""
-
-FULL = """
-import sys
-from pathlib import Path
-from tests.records.turns import Writer, decided, opened, refused, seqs, started
-state, full = Path(sys.argv[1]), Path(sys.argv[2])
-with Writer(state) as writer:
-    assert writer.turn(opened("s1", full), decided("a1", "s1")) == frozenset()
-    kept = []
-    while not (lost := writer.turn(started("s1", "c", 1000), refused("x"))):
-        kept.append(writer.seq - 1)
-    assert lost == {writer.seq - 1}, lost
-    first = writer.seq + 1
-    lost = writer.turn(decided("a2", "s1"), *[started("s1", "c", 5000) for _ in range(20)])
-    assert set(range(first + 1, first + 21)) <= lost
-    # The approval may have fitted into its own file's last block; the answer says which.
-    assert writer.sync([first]) == (first not in lost)
-    assert seqs(full / "files/tap/calls.jsonl") == kept
-    (full / "filler").unlink()
-    writer.now += 2
-    assert writer.turn(started("s1", "works", 1000)) == frozenset()
-    assert writer.sync([writer.seq])
-    for report in writer.reports:
-        print(*report)
-assert seqs(full / "files/tap/calls.jsonl") == [*kept, writer.seq]
-"""
-
-MOUNTED = """
-mount -t tmpfs -o size=64k,mode=777 none "$2" && head -c 20000 /dev/zero > "$2/filler" || exit 77
-exec "$0" -c "$3" "$1" "$2"
-"""
-
-
-def test_a_file_size_limit_keeps_whole_records(state: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(state)],
-        capture_output=True, text=True, timeout=30, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    told, over = done.stdout.splitlines()
-    assert "File too large" in told
-    assert over == "info Records are written again; 3 are missing"
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="mounts a small tmpfs")
-def test_a_full_file_system_keeps_whole_records(state: Path, workspace: Path) -> None:
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        pytest.skip("no unshare to mount a small tmpfs with")
-    done = subprocess.run(
-        [unshare, "-rm", "sh", "-c", MOUNTED, sys.executable, str(state), str(workspace), FULL],
-        capture_output=True, text=True, timeout=60, check=False, cwd=Path(__file__).parents[2],
-    )  # fmt: skip
-    if done.returncode in (1, 77) and "Traceback" not in done.stderr:
-        pytest.skip(f"no small tmpfs to be had here: {done.stderr.strip()}")
-    assert done.returncode == 0, done.stderr
-    told, over = done.stdout.splitlines()
-    assert "No space left on device" in told
-    assert over.startswith("info Records are written again; ")

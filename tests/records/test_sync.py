@@ -35,7 +35,7 @@ class Syncs:
     def datasync(self, fd: int) -> None:
         assert self.gate.wait(DEADLINE)
         self.threads.add(threading.current_thread().name)
-        self.names.append(Path(os.readlink(f"/proc/self/fd/{fd}")).name)
+        self.names.append(Path(f"/proc/self/fd/{fd}").readlink().name)
         if self.fails:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         self._real(fd)

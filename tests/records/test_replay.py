@@ -1,0 +1,200 @@
+"""Replay: folding the files of a run gives the state that folding its events gave."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tapui.projection.fold import fold
+from tapui.projection.state import State
+from tapui.records import index
+from tapui.records.reader import Damage
+from tapui.records.replay import last_run, records, replay
+from tapui.wire import events as ev
+from tapui.wire.codec import raw
+from tapui.wire.message import FileResult, Line
+from tests.records.turns import Writer, closed, opened, refused, stamp, started
+
+SESSIONS = ["s1", "s2", "a/b", "..", "local"]
+text = st.text(max_size=12)
+ids = st.sampled_from(["x1", "x2", "x3", "ü\n"])
+session_ids = st.sampled_from(SESSIONS)
+maybe_session = st.one_of(st.none(), session_ids)
+json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=6,
+)
+raws = st.one_of(json, st.just("x" * 5000)).map(raw)
+optional_raws = st.one_of(st.none(), raws)
+cuts = st.one_of(st.none(), st.builds(ev.Cut, text, st.integers(0, 10**9), text))
+stamps = st.integers(0, 10**9).map(stamp)
+modes = st.sampled_from(["interactive", "plan", "autopilot"])
+
+calls = st.builds(
+    ev.Call, ids, session_ids, text, text,
+    st.sampled_from(["running", "cancelling", "done", "failed", "cancelled"]), stamps,
+    timeout=st.one_of(st.none(), st.integers(0, 10**6), st.floats(0, 1e6)),
+    provider_id=st.one_of(st.none(), ids), progress=st.one_of(st.none(), text),
+    args=optional_raws, args_cut=cuts, data=optional_raws, data_cut=cuts,
+    file=st.one_of(st.none(), st.builds(FileResult, text, text, st.integers(0, 10**9))),
+    error=st.one_of(st.none(), text), duration=st.one_of(st.none(), st.floats(0, 1e6)),
+)  # fmt: skip
+providers = st.builds(
+    ev.Provider, ids, text, st.sampled_from(["internal", "project", "external"]),
+    st.sampled_from(["bound", "unbound"]), st.lists(text, max_size=3), stamps,
+    session_id=st.one_of(st.just("all"), maybe_session), origin=st.one_of(st.none(), text),
+)  # fmt: skip
+approvals = st.builds(
+    ev.Approval, ids, st.sampled_from(["pairing", "mode", "permission"]),
+    st.sampled_from(["waiting", "revealed", "approved", "denied", "expired", "withdrawn"]),
+    st.dictionaries(text, json, max_size=3), stamps, stamps,
+    session_id=maybe_session, decided_by=st.one_of(st.none(), text),
+)  # fmt: skip
+lines = st.builds(
+    Line, st.integers(1, 10**6), stamps, st.sampled_from(["keep", "surface", "inject"]), text,
+    optional_raws,
+)  # fmt: skip
+
+
+@st.composite
+def sessions(draw: st.DrawFn, id_: str, state: str) -> ev.Session:
+    # "W" stands for a workspace, made when the events are written.
+    return ev.Session(
+        id_, draw(text), draw(text), state, draw(text), draw(st.lists(ids, max_size=2)),
+        draw(stamps), mode=draw(st.one_of(st.none(), modes)),
+        workspace=draw(st.sampled_from([None, None, "W", "W", "/nowhere/at/all"])),
+        context=draw(st.one_of(st.none(), st.builds(ev.ContextUse, st.integers(), st.integers()))),
+    )  # fmt: skip
+
+
+@st.composite
+def events(draw: st.DrawFn) -> ev.AnyEvent:
+    one = draw(session_ids)
+    kind = draw(st.integers(0, 15))
+    provider = draw(providers) if 3 <= kind <= 5 else None
+    match kind:
+        case 0:
+            return ev.SessionOpened(one, draw(sessions(one, "idle")))
+        case 1:
+            return ev.SessionUpdated(one, draw(sessions(one, "busy")))
+        case 2:
+            return ev.SessionClosed(one, draw(sessions(one, "ended")))
+        case 3:
+            assert provider is not None
+            joined = draw(
+                st.sampled_from(
+                    [ev.ProviderConnected, ev.ProviderBound, ev.ProviderUpdated, ev.ProviderUnbound]
+                )
+            )
+            return joined(provider, provider.session_id)
+        case 4:
+            assert provider is not None
+            gone = msgspec.structs.replace(provider, state="disconnected")
+            return ev.ProviderDisconnected(gone, provider.session_id)
+        case 5:
+            assert provider is not None
+            return ev.ProviderMoved(provider, one, draw(session_ids), draw(text))
+        case 6 | 7 | 8:
+            change = draw(
+                st.sampled_from(
+                    [ev.CallStarted, ev.CallProgress, ev.CallCancelling, ev.CallFinished]
+                )
+            )
+            return change(one, draw(calls))
+        case 9 | 10:
+            return ev.StreamPosted(one, draw(st.sampled_from(["a@p", "b@q"])), draw(lines))
+        case 11 | 12:
+            decision = draw(
+                st.sampled_from(
+                    [ev.ApprovalRequested, ev.ApprovalRevealed, ev.ApprovalDecided,
+                     ev.ApprovalWithdrawn, ev.ApprovalExpired]
+                )
+            )  # fmt: skip
+            return decision(draw(approvals), draw(maybe_session))
+        case 13:
+            standing = draw(st.sampled_from(["ordered", "done", "failed"]))
+            return ev.ModeChanged(one, draw(modes), standing, "person")
+        case 14:
+            context = raw({"tokens": draw(st.integers(0, 9)), "limit": 10})
+            return draw(
+                st.sampled_from(
+                    [ev.SessionHappened(one, "session.context", context),
+                     ev.SessionReplaced(one, draw(sessions(one, "idle")), draw(session_ids)),
+                     ev.ErrorSent("X", "y", session_id=one)]
+                )
+            )  # fmt: skip
+        case _:
+            found = st.builds(ev.Unattached, ids, text, st.integers(1, 9), text)
+            return ev.UnattachedFound(draw(text), draw(st.lists(found, max_size=2)))
+
+
+def placed(event: ev.AnyEvent, root: Path) -> ev.AnyEvent:
+    """Give a session its workspace, which it keeps."""
+    found = getattr(event, "session", None)
+    if found is None or found.workspace != "W":
+        return event
+    folder = root / f"workspace-{SESSIONS.index(found.id)}"
+    folder.mkdir(exist_ok=True)
+    with_folder = msgspec.structs.replace(found, workspace=str(folder))
+    return msgspec.structs.replace(event, session=with_folder)
+
+
+def all_folders(state_dir: Path) -> list[Path]:
+    known = [folder for found in index.sessions(state_dir).values() for folder in found]
+    return [*known, *index.gateway_folders(state_dir)]
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.lists(events(), min_size=1, max_size=5), max_size=12), st.integers(200, 20_000))
+def test_the_fold_of_the_files_is_the_live_state(turns: list[Any], limit: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        live = State()
+        with Writer(root / "other", run="r0") as earlier:
+            earlier.turn(opened("s1"), started("s1", "c1"))
+        with Writer(root / "state", file=limit) as writer:
+            for turn in turns:
+                assert writer.turn(*[placed(event, root) for event in turn]) == frozenset()
+        for entry in writer.entries.values():
+            fold(live, entry.event, entry.ts)
+        folders = all_folders(root / "state")
+        damage = Damage()
+        replayed = replay([*folders, *all_folders(root / "other"), *folders], "r1", damage=damage)
+        assert damage == Damage()
+        assert replayed == live
+        # Equal dicts may differ in order; a snapshot shows it.
+        assert replayed.snapshot() == live.snapshot()
+        found = list(records(folders, "r1"))
+        assert [record.seq for record in found] == list(writer.entries)
+        for record in found:
+            assert record.entry() == writer.entries[record.seq]
+
+
+def test_without_a_run_the_newest_one_is_replayed(state: Path, workspace: Path) -> None:
+    with Writer(state, run="old") as writer:
+        writer.turn(opened("s1", workspace), opened("s2"), refused("x"))
+    with Writer(state, run="new") as writer:
+        writer.seq = 100
+        writer.turn(opened("s1", workspace), started("s1", "c1"), closed("s1"))
+    folders = all_folders(state)
+    assert last_run(folders) == "new"
+    assert list(replay(folders).sessions) == ["s1"]
+    assert list(replay(folders, "old").sessions) == ["s1", "s2"]
+    assert replay(folders, "never") == State()
+    assert replay([]) == State()
+    assert last_run([state / "nowhere"]) is None
+
+
+def test_records_of_unknown_kinds_change_nothing(state: Path, workspace: Path) -> None:
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace))
+    path = workspace / "files/tap/sessions.jsonl"
+    with path.open("ab") as file:
+        file.write(b'{"v":2,"run":"r1","seq":2,"ts":"t","kind":"session.danced","x":[1]}\n')
+    damage = Damage()
+    assert list(replay(all_folders(state), damage=damage).sessions) == ["s1"]
+    assert damage == Damage()
