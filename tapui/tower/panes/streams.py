@@ -122,8 +122,12 @@ list. A line before which others are missing is marked `┊`.
             self._select(view, self._moved(view))
         if self.selected is not None and self._ring is not None and "streams" in dirty:
             self._take(view, self.selected)
+        self._show_about(view)
         self._keys = {_row_key(key): key for key in view.state.streams}
-        self.query_one(Table).set_rows([_row(view, key) for key in view.state.streams])
+        rows = [_row(view, key) for key in view.state.streams]
+        table = self.query_one(Table)
+        if rows != table.rows:
+            table.set_rows(rows)
 
     def focus_inside(self) -> None:
         """Focus the tail."""
@@ -308,7 +312,8 @@ list. A line before which others are missing is marked `┊`.
 
     def _update(self, selector: str, content: Content) -> None:
         static = self.query_one(selector, Static)
-        if static.content != content:
+        shown = static.content
+        if not (isinstance(shown, Content) and content.is_same(shown)):
             static.update(content, layout=False)
 
 
