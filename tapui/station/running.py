@@ -64,6 +64,7 @@ class RunningGateway:
         self._host: CopilotHost | None = None
         self._host_task: asyncio.Task[None] | None = None
         self._is_stopping = False
+        self._stopping: asyncio.Task[None] | None = None
         self._forced = asyncio.Event()
 
     async def start(self) -> GatewayFile:
@@ -152,14 +153,26 @@ class RunningGateway:
         self.problems.append(text)
         self._report(text, "warning")
 
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether `stop` would have to wait for providers."""
+        return self.gateway.busy_with()[0] > 0 and not self._forced.is_set()
+
     def force(self) -> None:
         """Do not wait for providers any longer."""
         self._forced.set()
 
     async def stop(self, within: float = SHUTDOWN_MS / 1000) -> None:
-        """End: tell the providers, let them clean up, sync the records, remove our files."""
-        if self._is_stopping:
-            return
+        """End: tell the providers, let them clean up, sync the records, remove our files.
+
+        Providers have `within` seconds. Further calls wait for the first one's work, which goes
+        on whatever becomes of its caller.
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop(within), name="stop the gateway")
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self, within: float) -> None:
         self._is_stopping = True
         self._server.drain()
         self.turn.shut_down()

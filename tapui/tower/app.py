@@ -55,7 +55,8 @@ class TowerApp(App[str]):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
     `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
-    chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
+    chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one. `on_shown` is called once
+    after the first frame.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
 
@@ -86,6 +87,7 @@ class TowerApp(App[str]):
         notices: Sequence[str] = (),
         on_theme: Callable[[str], None] | None = None,
         on_start_here: Callable[[], None] | None = None,
+        on_shown: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -104,6 +106,7 @@ class TowerApp(App[str]):
         self._notices = list(notices)
         self._on_theme = on_theme
         self._on_start_here = on_start_here
+        self._on_shown = on_shown
         self._visible: set[Pane] = set()
         self._waiting = -1
         self._second = 0
@@ -129,6 +132,8 @@ class TowerApp(App[str]):
         self._listen()
         self.set_interval(1 / FRAMES_PER_SECOND, self._paint)
         self.call_after_refresh(self._paint)
+        if self._on_shown is not None:
+            self.call_after_refresh(self._on_shown)
 
     @property
     def main(self) -> MainScreen:
