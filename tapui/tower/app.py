@@ -2,7 +2,6 @@
 
 import sys
 import time
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path, PurePath
@@ -18,13 +17,14 @@ from textual.worker import Worker
 from tapui.text import safe_text
 from tapui.tower import themes as theme_files
 from tapui.tower.feed import Feed, Link
-from tapui.tower.header import quantity
 from tapui.tower.main_screen import MainScreen
+from tapui.tower.meter import Meter
 from tapui.tower.panes.pane import Pane
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
+from tapui.tower.terminal import RESET_TITLE, crash_text, title_sequence
 from tapui.tower.view import ALL_TOPICS, View
-from tapui.tower.words import name_of
+from tapui.tower.words import losses_of, name_of, quantity
 from tapui.wire import events as ev
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice, ProviderMove
@@ -38,7 +38,6 @@ FRAMES_PER_SECOND = 12
 """How often the screen is painted at most."""
 GOODBYE_SECONDS = 10.0
 """How long an embedded gateway waits for its providers at the end."""
-_RATE_SECONDS = 3
 
 Outcome = Literal["quit", "start-here"]
 """How the app ended: the person quit, or wants a gateway started here."""
@@ -55,8 +54,8 @@ class TowerApp(App[str]):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
     `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
-    chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one. `on_shown` is called once
-    after the first frame.
+    chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
+    `on_shown` is called once, after the first frame.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
 
@@ -109,8 +108,7 @@ class TowerApp(App[str]):
         self._on_shown = on_shown
         self._visible: set[Pane] = set()
         self._waiting = -1
-        self._second = 0
-        self._counted: list[int] = []
+        self._meter = Meter()
         self._own_moves: set[tuple[str, str]] = set()
         self._undo: ev.ProviderMoved | None = None
         self._stopping: Worker[None] | None = None
@@ -126,7 +124,7 @@ class TowerApp(App[str]):
 
     def on_mount(self) -> None:
         """Begin to listen and to paint."""
-        self._set_terminal_title(0)
+        self._tell_terminal(title_sequence(0))
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=12)
         self._listen()
@@ -197,18 +195,14 @@ class TowerApp(App[str]):
 
     def _tick(self) -> None:
         """Once a second: ages go on, and the events are counted."""
-        view = self.view
-        second = int(view.now)
-        if second == self._second:
+        rate = self._meter.tick(self.view.now, self.view.events)
+        if rate is None:
             return
-        passed = max(min(second - self._second, _RATE_SECONDS), 1)
-        self._second = second
-        self._counted = [*self._counted, *[view.events] * passed][-_RATE_SECONDS - 1 :]
-        spent = len(self._counted) - 1
-        view.rate = (self._counted[-1] - self._counted[0]) / spent if spent else 0.0
-        view.touch("clock")
-        if second % 2 == 0 and theme_files.stamp(self._theme_folders) != self._theme_stamp:
-            self._theme_stamp = theme_files.stamp(self._theme_folders)
+        self.view.rate = rate
+        self.view.touch("clock")
+        stamp = theme_files.stamp(self._theme_folders)
+        if stamp != self._theme_stamp:
+            self._theme_stamp = stamp
             self._load_themes()
 
     def _announce(self, event: ev.Event) -> None:
@@ -249,12 +243,11 @@ class TowerApp(App[str]):
         for pane in self.panes:
             pane.set_class(bool(waiting), "-waiting")
             pane.border_subtitle = plain(text) if text else None
-        self._set_terminal_title(waiting)
+        self._tell_terminal(title_sequence(waiting))
 
-    def _set_terminal_title(self, waiting: int) -> None:
-        """Name the terminal's window. The text is ours alone: nothing from outside is in it."""
+    def _tell_terminal(self, sequence: str) -> None:
         if self._driver is not None and not self.is_headless:
-            self._driver.write(f"\x1b]2;{f'({waiting}) ' if waiting else ''}tapui\x07")
+            self._driver.write(sequence)
 
     # What goes
 
@@ -401,7 +394,7 @@ class TowerApp(App[str]):
         if isinstance(self.screen, LeavingScreen):
             self.screen.action_force()
             return
-        losses = self._losses()
+        losses = losses_of(self.view) if self.feed.is_embedded else []
         if not losses:
             self._end_feed()
             return
@@ -413,23 +406,6 @@ class TowerApp(App[str]):
 
         question = ConfirmScreen("Quit and end the gateway?", losses, "quit")
         self.push_screen(question, answered)
-
-    def _losses(self) -> list[str]:
-        """Return what would end with the gateway, a line each."""
-        view = self.view
-        if not self.feed.is_embedded or view.link.state == "ended":
-            return []
-        providers, calls, others = view.providers, len(view.state.calls), view.towers - 1
-        losses = []
-        if providers:
-            names = ", ".join(name_of(one) for one in providers[:4])
-            more = " …" if len(providers) > 4 else ""
-            losses.append(f"• {quantity(len(providers), 'provider')} disconnected: {names}{more}")
-        if calls:
-            losses.append(f"• {quantity(calls, 'call')} in flight cancelled")
-        if others > 0:
-            losses.append(f"• {quantity(others, 'other tower')} disconnected")
-        return losses
 
     def _end_feed(self) -> None:
         """Stop the feed, counting down while providers are still there."""
@@ -453,8 +429,7 @@ class TowerApp(App[str]):
 
         It does not wait for the gateway: that is for the caller to end.
         """
-        if self._driver is not None and not self.is_headless:
-            self._driver.write("\x1b]2;\x07")
+        self._tell_terminal(RESET_TITLE)
         self.exit(reason)
 
     def _fatal_error(self) -> None:
@@ -462,8 +437,6 @@ class TowerApp(App[str]):
         from rich.segment import Segments
         from rich.text import Text
 
-        error = sys.exception() or self._exception
-        lines = traceback.format_exception(error) if error is not None else ["unknown error\n"]
-        text = Text(safe_text("".join(lines), newlines=True))
+        text = Text(crash_text(sys.exception() or self._exception))
         self._exit_renderables.append(Segments(self.console.render(text, self.console.options)))
         self._close_messages_no_wait()

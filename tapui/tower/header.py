@@ -12,11 +12,7 @@ from textual.widgets import Static
 from tapui.tower import times
 from tapui.tower.plain import plain
 from tapui.tower.view import View
-
-
-def quantity(count: int, noun: str) -> str:
-    """Return `1 call`, `20 calls`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+from tapui.tower.words import quantity
 
 
 def rate(per_second: float) -> str:

@@ -114,7 +114,7 @@ class Reader(ScrollView, can_focus=True):
         self.refresh()
 
     def _wrap(self) -> None:
-        width = max(self.size.width - 1, 8)
+        width = max(self.scrollable_content_region.width, 8)
         if self._wrapped_at == width:
             return
         self._wrapped_at = width
@@ -128,7 +128,7 @@ class Reader(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Paint one line."""
-        width = self.size.width
+        width = self.scrollable_content_region.width
         base = self.rich_style
         index = y + self.scroll_offset.y
         if index >= len(self._lines):

@@ -111,6 +111,10 @@ class Table(ScrollView, can_focus=True):
         self._tones: dict[str, Style] = {}
 
     @property
+    def _width(self) -> int:
+        return self.scrollable_content_region.width
+
+    @property
     def selected(self) -> str | None:
         """The key of the selected row."""
         if 0 <= self._cursor < len(self.rows):
@@ -123,7 +127,7 @@ class Table(ScrollView, can_focus=True):
         self.rows = rows
         self._version += 1
         self._cursor = self._place(before)
-        self.virtual_size = Size(self.size.width, len(rows) + 1)
+        self.virtual_size = Size(self._width, len(rows) + 1)
         self.refresh()
         if self.selected != before:
             self.post_message(self.Moved())
@@ -198,7 +202,7 @@ class Table(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the selection in sight."""
-        self.virtual_size = Size(self.size.width, len(self.rows) + 1)
+        self.virtual_size = Size(self._width, len(self.rows) + 1)
         self.scroll_to_region(
             Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
         )
@@ -206,7 +210,10 @@ class Table(ScrollView, can_focus=True):
     def _style(self, name: str) -> Style:
         style = self._tones.get(name)
         if style is None:
-            style = self._tones[name] = self.get_component_rich_style(f"table--{name}")
+            style = self.get_component_rich_style(f"table--{name}")
+            if name == "cursor":
+                style = Style(bgcolor=style.bgcolor, bold=style.bold)  # tones keep their colours
+            self._tones[name] = style
         return style
 
     def _fitted(self, width: int) -> list[tuple[int, int]]:
@@ -246,7 +253,7 @@ class Table(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Paint one line: the titles, a heading or a row."""
-        width = self.size.width
+        width = self._width
         base = self.rich_style
         if y == 0:
             style = base + self._style("title")

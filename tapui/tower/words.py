@@ -36,3 +36,25 @@ def left_of(approval: ev.Approval, now: float) -> float:
     """Return how many seconds are left to decide."""
     end = times.epoch(approval.expires_at)
     return 0.0 if end is None else max(end - now, 0.0)
+
+
+def quantity(count: int, noun: str) -> str:
+    """Return `1 call`, `20 calls`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def losses_of(view: View) -> list[str]:
+    """Return what ends with an embedded gateway, a line each; nothing if it is gone already."""
+    if view.link.state == "ended":
+        return []
+    providers, calls, others = view.providers, len(view.state.calls), view.towers - 1
+    losses = []
+    if providers:
+        names = ", ".join(name_of(one) for one in providers[:4])
+        more = " …" if len(providers) > 4 else ""
+        losses.append(f"• {quantity(len(providers), 'provider')} disconnected: {names}{more}")
+    if calls:
+        losses.append(f"• {quantity(calls, 'call')} in flight cancelled")
+    if others > 0:
+        losses.append(f"• {quantity(others, 'other tower')} disconnected")
+    return losses

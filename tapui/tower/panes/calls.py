@@ -34,7 +34,7 @@ has its answer and the provider was told to stop.
         Column("by", 7, 20, rank=3),
         Column("session", 7, 20, rank=4),
         Column("time", 10, rank=1, right=True),
-        Column("progress", 8, 60, rank=5),
+        Column("progress", 16, 60, rank=5),
         Column("age", 4, right=True),
     )
 
