@@ -233,6 +233,6 @@ def test_a_planted_link_for_a_persist_dir_is_refused(home: Home, tmp_path: Path)
     target = tmp_path / "target"
     target.mkdir(mode=0o755)
     (home.copilot / "providers" / "evil").symlink_to(target)
-    with pytest.raises(OSError, match="directory|symbolic"):
+    with pytest.raises(OSError, match=r"directory|symbolic"):
         persist_dir(home, "evil")
     assert mode(target) == 0o755
