@@ -80,6 +80,7 @@ class CopilotHost:
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
+        self._ended = asyncio.Event()
         self._attachments: dict[Process | int, Attachment] = {}
         self._running: dict[Process | int, asyncio.Task[None]] = {}
         self._troubles: dict[Process | int, _Trouble] = {}
@@ -98,6 +99,7 @@ class CopilotHost:
                 await self._first(self._closed, within=SCAN_INTERVAL)
         finally:
             await self._leave()
+            self._ended.set()
 
     async def _first(self, event: asyncio.Event, *, within: float | None = None) -> None:
         """Wait for `event`, the gateway's end, or `within` seconds."""
@@ -107,9 +109,9 @@ class CopilotHost:
             wait.cancel()
 
     async def stop(self) -> None:
-        """Leave every session as it was found; `run()` returns soon after."""
+        """Leave every session as it was found and end `run()`; return when that is done."""
         self._closed.set()
-        await self._leave()
+        await self._ended.wait()
 
     async def _leave(self) -> None:
         running = list(self._running.values())
@@ -284,6 +286,10 @@ class CopilotHost:
                 pass  # session.closed, sessions.updated: nothing is left to do
 
     def _refused(self, error: Error) -> None:
+        for session in self._sessions():
+            if error.id is not None and session.toolset.owns(error.id):
+                session.finished(ToolOutcome(error.id, error=error.message, error_code=error.code))
+                return
         opening = self._session(error.session_id or "")
         if error.reply_to == "session.open" and opening is not None:
             opening.refused(error.message)

@@ -158,7 +158,7 @@ class AttachedSession:
             "cwd": cwd,
             "mode": as_mode(mode.value) if mode else None,
             "model": model.model_id if model else None,
-            "agents": [Agent(one.name, one.tools) for one in agents.agents] if agents else None,
+            "agents": [_agent(one.name, one.tools) for one in agents.agents] if agents else None,
             "reserved_tools": [one.name for one in own.tools] if own else None,
         }
 
@@ -217,6 +217,8 @@ class AttachedSession:
             self._tell(event)
 
     def _tell(self, event: "CopilotEvent") -> None:
+        if not self.is_open:
+            return  # the gateway has closed or replaced it
         data: Any = event.data
         match name_of(event):
             case "permission.requested":
@@ -335,3 +337,7 @@ class AttachedSession:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _agent(name: str, tools: list[str] | None) -> Agent:
+    return Agent(name, None if tools is None or "*" in tools else tools)

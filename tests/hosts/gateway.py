@@ -1,0 +1,144 @@
+"""The gateway's side of a host's port, played by a test: it answers, records, and can be asked."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from tapui.hosts.copilot.host import CopilotHost
+from tapui.hosts.port import Closed, Receive
+from tapui.wire.codec import raw
+from tapui.wire.host import HostAck, HostHello, SessionOpen, SessionOpened
+from tapui.wire.message import Message, OfferedTool
+from tapui.wire.provider import Sessions
+from tests.rig.waiting import until
+
+M = TypeVar("M", bound=Message)
+
+GREET = OfferedTool(
+    "greet",
+    "Greets someone by name",
+    raw({"type": "object", "properties": {"name": {"type": "string"}}}),
+    "greeter",
+)
+LIST = OfferedTool("tap_list_streams", "Lists the streams", raw({}), "tap", read_only=True)
+
+
+class GatewayPlayed:
+    """Accepts one host, opens its sessions with `tools`, and keeps every message it sends."""
+
+    def __init__(self, tools: Sequence[OfferedTool] = (GREET, LIST)) -> None:
+        self.tools = list(tools)
+        self.messages: list[Message] = []
+        self.is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._receive: Receive | None = None
+
+    def open_port(self, receive: Receive, closed: Closed) -> "GatewayPlayed":
+        self._loop = asyncio.get_running_loop()
+        self._receive = receive
+        self.tell(Sessions(active=[]))
+        return self
+
+    def send(self, message: Message) -> None:
+        self.messages.append(message)
+        if isinstance(message, HostHello):
+            self.tell(HostAck("h-1", 2))
+        elif isinstance(message, SessionOpen):
+            self.tell(SessionOpened(message.session.id, list(self.tools), 1))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def tell(self, message: Message) -> None:
+        """Send the host a message, from any thread."""
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._deliver, message)
+
+    def _deliver(self, message: Message) -> None:
+        assert self._receive is not None
+        self._receive(message)
+
+    def of(self, kind: type[M], **fields: Any) -> list[M]:
+        """Return the messages of a kind whose fields have these values, oldest first."""
+        return [
+            one
+            for one in list(self.messages)
+            if isinstance(one, kind)
+            and all(getattr(one, name) == value for name, value in fields.items())
+        ]
+
+    def wait(
+        self,
+        kind: type[M],
+        fits: Callable[[M], bool] = lambda _: True,
+        *,
+        within: float = 15.0,
+        **fields: Any,
+    ) -> M:
+        """Wait for a message of the kind that `fits` and has these fields; return the first."""
+        return until(
+            lambda: next(filter(fits, self.of(kind, **fields)), None),
+            within=within,
+            what=lambda: (
+                f"{kind.__name__} {fields}; there were:\n" + "\n".join(map(str, self.messages))
+            ),
+        )
+
+
+class HostThread:
+    """A Copilot host in an event loop and thread of its own; used as a context manager."""
+
+    def __init__(self, gateway: GatewayPlayed, copilot_home: Path, **options: Any) -> None:
+        self.gateway = gateway
+        self.reports: list[tuple[str, str]] = []
+        self._home = copilot_home
+        self._options = options
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._main, daemon=True)
+        self.loop: asyncio.AbstractEventLoop
+        self.host: CopilotHost
+
+    def _main(self) -> None:
+        try:
+            asyncio.run(self._run())
+        except BaseException as failure:
+            self._failure = failure
+            self._ready.set()
+            raise
+
+    async def _run(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.host = CopilotHost(
+            self.gateway.open_port,
+            copilot_home=self._home,
+            report=lambda text, level: self.reports.append((level, text)),
+            **self._options,
+        )
+        self._ready.set()
+        await self.host.run()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        assert self._ready.wait(10)
+        return self
+
+    def stop(self, within: float = 10.0) -> None:
+        """Stop the host and wait for its end."""
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self.host.stop(), self.loop)
+            self._thread.join(within)
+        assert not self._thread.is_alive()
+        if self._failure is not None:
+            raise self._failure
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()

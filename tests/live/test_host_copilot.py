@@ -1,0 +1,343 @@
+"""The copilot host on the real CLI: what the person sees there, what the gateway is told."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapui.wire.codec import raw
+from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalWithdraw,
+    ModeResult,
+    ModeSet,
+    Sender,
+    SessionClose,
+    SessionEvent,
+    SessionLog,
+    SessionOpen,
+    SessionSend,
+    SessionsUnattached,
+    SessionUpdate,
+    ToolsChanged,
+)
+from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
+from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.rig.copilot import Copilot
+from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.waiting import until
+
+ASKS_BASH = "Do you want to run this command"
+ASKS_GREET = 'Run extension tool "greet"'
+Start = Callable[..., tuple[GatewayPlayed, HostThread]]
+
+
+@pytest.fixture
+def start_host() -> Iterator[Start]:
+    """Start hosts that look for the CLIs of a home: `start_host(copilot, **options)`."""
+    with ExitStack() as stack:
+
+        def start(copilot: Copilot, **options: Any) -> tuple[GatewayPlayed, HostThread]:
+            gateway = GatewayPlayed()
+            host = stack.enter_context(HostThread(gateway, copilot.copilot_home, **options))
+            return gateway, host
+
+        yield start
+
+
+@pytest.fixture
+def attached(copilot: Copilot, start_host: Start) -> GatewayPlayed:
+    """The gateway's view of a host that has found and joined the CLI's session."""
+    gateway, _ = start_host(copilot)
+    opened = gateway.wait(SessionOpen)
+    assert opened.session.id == copilot.session_id
+    return gateway
+
+
+def data(event: SessionEvent) -> dict[str, Any]:
+    return msgspec.json.decode(event.data, type=dict[str, Any])
+
+
+def event(gateway: GatewayPlayed, name: str, **fields: Any) -> dict[str, Any]:
+    """Wait for a session event and return its data."""
+    return data(
+        gateway.wait(
+            SessionEvent,
+            lambda one: all(data(one).get(key) == value for key, value in fields.items()),
+            event=name,
+        )
+    )
+
+
+def bash(command: str) -> list[tuple[str, dict[str, Any]]]:
+    return [("bash", {"command": command, "description": "a command"})]
+
+
+def test_session_is_found_and_described(attached: GatewayPlayed, copilot: Copilot) -> None:
+    session = attached.wait(SessionOpen).session
+    assert session.cwd == str(copilot.cwd)
+    assert session.label == copilot.cwd.name
+    assert session.workspace == str(copilot.workspace)
+    assert (session.mode, session.model, session.foreground) == ("interactive", "scripted", True)
+    assert {"bash", "view", "edit"} <= set(session.reserved_tools or ())
+
+
+def test_explicit_port_is_attached_to(copilot: Copilot, start_host: Start) -> None:
+    gateway, _ = start_host(copilot, port=copilot.port)
+    assert gateway.wait(SessionOpen).session.id == copilot.session_id
+
+
+def test_tool_of_a_provider_asks_in_the_cli_and_answers_through_the_gateway(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(
+        Rule(calls=[("greet", {"name": "bob"})], when="say hello", needs="greet"),
+        Rule(text="the model is done", role="tool"),
+    )
+    copilot.prompt("say hello")
+    copilot.screen.wait_for(ASKS_GREET)
+    assert not attached.of(ToolInvoke)
+    copilot.choose_first(ASKS_GREET)
+    invoke = attached.wait(ToolInvoke)
+    assert (invoke.tool, invoke.session_id) == ("greet", copilot.session_id)
+    assert msgspec.json.decode(invoke.args) == {"name": "bob"}
+    attached.tell(ToolProgress(invoke.id, "half \x1b[31mway"))
+    copilot.screen.wait_for(r"greet: half \\x1b\[31mway")
+    attached.tell(ToolOutcome(invoke.id, data=raw("hello bob")))
+    copilot.screen.wait_for("the model is done")
+    assert model.wait_for(lambda one: one.role == "tool").text == "hello bob"
+    event(attached, "session.idle")
+    assert not [one for one in attached.of(SessionEvent) if one.event.startswith("tool.")]
+
+
+def test_read_only_tap_tool_runs_without_asking_and_an_error_reaches_the_model(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),
+        Rule(text="it failed then", role="tool"),
+    )
+    copilot.prompt("list the streams")
+    invoke = attached.wait(ToolInvoke, tool="tap_list_streams")
+    attached.tell(ToolOutcome(invoke.id, error="no such stream", error_code="NOT_FOUND"))
+    copilot.screen.wait_for("it failed then")
+    assert "NOT_FOUND: no such stream" in model.wait_for(lambda one: one.role == "tool").text
+
+
+def test_bash_still_asks_and_is_approved_from_here(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(
+        Rule(calls=bash("echo yes > proof"), when="run it"), Rule(text="it ran", role="tool")
+    )
+    copilot.prompt("run it")
+    copilot.screen.wait_for(ASKS_BASH)
+    asked = attached.wait(ApprovalRequest, kind="permission")
+    assert not (copilot.cwd / "proof").exists()
+    detail = msgspec.json.decode(asked.detail)
+    assert (detail["kind"], detail["fullCommandText"]) == ("shell", "echo yes > proof")
+    attached.tell(ApprovalAnswer(asked.id, "approve"))
+    copilot.screen.wait_gone(ASKS_BASH)
+    copilot.screen.wait_for("it ran")
+    assert (copilot.cwd / "proof").read_text() == "yes\n"
+    assert event(attached, "tool.execution_start")["tool"] == "bash"
+    ended = event(attached, "tool.execution_complete")
+    assert (ended["tool"], ended["result"]["type"]) == ("bash", "success")
+    assert ended["durationMs"] > 0
+    assert not attached.of(ApprovalWithdraw)
+    # Once is once: the same command asks again.
+    model.script(Rule(calls=bash("echo yes > proof"), when="again"))
+    copilot.prompt("again")
+    copilot.screen.wait_for(ASKS_BASH)
+
+
+def test_permission_denied_from_here_tells_the_model_why(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(
+        Rule(calls=bash("touch proof"), when="run it"), Rule(text="never mind", role="tool")
+    )
+    copilot.prompt("run it")
+    asked = attached.wait(ApprovalRequest)
+    attached.tell(ApprovalAnswer(asked.id, "deny", reason="not on a Friday"))
+    copilot.screen.wait_gone(ASKS_BASH)
+    assert "not on a Friday" in model.wait_for(lambda one: one.role == "tool").text
+    copilot.screen.wait_for("never mind")
+    assert not (copilot.cwd / "proof").exists()
+
+
+def test_permission_answered_in_the_cli_is_withdrawn(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(calls=bash("touch proof"), when="run it"), Rule(text="ok", role="tool"))
+    copilot.prompt("run it")
+    asked = attached.wait(ApprovalRequest)
+    copilot.choose_first(ASKS_BASH)
+    assert attached.wait(ApprovalWithdraw, id=asked.id).decided_by == "cli"
+
+
+def test_permission_that_waited_before_is_taken_up(
+    copilot: Copilot, model: ModelServer, start_host: Start
+) -> None:
+    model.script(Rule(calls=bash("touch proof"), when="run it"), Rule(text="ok", role="tool"))
+    copilot.prompt("run it")
+    copilot.screen.wait_for(ASKS_BASH)
+    gateway, _ = start_host(copilot)
+    asked = gateway.wait(ApprovalRequest)
+    assert msgspec.json.decode(asked.detail)["fullCommandText"] == "touch proof"
+    assert gateway.wait(SessionEvent, event="session.busy")
+    gateway.tell(ApprovalAnswer(asked.id, "approve"))
+    until((copilot.cwd / "proof").exists, what="the command ran")
+
+
+def test_clear_replaces_the_session(attached: GatewayPlayed, copilot: Copilot) -> None:
+    former = copilot.session_id
+    copilot.prompt("/clear")
+    opened = attached.wait(SessionOpen, lambda one: one.session.id != former).session
+    assert (opened.replaces, opened.foreground) == (former, True)
+    assert not attached.of(SessionClose)
+
+
+def test_new_session_in_the_same_cli_stands_beside_the_first(
+    attached: GatewayPlayed, copilot: Copilot
+) -> None:
+    former = copilot.session_id
+    copilot.prompt("/new")
+    opened = attached.wait(SessionOpen, lambda one: one.session.id != former).session
+    assert (opened.replaces, opened.foreground) == (None, True)
+    assert attached.wait(SessionUpdate, session_id=former, foreground=False)
+    assert not attached.of(SessionClose)
+
+
+def test_mode_goes_both_ways(attached: GatewayPlayed, copilot: Copilot) -> None:
+    attached.tell(ModeSet("m1", copilot.session_id, "plan"))
+    assert attached.wait(ModeResult, id="m1").ok
+    until(lambda: copilot.mode == "Plan", what="the footer says Plan")
+    copilot.screen.keys("BTab")
+    changed = attached.wait(SessionUpdate, lambda one: one.mode not in (None, "plan"))
+    until(lambda: copilot.mode.lower() == changed.mode, what=f"the footer says {changed.mode}")
+
+
+def test_inject_starts_a_turn_that_is_not_the_persons(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(text="I saw it", when="the build is red"))
+    attached.tell(SessionSend(copilot.session_id, "the build is red", Sender("ci")))
+    copilot.screen.wait_for("I saw it")
+    assert event(attached, "prompt.injected") == {"content": "the build is red"}
+    copilot.prompt("and now me")
+    assert event(attached, "user.message") == {"content": "and now me"}
+    use = event(attached, "session.context")
+    assert 0 < use["tokens"] < use["limit"]
+
+
+def test_line_in_the_timeline_is_harmless(attached: GatewayPlayed, copilot: Copilot) -> None:
+    line = "build \x1b]0;owned\x07 red"
+    attached.tell(SessionLog(copilot.session_id, line, "warning"))
+    copilot.screen.wait_for(r"build \\x1b\]0;owned\\x07 red")
+
+
+def test_tools_change_live(attached: GatewayPlayed, copilot: Copilot, model: ModelServer) -> None:
+    other = OfferedTool("wave", "Waves", raw({}), "waver")
+    attached.tell(ToolsChanged(copilot.session_id, [other], 2))
+    model.script(Rule(text="fine", when="hello", needs="wave"))
+    copilot.prompt("hello")
+    copilot.screen.wait_for("fine")
+    assert "greet" not in model.wait_for(lambda one: "hello" in one.text).tools
+
+
+def test_turn_stopped_in_the_cli_aborts_the_call(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(calls=[("tap_list_streams", {})], when="list"))
+    copilot.prompt("list the streams")
+    invoke = attached.wait(ToolInvoke)
+    copilot.screen.keys("Escape")
+    copilot.screen.keys("Escape")
+    assert attached.wait(ToolAbort, id=invoke.id)
+
+
+def test_leaving_keeps_the_session_and_takes_the_tools_away(
+    copilot: Copilot, model: ModelServer, start_host: Start
+) -> None:
+    gateway, host = start_host(copilot)
+    gateway.wait(SessionOpen)
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),
+        Rule(text="it went on", role="tool"),
+        Rule(text="alive", when="still there", times=ALWAYS),
+    )
+    copilot.prompt("list the streams")
+    gateway.wait(ToolInvoke)
+    host.stop(within=3.0)
+    assert gateway.is_closed
+    copilot.screen.wait_for("it went on")
+    copilot.prompt("are you still there")
+    copilot.screen.wait_for("alive")
+    tools = model.wait_for(lambda one: "still there" in one.text).tools
+    assert not {"greet", "tap_list_streams"} & set(tools)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
+def test_killed_cli_is_noticed_within_two_seconds(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer, sent: signal.Signals
+) -> None:
+    session = copilot.session_id
+    model.script(Rule(calls=[("tap_list_streams", {})], when="list"))
+    copilot.prompt("list the streams")
+    invoke = attached.wait(ToolInvoke)
+    os.kill(copilot.pid, sent)
+    assert attached.wait(SessionClose, session_id=session, within=2.0).reason
+    assert attached.wait(ToolAbort, id=invoke.id)
+
+
+def test_exited_cli_is_noticed_and_the_next_one_found(
+    attached: GatewayPlayed, copilot: Copilot, start_copilot: Callable[..., Copilot]
+) -> None:
+    session = copilot.session_id
+    copilot.quit()
+    assert attached.wait(SessionClose, session_id=session, within=2.0)
+    following = start_copilot()
+    opened = attached.wait(SessionOpen, lambda one: one.session.id != session)
+    assert opened.session.id == following.session_id
+
+
+def test_several_clis_at_once(
+    attached: GatewayPlayed, copilot: Copilot, start_copilot: Callable[..., Copilot]
+) -> None:
+    other = start_copilot("elsewhere")
+    opened = attached.wait(SessionOpen, lambda one: one.session.cwd == str(other.cwd))
+    assert opened.session.id == other.session_id != copilot.session_id
+
+
+def test_cli_without_a_port_is_listed_with_what_to_do(
+    start_copilot: Callable[..., Copilot], start_host: Start
+) -> None:
+    copilot = start_copilot(args=())
+    gateway, _ = start_host(copilot)
+    (listed,) = gateway.wait(SessionsUnattached).unattached
+    assert (listed.id, listed.pid) == (copilot.session_id, copilot.pid)
+    assert listed.cwd == str(copilot.cwd)
+    assert listed.hint == f"copilot --ui-server --resume {copilot.session_id}"
+    copilot.quit()
+    assert gateway.wait(SessionsUnattached, unattached=[])
+
+
+def test_lost_connection_comes_back_with_the_session_kept(
+    copilot: Copilot, model: ModelServer, start_host: Start
+) -> None:
+    gateway, host = start_host(copilot)
+    gateway.wait(SessionOpen)
+    (attachment,) = host.host._attachments.values()
+    host.loop.call_soon_threadsafe(attachment._client._process.terminate)
+    until(lambda: [one for one in host.reports if "is back" in one[1]], what="reconnected")
+    model.script(Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"))
+    copilot.prompt("list the streams")
+    assert gateway.wait(ToolInvoke)
+    assert len(gateway.of(SessionOpen)) == 1
+    assert not gateway.of(SessionClose)
