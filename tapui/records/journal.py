@@ -4,14 +4,15 @@ import errno
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tapui.records import index
-from tapui.records.folder import Folder, folder_name, make_path
+from tapui.records.folder import Folder, make_path
 from tapui.records.logfile import AppendError, Handle, LogFile
+from tapui.records.place import Place
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
@@ -24,13 +25,13 @@ from tapui.wire.events import (
     SessionClosed,
     SessionOpened,
     SessionReplaced,
+    SessionUpdated,
 )
 
 MAX_OPEN_FILES = 64
 """Open files of records; the least recently used is closed for the next one."""
 _ENDED_SESSIONS = 64
 _TURNS = 1024
-_STAND_INS = 3
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
 
 _Key = tuple[str | None, type]
@@ -38,17 +39,7 @@ _COLLECTION_OF: dict[type, str] = {
     kind: COLLECTIONS[str(kind.__struct_config__.tag).partition(".")[0]]
     for kind in Event.__subclasses__()
 }
-_LIFE = {SessionOpened, SessionReplaced, SessionClosed}
-
-
-class _Place:
-    """Where the records of one session, or of the gateway (no id), go: the first that works."""
-
-    def __init__(self, session_id: str | None, candidates: list[Folder]) -> None:
-        self.session_id = session_id
-        self.candidates = candidates
-        self.position = 0
-        self.is_noted = session_id is None
+_LIFE = {SessionOpened, SessionUpdated, SessionReplaced, SessionClosed}
 
 
 class Journal:
@@ -75,8 +66,8 @@ class Journal:
         self._limits = limits
         self._report = report
         self._syncer = Syncer(report, interval)
-        self._gateway = _Place(None, list(self._state_folders(index.GATEWAY_FOLDER)))
-        self._places: dict[str, _Place] = {}
+        self._gateway = Place.of_gateway(self._state_dir)
+        self._places: dict[str, Place] = {}
         self._ended: set[str] = set()
         """Sessions whose files close at the end of the turn."""
         self._gone: dict[str, None] = {}
@@ -216,37 +207,32 @@ class Journal:
 
     def register(self, session_id: str, workspace: str | None) -> None:
         """Tell where a session's records go. `write()` does so for every session that opens."""
-        candidates: list[Folder] = []
-        if workspace is not None:
-            base = workspace if "\0" in workspace else os.path.realpath(workspace)
-            if not Path(workspace).is_absolute():
-                base = workspace
-            candidates.append(Folder(Path(base), "files", "tap"))
-        candidates += self._state_folders(index.SESSIONS_FOLDER, folder_name(session_id))
+        place = Place.of_session(self._state_dir, session_id, workspace)
         known = self._places.get(session_id)
         self._gone.pop(session_id, None)
         self._ended.discard(session_id)
-        if known is not None and known.candidates[0].path == candidates[0].path:
-            return
-        self._places[session_id] = _Place(session_id, candidates)
-        self._forget_routes(session_id)
-
-    def _state_folders(self, *parts: str) -> Iterator[Folder]:
-        *above, name = parts
-        yield Folder(self._state_dir, *above, name, makes_base=True)
-        for turn in range(_STAND_INS):
-            other = f"{name}{index.ELSEWHERE}{os.getpid()}" + (f"-{turn + 1}" if turn else "")
-            yield Folder(self._state_dir, *above, other, makes_base=True)
+        if known is None or known.candidates[0].path != place.candidates[0].path:
+            self._places[session_id] = place
+            self._forget_routes(session_id)
 
     def _follow(self, event: AnyEvent) -> None:
         """Learn from the life of sessions where their records go, and when their files close."""
-        if isinstance(event, SessionClosed):
-            self._ended.add(event.session_id)
-            return
-        if isinstance(event, SessionReplaced):
-            self._ended.add(event.replaces)
-        if isinstance(event, SessionOpened | SessionReplaced):
-            self.register(event.session_id, event.session.workspace)
+        match event:
+            case SessionClosed():
+                self._ended.add(event.session_id)
+            case SessionOpened():
+                self.register(event.session_id, event.session.workspace)
+            case SessionReplaced():
+                self._ended.add(event.replaces)
+                self.register(event.session_id, event.session.workspace)
+            case SessionUpdated():
+                place = self._places.get(event.session_id)
+                if place is not None and place.position and place.returns():
+                    self._forget_routes(place.session_id)
+                    self._report(
+                        f"Records of {safe_text(place.name)} go to {shown(place.path)} from now on",
+                        "info",
+                    )
 
     def _release_ended(self) -> None:
         """Close the files of ended sessions; a late record opens them once more."""
@@ -254,7 +240,8 @@ class Journal:
             place = self._places.get(session_id)
             if place is None:
                 continue
-            self._close_folder(place.candidates[place.position].path)
+            for folder in place.candidates:
+                self._close_folder(folder.path)
             self._gone[session_id] = None
         self._ended.clear()
         while len(self._gone) > _ENDED_SESSIONS:
@@ -285,6 +272,7 @@ class Journal:
                 continue
             if position != place.position:
                 self._move(place, position, *refusals[0])
+            file.used = self._turn
             for refused, _ in refusals:
                 self._trouble.moved(refused, path)
             if not place.is_noted:
@@ -295,19 +283,17 @@ class Journal:
         self._trouble.fail(*refusals[0])
         return None
 
-    def _move(self, place: _Place, position: int, path: Path, error: OSError) -> None:
+    def _move(self, place: Place, position: int, path: Path, error: OSError) -> None:
         """Go on in another folder, and say why."""
-        place.position = position
-        place.is_noted = place is self._gateway
+        place.move(position, error)
         self._forget_routes(place.session_id)
-        whose = "the gateway" if place is self._gateway else f"session {place.session_id}"
         self._report(
-            f"{shown(path)}: {error.strerror}; records of {safe_text(whose)} go to "
-            f"{shown(place.candidates[position].path)}",
+            f"{shown(path)}: {error.strerror}; records of {safe_text(place.name)} go to "
+            f"{shown(place.path)}",
             "warning",
         )
 
-    def _note(self, place: _Place, folder: Path) -> None:
+    def _note(self, place: Place, folder: Path) -> None:
         place.is_noted = True
         try:
             for fd in make_path(self._state_dir):

@@ -2,11 +2,12 @@
 
     python -m tests.durability.kill9 [--rounds 200] [--seed N] [--folder DIR]
 
-Each round starts a process that writes turns of records (several sessions, sizes from a few bytes
-to 200 KB, rotating files) as fast as it can and acknowledges each turn over a pipe only after
-`Journal.write()` returned. At a random acknowledgement it is killed with SIGKILL. Then the files
-are read: every acknowledged record must be there, whole and as it was written, and no record may
-be damaged. Later rounds write to the same files, so torn tails are cut on the way.
+Each round starts a process that writes turns of records as fast as it can (several sessions,
+rotating files, sizes from a few bytes to 3 MB, which are not written in one step) and acknowledges
+each turn over a pipe only after `Journal.write()` returned. At a random acknowledgement it is
+killed with SIGKILL. Then the files are read: every acknowledged record must be there, whole and as
+it was written, and no record may be damaged. Later rounds write to the same files, so torn tails
+are cut on the way.
 """
 
 import argparse
@@ -30,7 +31,7 @@ from tests.records.turns import Writer, decided, opened, refused
 
 ROUNDS_A_FOLDER = 10
 SESSIONS = ("s1", "s2", "local")
-FILE_LIMIT = 4 * 1024 * 1024
+FILE_LIMIT = 16 * 1024 * 1024
 ROOT = Path(__file__).parents[2]
 
 
@@ -55,7 +56,7 @@ def event_of(run: str, seq: int) -> ev.AnyEvent:
         case 1 | 2:
             return refused("r" * rng.randrange(200))
         case _:
-            size = 200_000 if rng.randrange(200) == 0 else rng.randrange(2000)
+            size = 3_000_000 if rng.randrange(150) == 0 else rng.randrange(2000)
             session_id = rng.choice(SESSIONS)
             args = msgspec.Raw(b'"' + b"x" * size + b'"')
             call = ev.Call(f"c{seq}", session_id, "ci", "greet", "running", "t", args=args)

@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 
 from tapui.records import index
 from tapui.records.folder import folder_name
-from tests.records.turns import Writer, closed, lines, opened, refused, seqs, started, wait_until
+from tapui.wire import events as ev
+from tests.records.turns import (
+    Writer,
+    closed,
+    lines,
+    opened,
+    refused,
+    seqs,
+    session,
+    started,
+    wait_until,
+)
 
 HOLDER = """
 import fcntl, os, sys
@@ -157,6 +168,24 @@ def test_an_unusable_workspace_is_told_and_replaced(path: str, state: Path, tmp_
     assert not (tmp_path / "missing").exists()
 
 
+def test_a_workspace_that_appears_later_is_used_from_then_on(state: Path, tmp_path: Path) -> None:
+    workspace = tmp_path / "later"
+    update = ev.SessionUpdated("s1", session("s1", workspace))
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace))
+        writer.turn(update)
+        workspace.mkdir()
+        writer.turn(started("s1", "c1"))
+        writer.turn(update, started("s1", "c2"))
+        writer.turn(update)
+        assert [level for level, _ in writer.reports] == ["warning", "info"]
+    assert seqs(state / "sessions/s1/sessions.jsonl") == [1, 2]
+    assert seqs(state / "sessions/s1/calls.jsonl") == [3]
+    assert seqs(workspace / "files/tap/sessions.jsonl") == [4, 6]
+    assert seqs(workspace / "files/tap/calls.jsonl") == [5]
+    assert set(index.folders(state, "s1")) == {state / "sessions/s1", workspace / "files/tap"}
+
+
 READ_ONLY = """
 import os, sys
 from pathlib import Path
@@ -296,6 +325,19 @@ def test_a_second_gateway_of_one_home_writes_beside_the_first(state: Path) -> No
         with Writer(state, run="three") as third:
             assert third.turn(opened("local")) == frozenset()
             assert seqs(state / "sessions" / f"{other}-2" / "sessions.jsonl") == [1]
+
+
+def test_no_file_of_an_ended_session_stays_open(state: Path, tmp_path: Path) -> None:
+    workspace = tmp_path / "later"
+    with Writer(state) as writer:
+        writer.turn(refused("x"))
+        assert writer.sync(None)
+        before = len(list(Path("/dev/fd").iterdir()))
+        writer.turn(opened("s1", workspace))
+        workspace.mkdir()
+        writer.turn(ev.SessionUpdated("s1", session("s1", workspace)))
+        writer.turn(closed("s1"))
+        wait_until(lambda: len(list(Path("/dev/fd").iterdir())) == before)
 
 
 def test_the_lock_is_free_after_close_and_after_the_session(state: Path) -> None:
