@@ -1,0 +1,254 @@
+"""The whole way, with the real Copilot CLI: a person, the model, a provider, tapui between them."""
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from tests.rig.copilot import Copilot
+from tests.rig.gateway import Home
+from tests.rig.model_server import ModelServer, Rule
+from tests.rig.provider_process import ProviderProcess
+from tests.rig.tmux import Tmux
+from tests.rig.tower import TowerProcess
+from tests.rig.waiting import until
+
+LOOKUP = {
+    "name": "lookup_order",
+    "description": "Look up an order",
+    "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
+}
+ASKED = "where is order A-17"
+CALLS_IT = Rule(calls=[("lookup_order", {"id": "A-17"})], when=ASKED, needs="lookup_order")
+
+
+@pytest.fixture
+def start_tower(tmux: Tmux, home: Home) -> Callable[..., TowerProcess]:
+    """Start towers that find the CLI by themselves."""
+
+    def start(*args: str) -> TowerProcess:
+        return TowerProcess(tmux, home, "--port", "0", *args)
+
+    return start
+
+
+@pytest.fixture
+def tower(copilot: Copilot, start_tower: Callable[..., TowerProcess]) -> TowerProcess:
+    """A tower beside the CLI, attached to its session."""
+    tower = start_tower()
+    attached(tower, copilot)
+    return tower
+
+
+@pytest.fixture
+def start_provider() -> Iterator[Callable[..., ProviderProcess]]:
+    """Start providers in processes of their own."""
+    with ExitStack() as stack:
+
+        def start(tower: TowerProcess, **hello: Any) -> ProviderProcess:
+            hello = {"name": "shop", "tools": [LOOKUP], **hello}
+            return stack.enter_context(ProviderProcess(tower.url, tower.token, **hello))
+
+        yield start
+
+
+def attached(tower: TowerProcess, copilot: Copilot) -> None:
+    """Wait until the tower lists the CLI's session."""
+
+    def listed() -> bool:
+        said = tower.home.run("status", "--json").stdout
+        return copilot.session_id in said
+
+    until(listed, within=30, what=lambda: f"attached:\n{tower.screen.text()}")
+
+
+def records(copilot: Copilot, collection: str) -> list[dict[str, Any]]:
+    """Return what tapui recorded in the session's own folder."""
+    file = copilot.workspace / "files" / "tap" / f"{collection}.jsonl"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_the_models_call_reaches_the_provider_and_its_answer_the_model(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_provider: Callable[..., ProviderProcess],
+) -> None:
+    model.script(CALLS_IT, Rule(text="It is on its way.", role="tool", when="shipped yesterday"))
+    provider = start_provider(tower)
+    assert provider.ack["sessionId"] == copilot.session_id
+    copilot.prompt(ASKED)
+    copilot.choose_first("Run extension tool", within=30)
+    call = provider.expect("tool.call")
+    assert (call["tool"], call["args"]) == ("lookup_order", {"id": "A-17"})
+    tower.pane("calls")
+    tower.screen.wait_for(r"lookup_o.*running")
+    provider.send({"type": "tool.result", "id": call["id"], "data": "shipped yesterday"})
+    copilot.screen.wait_for("It is on its way")
+    tower.screen.wait_for(r"lookup_o.*done")
+    tower.screen.keys("Enter")
+    tower.screen.wait_for("shipped yesterday")
+    calls = [
+        (record["kind"], record["call"])
+        for record in records(copilot, "calls")
+        if record["call"]["tool"] == "lookup_order" and record["call"]["provider"] == "shop"
+    ]
+    assert [kind for kind, _ in calls] == ["call.started", "call.finished"]
+    assert calls[0][1]["args"] == {"id": "A-17"}
+    assert calls[1][1]["data"] == "shipped yesterday"
+
+
+def test_a_bash_permission_is_approved_from_the_tower(
+    copilot: Copilot, model: ModelServer, tower: TowerProcess
+) -> None:
+    command = {"command": "touch proof", "description": "touch"}
+    model.script(
+        Rule(calls=[("bash", command)], when="run it"),
+        Rule(text="it ran", role="tool"),
+    )
+    copilot.prompt("run it")
+    copilot.screen.wait_for("Do you want to run this command", within=30)
+    assert not (copilot.cwd / "proof").exists()
+    tower.approve("touch proof")
+    copilot.screen.wait_for("it ran")
+    assert (copilot.cwd / "proof").exists()
+    assert [record["approval"]["state"] for record in records(copilot, "approvals")] == [
+        "waiting",
+        "approved",
+    ]
+
+
+def test_a_bash_permission_is_denied_from_the_tower(
+    copilot: Copilot, model: ModelServer, tower: TowerProcess
+) -> None:
+    command = {"command": "touch proof", "description": "touch"}
+    model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="so be it", role="tool"))
+    copilot.prompt("run it")
+    copilot.screen.wait_for("Do you want to run this command", within=30)
+    tower.deny("touch proof")
+    copilot.screen.wait_gone("Do you want to run this command")
+    tower.screen.wait_for("touch proof.*denied")
+    assert not (copilot.cwd / "proof").exists()
+
+
+def test_a_permission_answered_in_the_cli_leaves_the_towers_list(
+    copilot: Copilot, model: ModelServer, tower: TowerProcess
+) -> None:
+    command = {"command": "touch proof", "description": "touch"}
+    model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="it ran", role="tool"))
+    copilot.prompt("run it")
+    tower.pane("approvals")
+    tower.screen.wait_for("touch proof.*waiting", within=30)
+    copilot.choose_first("Do you want to run this command")
+    tower.screen.wait_for("touch proof.*(withdrawn|elsewhere|in the CLI)")
+    copilot.screen.wait_for("it ran")
+
+
+def test_an_inject_wakes_the_session_and_a_surface_line_is_in_its_timeline(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_provider: Callable[..., ProviderProcess],
+) -> None:
+    model.script(Rule(text="I will look into it.", when="the build is broken"))
+    provider = start_provider(tower)
+    provider.push("the linter grumbles", level="surface", stream="ci")
+    copilot.screen.wait_for("the linter grumbles")
+    provider.push("the build is broken", level="inject", stream="ci")
+    model.wait_for(lambda one: "the build is broken" in one.text)
+    copilot.screen.wait_for("I will look into it")
+    assert not [one for one in model.requests if "grumbles" in one.text]
+    tower.pane("streams")
+    tower.screen.wait_for("the build is broken")
+    posted = [record["line"]["event"] for record in records(copilot, "streams")]
+    assert posted == ["the linter grumbles", "the build is broken"]
+
+
+def test_a_mode_switch_waits_for_a_key_in_the_tower(
+    copilot: Copilot, model: ModelServer, tower: TowerProcess
+) -> None:
+    switch = {"mode": "plan", "reason": "to think first"}
+    model.script(
+        Rule(calls=[("tap_set_session_mode", switch)], when="plan it"),
+        Rule(text="planning now", role="tool"),
+    )
+    copilot.prompt("plan it")
+    tower.pane("approvals")
+    tower.screen.wait_for("→ plan.*waiting", within=30)
+    assert model.requests[-1].role == "user"
+    tower.approve("→ plan")
+    copilot.screen.wait_for("planning now")
+    until(lambda: copilot.mode == "Plan", what=lambda: f"Plan:\n{copilot.screen.text()}")
+    answer = model.wait_for(lambda one: one.role == "tool")
+    assert '"decidedBy"' in answer.text
+
+
+def test_clear_keeps_the_provider(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_provider: Callable[..., ProviderProcess],
+) -> None:
+    model.script(
+        Rule(text="hello", when="hi there"),
+        CALLS_IT,
+        Rule(text="found it", role="tool", when="in the post"),
+    )
+    provider = start_provider(tower)
+    copilot.prompt("hi there")
+    copilot.screen.wait_for("hello")
+    before = copilot.session_id
+    copilot.prompt("/clear")
+    until(lambda: copilot.session_id != before, within=20, what="another session")
+    attached(tower, copilot)
+    copilot.prompt(ASKED)
+    copilot.choose_first("Run extension tool", within=30)
+    call = provider.answer(data="in the post")
+    assert call["sessionId"] == copilot.session_id
+    copilot.screen.wait_for("found it")
+    with pytest.raises(AssertionError, match=r"no session\.lifecycle"):
+        provider.expect("session.lifecycle", state="shutdown.pending", within=0)
+
+
+def test_after_kill_9_in_mid_call_the_next_tapui_lets_the_turn_finish(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_tower: Callable[..., TowerProcess],
+    start_provider: Callable[..., ProviderProcess],
+) -> None:
+    model.script(CALLS_IT, Rule(text="then without it", role="tool"))
+    provider = start_provider(tower)
+    copilot.prompt(ASKED)
+    copilot.choose_first("Run extension tool", within=30)
+    provider.expect("tool.call")
+    os.kill(tower.pid, signal.SIGKILL)
+    tower.screen.wait_dead()
+    assert not copilot.screen.find("then without it")
+    started = [record["kind"] for record in records(copilot, "calls")]
+    assert "call.started" in started
+    start_tower()
+    copilot.screen.wait_for("then without it", within=30)
+
+
+def test_the_clis_end_is_noticed_within_two_seconds(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_provider: Callable[..., ProviderProcess],
+) -> None:
+    held = threading.Event()
+    model.script(Rule(text="late", when="wait", until=held))
+    provider = start_provider(tower)
+    copilot.prompt("wait for it")
+    model.wait_for(lambda one: "wait for it" in one.text)
+    os.kill(copilot.pid, signal.SIGKILL)
+    notice = provider.expect("session.lifecycle", state="shutdown.pending", within=2)
+    assert notice["deadline"] == 10_000
+    tower.screen.wait_for("ended")
+    held.set()

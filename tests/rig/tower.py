@@ -1,0 +1,93 @@
+"""The tower as a person has it: `tapui` on a terminal, read as a screen and driven by keys."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.rig.gateway import Home, tapui_argv
+from tests.rig.tmux import Screen, Tmux
+from tests.rig.waiting import until
+
+PANES = {"sessions": "1", "providers": "2", "calls": "3", "streams": "4", "approvals": "5"}
+
+
+class TowerProcess:
+    """`tapui` with `args` on a terminal, painted and with its gateway found."""
+
+    def __init__(
+        self,
+        tmux: Tmux,
+        home: Home,
+        *args: str,
+        size: tuple[int, int] = (120, 36),
+        env: Mapping[str, str] | None = None,
+        record: Path | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        home.root.mkdir(parents=True, exist_ok=True)
+        self.home = home
+        self.screen: Screen = tmux.start(
+            tapui_argv(*args),
+            env={**home.env(), **(env or {})},
+            cwd=cwd or home.root,
+            size=size,
+            record=record,
+        )
+        self.screen.wait_for("Sessions", within=20)
+        self.gateway: dict[str, Any] = until(
+            self._announced, within=20, what=lambda: f"gateway.json:\n{self.screen.text()}"
+        )
+
+    def _announced(self) -> dict[str, Any] | None:
+        for file in self.home.tapui.glob("run/*/gateway.json"):
+            found: dict[str, Any] = json.loads(file.read_text())
+            return found
+        return None
+
+    @property
+    def url(self) -> str:
+        """The gateway's address."""
+        return str(self.gateway["url"])
+
+    @property
+    def token(self) -> str:
+        """The provider token."""
+        return Path(self.gateway["tokenFile"]).read_text().strip()
+
+    @property
+    def internal_token(self) -> str:
+        """The token of hosts and towers."""
+        return Path(self.gateway["internalTokenFile"]).read_text().strip()
+
+    @property
+    def pid(self) -> int:
+        """The process on the terminal."""
+        return self.screen.pid
+
+    def pane(self, name: str) -> None:
+        """Go to a pane by its number."""
+        self.screen.keys(PANES[name])
+
+    def approve(self, what: str) -> None:
+        """Approve the request on top of the approvals pane, which shows `what` (a regex)."""
+        self._decide(what, "a", "Enter approves")
+
+    def deny(self, what: str) -> None:
+        """Deny the request on top of the approvals pane, which shows `what` (a regex)."""
+        self._decide(what, "d", "Enter denies")
+
+    def _decide(self, what: str, key: str, armed: str) -> None:
+        self.pane("approvals")
+        self.screen.wait_for(f"{what}.*waiting")
+        self.screen.keys("Enter")
+        self.screen.wait_for("d deny")
+
+        def aim() -> bool:
+            # A request takes no keys in its first half second: press until it is taken.
+            self.screen.keys(key)
+            return self.screen.find(armed) is not None
+
+        until(aim, what=lambda: f"{armed!r}:\n{self.screen.text()}")
+        self.screen.keys("Enter")
+        self.screen.wait_gone(armed)
