@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from textual.app import App, ComposeResult
 
 from tapui.tower import themes
@@ -56,6 +57,15 @@ class Feeder:
     def post(self, lines: Iterable[Line], stream: str = CI, session: str = "s1") -> None:
         for one in lines:
             self.apply(StreamPosted(session_id=session, stream=stream, line=one))
+
+    def snapshot(self, last: Line) -> None:
+        """The link was down: the streams' newest lines come as a snapshot."""
+        self.seq += 100
+        state = self.view.state.snapshot()
+        streams = [replace(one, last=last, count=last.seq) for one in state.streams]
+        self.view.apply(
+            TowerSnapshot(seq=self.seq, run="r1", state=replace(state, streams=streams))
+        )
 
     def numbers(self, first: int, last: int, stream: str = CI) -> None:
         self.post((line(seq) for seq in range(first, last + 1)), stream)

@@ -315,6 +315,40 @@ async def test_a_stream_known_only_by_its_last_line_is_read(screen: Screen) -> N
         assert screen.on_screen()[-1] == "line 150"
 
 
+async def test_lines_missed_while_the_link_was_down_are_read(screen: Screen) -> None:
+    async with screen.run_test(size=(80, 20)):
+        screen.feeder.open()
+        screen.feeder.numbers(1, 50)
+        await screen.flush()
+        screen.feeder.snapshot(line(80))
+        screen.feeder.numbers(81, 82)
+        await screen.flush()
+        asked = screen.sent[-1]
+        assert isinstance(asked, StreamRead)
+        assert (asked.stream, asked.before) == (CI, None)
+        screen.answer([line(seq) for seq in range(1, 83)])
+        await screen.flush()
+        assert [one.seq for one in screen.tail.rows] == list(range(1, 83))
+        assert screen.on_screen()[-1] == "line 82"
+        assert len(screen.sent) == 1
+
+
+async def test_a_tail_that_was_hidden_follows_when_it_is_shown(screen: Screen) -> None:
+    async with screen.run_test(size=(80, 20)):
+        screen.feeder.open()
+        screen.pane.display = False
+        screen.feeder.numbers(1, 100)
+        await screen.flush()
+        screen.pane.display = True
+        await screen.settle()
+        assert screen.on_screen()[-1] == "line 100"
+        assert screen.tail.line == line(100)
+        screen.feeder.numbers(101, 140)
+        await screen.flush()
+        assert screen.on_screen()[-1] == "line 140"
+        assert screen.tail.line == line(140)
+
+
 async def test_lines_that_never_came_are_marked(screen: Screen) -> None:
     async with screen.run_test(size=(80, 20)):
         screen.feeder.open()

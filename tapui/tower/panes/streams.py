@@ -1,6 +1,6 @@
 """The streams: which there are, and the tail of one of them."""
 
-from itertools import count
+from itertools import count, islice, pairwise
 from typing import ClassVar
 
 from textual import events
@@ -92,6 +92,7 @@ list. A line before which others are missing is marked `┊`.
         self._ring: Ring | None = None
         self._read_ids = count(1)
         self._awaited: tuple[Ring, int, int] | None = None
+        self._gap_seen = (0, 0)
         self._filter_before = ""
 
     def compose(self) -> ComposeResult:
@@ -205,7 +206,7 @@ list. A line before which others are missing is marked `┊`.
         self._filter_before = self._filter_text
         self.add_class("-filtering")
         field.value = self._filter_before
-        field.focus()
+        self.screen.set_focus(field)  # at once: the next key is for it
 
     def action_clear_filter(self) -> None:
         """Show all lines again."""
@@ -254,6 +255,7 @@ list. A line before which others are missing is marked `┊`.
         self.selected = key
         self._ring = view.rings.setdefault(key, Ring()) if key else None
         self._awaited = None
+        self._gap_seen = (self._ring.merges if self._ring else 0, 0)
         self.tail.open(self._ring or Ring())
         if key is None or self._ring is None:
             return
@@ -282,6 +284,18 @@ list. A line before which others are missing is marked `┊`.
                     self._say("The gateway keeps no older lines; the records may.")
         if self.tail.lines.is_following and not self.tail.lines.is_paused:
             view.mark_read(key)
+        self._close_gap(key, self._ring)
+
+    def _close_gap(self, key: StreamKey, ring: Ring) -> None:
+        """A snapshot that replaced lost events brings only a stream's last line: read the rest."""
+        merges, asked = self._gap_seen
+        if ring.merges == merges:
+            return
+        newest = list(islice(reversed(ring.lines), OLDER_LINES))
+        gap = next((new.seq for new, old in pairwise(newest) if new.seq > old.seq + 1), asked)
+        self._gap_seen = (ring.merges, gap)
+        if gap != asked:
+            self._read(key)
 
     def _read(self, key: StreamKey, before: int | None = None) -> None:
         read_id = f"streams-{next(self._read_ids)}"

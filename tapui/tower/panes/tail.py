@@ -176,9 +176,10 @@ class Tail(ScrollView, can_focus=True):
             self.call_next(self._work)
             return
         if new_value < old_value and top < self.max_scroll_y:
-            self._stop()  # at the end it was a larger window that scrolled, not the person
-        at = max(top, min(self.cursor, top + height - 1))
-        self._cursor_seq = self.rows[min(at, len(self.rows) - 1)].seq
+            self._stop()
+        if not self.lines.is_following:  # else a larger window scrolled, not the person
+            at = max(top, min(self.cursor, top + height - 1))
+            self._cursor_seq = self.rows[min(at, len(self.rows) - 1)].seq
 
     def _stop(self) -> None:
         if self.lines.is_following:
