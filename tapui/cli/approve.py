@@ -21,7 +21,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _approve(chosen: Gateway, wanted: str) -> None:
-    async with await Connection.open(chosen) as connection:
+    async with await Connection.open(chosen, name="tapui approve") as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         if approval.kind in ("userInput", "elicitation"):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)

@@ -51,7 +51,7 @@ def _object(text: str) -> Raw:
 
 
 async def _call(chosen: Gateway, tool: str, session: str | None, arguments: Raw) -> ToolOutcome:
-    async with await Connection.open(chosen) as connection:
+    async with await Connection.open(chosen, name="tapui call") as connection:
         if session is None:
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")

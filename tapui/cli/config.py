@@ -162,7 +162,7 @@ def load(
 def _read_file(path: Path, found: _Gathering) -> None:
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise ConfigError(safe_text(f"{path}: cannot be read: {error.strerror}")) from None

@@ -16,6 +16,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _deny(chosen: Gateway, wanted: str) -> None:
-    async with await Connection.open(chosen) as connection:
+    async with await Connection.open(chosen, name="tapui deny") as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         await decide(connection, approval, "deny")

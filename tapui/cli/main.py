@@ -1,6 +1,5 @@
 """The entry point: finds the command, runs it, and turns every way to end into an exit code."""
 
-import contextlib
 import importlib
 import io
 import os
@@ -8,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from tapui.cli.failure import FAILED, INTERRUPTED, NO_GATEWAY, WRONG_USE, Failure
+from tapui.cli.quiet import silence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,15 +22,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
         code = 0
-        _silence(sys.stdout)
-    except SystemExit as end:
-        code = _flushed(end)
-    return code
+    except SystemExit as end:  # argparse ends so after its help, and after wrong use
+        code = end.code if isinstance(end.code, int) else FAILED
+    return _flushed(code)
 
 
 def _run(argv: list[str]) -> int:
@@ -74,29 +72,24 @@ def _known_fault(error: Exception) -> int:
 
 
 def _told(text: str, code: int) -> int:
+    """Tell a fault, after what was printed before it."""
     from tapui.cli.output import fail
 
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
+    code = _flushed(code)
     fail(text)
     return code
 
 
-def _flushed(end: SystemExit) -> int:
-    """Return the exit code of argparse, which prints help and ends by itself."""
+def _flushed(code: int) -> int:
+    """Let what was printed leave; a full disk is a failure, a reader that has gone is none."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _silence(sys.stdout)
-    return end.code if isinstance(end.code, int) else FAILED
-
-
-def _silence(stream: object) -> None:
-    """Send what is still buffered to nowhere, so that the interpreter's exit stays quiet."""
-    if isinstance(stream, io.TextIOWrapper):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        silence(sys.stdout)
+    except OSError as error:
+        silence(sys.stdout)
+        return _told(f"stdout: {error.strerror}", code or FAILED)
+    return code
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import TextIO
 
 import msgspec
 
+from tapui.cli.quiet import silence
 from tapui.text import safe_text
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
@@ -24,8 +25,11 @@ def has_colour(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool
 
 def note(text: str) -> None:
     """Tell the person something that is not data."""
-    sys.stderr.write(f"{safe_text(text, newlines=True)}\n")
-    sys.stderr.flush()
+    try:
+        sys.stderr.write(f"{safe_text(text, newlines=True)}\n")
+        sys.stderr.flush()
+    except OSError:  # nobody reads it; the exit code tells the rest
+        silence(sys.stderr)
 
 
 def fail(text: str) -> None:

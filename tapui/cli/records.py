@@ -38,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
     if not records:
         output.note("there are no records")
     if damage.lines:
-        output.note(f"{damage.lines} damaged lines were passed over")
+        output.note(f"damaged lines passed over: {damage.lines}")
     if damage.torn:
-        output.note(f"{damage.torn} unfinished last lines were passed over")
+        output.note(f"unfinished last lines passed over: {damage.torn}")
     return 0
 
 

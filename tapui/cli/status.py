@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _snapshot(chosen: Gateway) -> TowerSnapshot:
-    async with await Connection.open(chosen) as connection:
+    async with await Connection.open(chosen, name="tapui status") as connection:
         return connection.snapshot
 
 

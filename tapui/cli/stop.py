@@ -35,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
 async def _stop(chosen: Gateway) -> None:
     try:
-        async with asyncio.timeout(DEADLINE), await Connection.open(chosen) as connection:
+        async with (
+            asyncio.timeout(DEADLINE),
+            await Connection.open(chosen, name="tapui stop") as connection,
+        ):
             await connection.send(GatewayStop())
             async for came in connection:
                 if isinstance(came, Error) and came.reply_to == "gateway.stop":

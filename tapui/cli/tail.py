@@ -52,7 +52,7 @@ class _Reader:
 
 
 async def _tail(chosen: Gateway, args: argparse.Namespace) -> None:
-    async with await Connection.open(chosen) as connection:
+    async with await Connection.open(chosen, name="tapui tail") as connection:
         state = State.of(connection.snapshot.state)
         key = _find(state, args.stream, args.session)
         if key is None and not args.follow:

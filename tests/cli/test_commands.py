@@ -1,0 +1,301 @@
+"""Every command as a process where no gateway runs: exit codes, help, and what is said."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.schemas import check
+from tests.rig.gateway import Home, tapui_argv
+
+COMMANDS = [
+    (),
+    ("serve",),
+    ("stop",),
+    ("copilot",),
+    ("status",),
+    ("call",),
+    ("tail",),
+    ("approve",),
+    ("deny",),
+    ("records",),
+    ("config",),
+    ("demo",),
+]
+NEED_GATEWAY = [
+    ("status",),
+    ("status", "--json"),
+    ("call", "greet"),
+    ("tail", "builds"),
+    ("tail", "builds", "--follow", "--json"),
+    ("approve", "a1"),
+    ("deny", "a1"),
+    ("stop",),
+]
+HEAVY = ("textual", "websockets", "msgspec", "rich", "psutil", "asyncio", "copilot")
+
+
+def test_version(home: Home) -> None:
+    done = home.run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("tapui ")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command) or "tapui")
+def test_help_of_every_command_names_its_usage_and_the_exit_codes(
+    home: Home, command: tuple[str, ...]
+) -> None:
+    done = home.run(*command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(" ".join(("usage: tapui", *command)))
+    assert "3 no gateway, 130 interrupted" in done.stdout
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_version_and_help_import_nothing_that_takes_time(home: Home, argument: str) -> None:
+    script = (
+        "import sys\n"
+        "from tapui.cli.main import main\n"
+        f"code = main([{argument!r}])\n"
+        f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=home.env(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+@pytest.mark.parametrize("command", ["status", "config", "records"])
+def test_commands_without_a_screen_do_not_import_textual(home: Home, command: str) -> None:
+    script = (
+        "import sys\n"
+        "from tapui.cli.main import main\n"
+        f"main([{command!r}])\n"
+        "print('textual' in sys.modules, 'copilot' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=home.env(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.stdout.splitlines()[-1] == "False False"
+
+
+@pytest.mark.parametrize("command", NEED_GATEWAY, ids=" ".join)
+def test_without_a_gateway_the_exit_code_is_3(home: Home, command: tuple[str, ...]) -> None:
+    done = home.run(*command)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "tapui: no gateway runs; start one with `tapui` or `tapui serve`\n"
+
+
+def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
+    for done in (
+        home.run("status", "--port", "9555"),
+        home.run("--port", "9555", "status"),
+        home.run("status", env=home.env(TAPUI_PORT="9555")),
+    ):
+        assert done.returncode == 3
+        assert done.stderr.startswith("tapui: no gateway runs on port 9555; start one")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("frobnicate",), "invalid choice: 'frobnicate'"),
+        (("--port", "many"), "expected a port number, got 'many'"),
+        (("--port", "65536"), "expected a port number, got '65536'"),
+        (("--attach", "--no-attach"), "not allowed with argument"),
+        (("serve", "--attach", "x"), "expected a port number, got 'x'"),
+        (("status", "--nope"), "unrecognized arguments: --nope"),
+        (("status", "extra\x1b[31m"), "unrecognized arguments: extra\\x1b[31m"),
+        (("call",), "the following arguments are required: TOOL"),
+        (("call", "t", "--args", "{"), "--args is not valid JSON"),
+        (("call", "t", "--args", "[1]"), "--args must be a JSON object"),
+        (("call", "t", "--args", "[" * 100_000), "--args is not valid JSON"),
+        (("tail",), "the following arguments are required: STREAM"),
+        (("approve",), "the following arguments are required: ID"),
+        (("deny",), "the following arguments are required: ID"),
+        (("records", "--last", "0"), "expected a number from 1, got '0'"),
+        (("records", "--collection", "call"), "no collection call; did you mean calls?"),
+        (("records", "--collection", "zzz"), "no collection zzz; there are approvals, calls,"),
+        ((), "the tower needs a terminal"),
+        (("demo",), "the tower needs a terminal"),
+    ],
+)
+def test_wrong_use_is_2_and_says_why(home: Home, command: tuple[str, ...], said: str) -> None:
+    done = home.run(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.startswith("tapui: ")
+    assert "Traceback" not in done.stderr
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("config",), ("status",), ("serve",), ("serve", "--detach"), ("demo",), ()]
+)
+def test_a_configuration_that_cannot_be_used_is_2(home: Home, command: tuple[str, ...]) -> None:
+    home.tapui.mkdir(parents=True)
+    (home.tapui / "config.toml").write_text("\nprot = 1\n")
+    done = home.run(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    if command != ("demo",):
+        wanted = f"tapui: {home.tapui}/config.toml:2: prot: unknown key; did you mean port?\n"
+        assert done.stderr == wanted
+
+
+def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None:
+    home.tapui.mkdir(parents=True)
+    (home.tapui / "config.toml").write_text('theme = "caf\u00e9"\n[timeouts]\n# long\ncall = 300\n')
+    done = home.run(
+        "--port", "9500", "config", env=home.env(TAPUI_ATTACH="off", TAPUI_BELL="", NO_COLOR="1")
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == (
+        f"{home.tapui}/config.toml\n"
+        "\n"
+        "  SETTING                 VALUE        FROM\n"
+        "  port                    9500         --port\n"
+        '  theme                   "caf\\u00e9"  config.toml:1\n'
+        "  attach                  false        TAPUI_ATTACH\n"
+        "  local-session           true         default\n"
+        "  bell                    true         default\n"
+        "  timeouts.call           300.0        config.toml:4\n"
+        "  timeouts.mode-approval  60.0         default\n"
+        "  timeouts.idle-exit      30.0         default\n"
+        "  records.inline          65536        default\n"
+        "  records.file            67108864     default\n"
+        "  records.session         1073741824   default\n"
+        "  colour                  false        NO_COLOR\n"
+    )
+
+
+def test_config_as_json(home: Home) -> None:
+    done = home.run("config", "--json", env=home.env(TAPUI_THEME="tapui-light"))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = check("config", done.stdout)
+    assert found["path"] == f"{home.tapui}/config.toml"
+    assert found["exists"] is False
+    theme = next(one for one in found["settings"] if one["key"] == "theme")
+    assert (theme["value"], theme["origin"], theme["where"]) == (
+        "tapui-light",
+        "env",
+        "TAPUI_THEME",
+    )
+
+
+def test_records_of_nothing(home: Home) -> None:
+    done = home.run("records")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "there are no records\n")
+    done = home.run("records", "--session", "s1")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tapui: there are no records of session s1; sessions with records: none\n"
+    )
+
+
+def program(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        ((), "--ui-server"),
+        (("--resume", "abc"), "--ui-server --resume abc"),
+        (("--model", "x", "-h"), "--ui-server --model x -h"),
+        (("--", "--help"), "--ui-server --help"),
+        (("--ui-server", "--port", "1"), "--ui-server --port 1"),
+        (("--port", "x", "two words"), "--ui-server --port x two words"),
+    ],
+)
+def test_copilot_is_started_reachable_with_every_argument(
+    home: Home, given: tuple[str, ...], passed: str
+) -> None:
+    program(home.root / "bin", "copilot", 'echo "$@"; exit 7')
+    done = home.run("copilot", *given, env=home.env(PATH=f"{home.root}/bin:/usr/bin:/bin"))
+    assert (done.returncode, done.stdout, done.stderr) == (7, f"{passed}\n", "")
+
+
+def test_without_copilot_the_text_says_how_to_get_it(home: Home) -> None:
+    done = subprocess.run(
+        tapui_argv("copilot"),
+        env=home.env(PATH=str(home.root)),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("tapui: Copilot CLI was not found on PATH; install it with: npm")
+
+
+@pytest.mark.parametrize("command", [("config",), ("config", "--json"), ("--help",)])
+def test_a_reader_that_has_gone_is_no_failure(home: Home, command: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            tapui_argv(*command),
+            env=home.env(),
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_full_disk_under_stdout_is_said_in_one_line(home: Home) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            tapui_argv("config"),
+            env=home.env(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == b"tapui: stdout: No space left on device\n"
+
+
+def test_text_that_the_terminal_cannot_show_is_escaped_and_not_fatal(home: Home) -> None:
+    home.tapui.mkdir(parents=True)
+    done = home.run(
+        "config",
+        env={
+            **home.env(),
+            "TAPUI_HOME": f"{home.root}/\u00fc",
+            "LC_ALL": "C",
+            "PYTHONIOENCODING": "ascii",
+            "LANG": "C",
+        },
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"{home.root}/\\xfc/config.toml")
+
+
+def test_a_home_that_cannot_be_made_is_said_in_one_line(home: Home) -> None:
+    home.root.mkdir(parents=True, exist_ok=True)
+    (home.root / "file").write_text("")
+    done = home.run("serve", "--detach", env=home.env(TAPUI_HOME=f"{home.root}/file/home"))
+    assert done.returncode == 1
+    assert done.stderr == f"tapui: {home.root}/file/home/log: Not a directory\n"
