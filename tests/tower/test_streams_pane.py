@@ -444,7 +444,7 @@ async def test_list_and_tail_are_usable_at_every_size(
         assert screen.on_screen()[-1] == "line 60"
 
 
-async def test_resizing_keeps_the_end_in_sight(screen: Screen) -> None:
+async def test_resizing_keeps_following(screen: Screen) -> None:
     async with screen.run_test(size=(120, 40)) as pilot:
         screen.feeder.open()
         screen.feeder.numbers(1, 100)
@@ -455,6 +455,9 @@ async def test_resizing_keeps_the_end_in_sight(screen: Screen) -> None:
         await pilot.resize_terminal(160, 50)
         await screen.settle()
         assert screen.on_screen()[-1] == "line 100"
+        screen.feeder.numbers(101, 200)
+        await screen.flush()
+        assert screen.on_screen()[-1] == "line 200"
 
 
 async def test_metadata_that_is_deep_does_not_break_the_details(screen: Screen) -> None:
