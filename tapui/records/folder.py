@@ -68,7 +68,17 @@ class Folder:
     base is made too. `fd` is the open folder, -1 while it is closed.
     """
 
-    __slots__ = ("_base", "_lock", "_makes_base", "_parts", "fd", "is_locked", "path", "unsynced")
+    __slots__ = (
+        "_base",
+        "_lock",
+        "_makes_base",
+        "_parts",
+        "fd",
+        "is_locked",
+        "named",
+        "path",
+        "unsynced",
+    )
 
     def __init__(self, base: Path, *parts: str, makes_base: bool = False) -> None:
         self._base = base
@@ -80,6 +90,8 @@ class Folder:
         self.is_locked = False
         self.unsynced: list[int] = []
         """Descriptors of folders that got a new entry: to be synced once, then closed."""
+        self.named: set[str] = set()
+        """Collections whose file's name is, or is about to be, synced with the folder."""
 
     def open(self) -> None:
         """Make and open the folder and take its lock.

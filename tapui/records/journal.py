@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,8 +29,8 @@ from tapui.wire.events import (
     SessionUpdated,
 )
 
-MAX_OPEN_FILES = 64
-"""Open files of records; the least recently used is closed for the next one."""
+MAX_OPEN_FILES = 256
+"""Open files of records at most; the least recently used is closed for the next one."""
 _ENDED_SESSIONS = 64
 _TURNS = 1024
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
@@ -74,6 +75,9 @@ class Journal:
         """Ended sessions that late records may still name."""
         self._folders: dict[Path, tuple[Folder, dict[str, LogFile]]] = {}
         self._routes: dict[_Key, LogFile] = {}
+        # A file costs up to three descriptors (itself, its folder, its lock).
+        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
         self._turn = 0
         self._turns: deque[tuple[int, int, frozenset[int], list[Handle]]] = deque(maxlen=_TURNS)
         self._trouble = Trouble(report, clock)
@@ -131,6 +135,7 @@ class Journal:
     def _append(self, file: LogFile, data: bytes, handles: list[Handle]) -> int | None:
         """Append to the file or its successor; return None, or how many records are in it."""
         if file.handle.stale is not None:
+            file.folder.named.clear()
             self._close_folder(file.folder.path)
         if file.handle.retired:
             successor = self._locate(*file.key)
@@ -339,7 +344,7 @@ class Journal:
 
     def _make_room(self, keep: Folder) -> None:
         opened = [file for _, files in self._folders.values() for file in files.values()]
-        for file in sorted(opened, key=lambda one: one.used)[: len(opened) - MAX_OPEN_FILES + 1]:
+        for file in sorted(opened, key=lambda one: one.used)[: len(opened) - self._room + 1]:
             self._close_file(file)
             if file.folder is not keep and not self._folders[file.folder.path][1]:
                 self._close_folder(file.folder.path)

@@ -79,10 +79,12 @@ class LogFile:
             end = _end_of_last_line(fd, info.st_size)
             if end < info.st_size:
                 os.ftruncate(fd, end)
-            dirs = [os.dup(self.folder.fd)]
+            is_named = end > 0 and self.collection in self.folder.named
+            dirs = [] if is_named else [os.dup(self.folder.fd)]
         except OSError:
             os.close(fd)
             raise
+        self.folder.named.add(self.collection)
         dirs += self.folder.unsynced
         self.folder.unsynced = []
         self.cut = info.st_size - end
