@@ -36,6 +36,7 @@ class PendingCall:
 
     def __init__(
         self,
+        *,
         view: Call,
         session: OpenSession,
         provider: ConnectedProvider,
@@ -85,17 +86,26 @@ class Calls:
             timeout=timeout,
             provider_id=provider.id,
             caller=caller.name,
+            args=args,
+            args_cut=args_cut,
         )
-        call = PendingCall(view, session, provider, caller, invoke.id, out.now)
+        call = PendingCall(
+            view=view,
+            session=session,
+            provider=provider,
+            caller=caller,
+            invoke_id=invoke.id,
+            started=out.now,
+        )
         call.deadline = self._deadlines.add(out.now + timeout / 1000, Due.CALL, call)
         self.pending[call_id] = provider.calls[call_id] = caller.invokes[invoke.id] = call
         provider.running += 1
-        out.emit(CallStarted(session.id, replace(view, args=args, args_cut=args_cut)))
+        out.emit(CallStarted(session.id, view))
         out.send(provider.connection.id, ToolCall(call_id, session.id, invoke.tool, invoke.args))
 
     def progress(self, call: PendingCall, message: str) -> None:
         """Pass a status on to the caller."""
-        call.view = replace(call.view, progress=message)
+        call.view = replace(call.view, progress=message, args=None, args_cut=None)
         self._out.emit(CallProgress(call.view.session_id, call.view))
         self._out.send(call.caller.id, ToolProgress(call.invoke_id, message))
 
@@ -125,7 +135,9 @@ class Calls:
             return
         out = self._out
         self._settle(call)
-        call.view = replace(call.view, state="cancelling", error=text, error_code=code)
+        call.view = replace(
+            call.view, state="cancelling", error=text, error_code=code, args=None, args_cut=None
+        )
         call.deadline = self._deadlines.add(out.now + limits.CANCEL_GRACE, Due.CANCEL_GRACE, call)
         out.emit(CallCancelling(call.view.session_id, call.view))
         out.send(call.provider.connection.id, ToolCancel(call.view.id, call.session.id, reason))
@@ -166,32 +178,31 @@ class Calls:
             return
         del call.provider.calls[call.view.id]
         state = "cancelled" if call.view.error_code == CallError.CANCELLED else "failed"
-        self._finished(call, replace(call.view, state=state))
+        self._finished(call, state=state)
 
     def _succeed(self, call: PendingCall, data: Raw | None, file: FileResult | None) -> None:
         if data is not None:
             kept, kept_cut = self._out.recordable(data)
-            view = replace(call.view, state="done", data=kept, data_cut=kept_cut)
+            self._finished(call, state="done", data=kept, data_cut=kept_cut)
             outcome = ToolOutcome(call.invoke_id, data=data)
         else:
-            view = replace(call.view, state="done", file=file)
+            self._finished(call, state="done", file=file)
             outcome = ToolOutcome(call.invoke_id, file=file)
-        self._finished(call, view)
         self._out.send(call.caller.id, outcome)
 
     def _fail(
         self, call: PendingCall, text: str, code: str, *, retryable: bool | None = None
     ) -> None:
         state = "cancelled" if code == CallError.CANCELLED else "failed"
-        view = replace(call.view, state=state, error=text, error_code=code)
-        self._finished(call, view)
+        self._finished(call, state=state, error=text, error_code=code)
         if call.caller.is_open:
             self._out.send(
                 call.caller.id,
                 ToolOutcome(call.invoke_id, error=text, error_code=code, retryable=retryable),
             )
 
-    def _finished(self, call: PendingCall, view: Call) -> None:
+    def _finished(self, call: PendingCall, **changes: object) -> None:
         duration = round((self._out.now - call.started) * 1000, 3)
-        call.view = replace(view, duration=duration)
-        self._out.emit(CallFinished(view.session_id, call.view))
+        view = replace(call.view, args=None, args_cut=None, duration=duration, **changes)
+        call.view = view
+        self._out.emit(CallFinished(view.session_id, view))

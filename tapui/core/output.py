@@ -1,8 +1,6 @@
 """What a turn of the core brings forth: events for the record, effects for the world."""
 
-from dataclasses import dataclass
-
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from tapui.core.mint import Mint
 from tapui.projection.fold import cut, fold
@@ -14,16 +12,14 @@ from tapui.wire.message import Message
 ConnectionId = int
 
 
-@dataclass(slots=True, frozen=True)
-class Send:
+class Send(Struct, frozen=True):
     """Send a message to a connection."""
 
     connection: ConnectionId
     message: Message
 
 
-@dataclass(slots=True, frozen=True)
-class Close:
+class Close(Struct, frozen=True, gc=False):
     """Close a connection once everything sent to it is flushed."""
 
     connection: ConnectionId
@@ -31,30 +27,26 @@ class Close:
     reason: str
 
 
-@dataclass(slots=True, frozen=True)
-class Authenticated:
+class Authenticated(Struct, frozen=True, gc=False):
     """A connection showed a valid token: the limits of strangers no longer hold."""
 
     connection: ConnectionId
 
 
-@dataclass(slots=True, frozen=True)
-class Record:
+class Record(Struct, frozen=True, gc=False):
     """Make the event `seq` durable, then call `Gateway.recorded(ticket, ok, now)`."""
 
     ticket: int
     seq: int
 
 
-@dataclass(slots=True, frozen=True)
-class MakePersistDir:
+class MakePersistDir(Struct, frozen=True, gc=False):
     """Make the folder for a provider's files, if it is not there."""
 
     provider: str
 
 
-@dataclass(slots=True, frozen=True)
-class Stop:
+class Stop(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
@@ -75,15 +67,20 @@ class Output:
         self._tickets = 0
         self._recording: dict[int, object] = {}
         self.now = 0.0
+        self._stamped, self._stamp = -1.0, ""
 
     def timestamp(self, later: float = 0.0) -> str:
         """Return the time `later` seconds from now as RFC 3339."""
-        return self._mint.timestamp(self.now + later)
+        if later:
+            return self._mint.timestamp(self.now + later)
+        if self.now != self._stamped:
+            self._stamped, self._stamp = self.now, self._mint.timestamp(self.now)
+        return self._stamp
 
     def emit(self, event: Event) -> int:
         """Record that something happened, now; return its sequence number."""
         self.seq += 1
-        ts = self._mint.timestamp(self.now)
+        ts = self.timestamp()
         fold(self.state, event, ts)
         self.events.append(Entry(self.run, self.seq, ts, event))  # type: ignore[arg-type]
         return self.seq

@@ -84,8 +84,11 @@ def _drop_provider(state: State, event: ev.ProviderDisconnected, _ts: str) -> No
 
 
 def _touch(state: State, provider_id: str | None, ts: str) -> None:
-    provider = state.providers.get(provider_id or "")
-    if provider is not None and is_connected(provider):
+    provider = state.providers.get(provider_id) if provider_id else None
+    if provider is None or not is_connected(provider):
+        return
+    # To the second: a busy provider is not written down anew with each event.
+    if provider.last_activity is None or provider.last_activity[:19] != ts[:19]:
         state.providers[provider.id] = replace(provider, last_activity=ts)
 
 
@@ -113,10 +116,10 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
     known = state.calls.pop(call.id, None)
     if known is None:
         return
-    data, data_cut = _kept(call.data, call.data_cut)
-    state.recent_calls[call.id] = replace(
-        call, args=known.args, args_cut=known.args_cut, data=data, data_cut=data_cut
-    )
+    if call.data is not None and len(memoryview(call.data)) > limits.DETAIL_BYTES:
+        data, data_cut = _kept(call.data, call.data_cut)
+        call = replace(call, data=data, data_cut=data_cut)
+    state.recent_calls[call.id] = replace(call, args=known.args, args_cut=known.args_cut)
     if len(state.recent_calls) > limits.RECENT_CALLS:
         del state.recent_calls[next(iter(state.recent_calls))]
     _touch(state, call.provider_id, ts)

@@ -57,6 +57,7 @@ class Turn:
         journal: Journal,
         mint: SystemMint,
         loop: asyncio.AbstractEventLoop,
+        *,
         on_stop: Callable[[], None],
         persist_dir: Callable[[str], Path],
     ) -> None:

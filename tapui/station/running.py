@@ -90,8 +90,8 @@ class RunningGateway:
             self.journal,
             mint,
             loop,
-            self._on_stop,
-            lambda name: persist_dir(home, name),
+            on_stop=self._on_stop,
+            persist_dir=lambda name: persist_dir(home, name),
         )
         self._server = Server(self.turn)
         port = await self._server.start(options.port)

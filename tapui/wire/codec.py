@@ -6,7 +6,7 @@ the connection's state allows. Both raise `WireError` and nothing else.
 
 import re
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -21,6 +21,7 @@ _BRACKETS_ONLY = bytes(set(range(256)) - set(b"[]{}"))
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _PATH = re.compile(r" - at `\$?\.?(?P<path>.*)`$")
 _MISSING = re.compile(r"missing required field `(.+)`$")
+_QUOTE = ord('"')
 _encoder = msgspec.json.Encoder()
 
 
@@ -57,10 +58,10 @@ def _echo(raw: Raw | UnsetType) -> str | None:
 
 
 def envelope(data: bytes) -> Envelope:
-    """Read a frame's envelope, and check the whole frame's encoding and nesting.
+    """Read a frame's envelope, and check the whole frame's encoding.
 
     Raises `WireError` (`INVALID_JSON`) for anything that is not one JSON object with a string
-    `type`: not UTF-8, NaN, lone surrogates, deeper than `MAX_DEPTH`.
+    `type`: not UTF-8, NaN, lone surrogates, nested so deep that it cannot be read.
     """
     try:
         if not data.isascii():
@@ -72,13 +73,11 @@ def envelope(data: bytes) -> Envelope:
         raise _too_deep(None) from None
     except msgspec.DecodeError as error:
         raise WireError(ErrorCode.INVALID_JSON, explain(error)) from None
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and depth_exceeds(data, MAX_DEPTH):
-        raise _too_deep(head)
     return head
 
 
-def _too_deep(head: Envelope | None) -> WireError:
-    text = f"nested deeper than {MAX_DEPTH} levels"
+def _too_deep(head: Envelope | None, field: str = "") -> WireError:
+    text = f"{field}nested deeper than {MAX_DEPTH} levels"
     return (
         head.refusal(ErrorCode.INVALID_JSON, text)
         if head
@@ -92,7 +91,12 @@ def depth_exceeds(data: bytes | Raw, limit: int) -> bool:
     Brackets inside strings only make the fast estimate larger; when it exceeds the limit, the
     strings are taken out and the count repeated exactly.
     """
-    data = bytes(data)
+    view = memoryview(data)
+    if view.nbytes <= 2 * limit or view[0] == _QUOTE:
+        return False
+    data = bytes(view)
+    if data.count(b"[") + data.count(b"{") <= limit:
+        return False
     return _nests_deeper(data, limit) and _nests_deeper(_STRING.sub(b"", data), limit)
 
 
@@ -109,12 +113,22 @@ def _nests_deeper(data: bytes, limit: int) -> bool:
 
 
 @cache
+def _passed_through(kind: type[Message]) -> tuple[str, ...]:
+    """Return the fields of a message that are handed on unread."""
+    return tuple(
+        field.name
+        for field in msgspec.structs.fields(kind)
+        if field.type is Raw or Raw in get_args(field.type)
+    )
+
+
+@cache
 def _decoder(kind: type[Message]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
 def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
-    """Read the frame as a `kind`.
+    """Read the frame as a `kind`, and check the nesting of what will be passed through.
 
     Raises `WireError` (`INVALID_JSON`), which names the field by its path.
     """
@@ -128,6 +142,10 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
         ) from None
     except msgspec.DecodeError as error:
         raise head.refusal(ErrorCode.INVALID_JSON, explain(error)) from None
+    for name in _passed_through(kind):
+        given = getattr(message, name)
+        if isinstance(given, Raw) and depth_exceeds(given, MAX_DEPTH):
+            raise _too_deep(head, f"{name}: ")
     return message
 
 
@@ -166,8 +184,9 @@ def raw(value: Any) -> Raw:
     return Raw(_encoder.encode(value))
 
 
-def compact(raw: Raw) -> Raw:
+def compact(given: Raw) -> Raw:
     """Return the same JSON on one line."""
-    if b"\n" not in bytes(raw) and b"\r" not in bytes(raw):
-        return raw
-    return Raw(msgspec.json.format(bytes(raw), indent=-1))
+    data = bytes(given)
+    if b"\n" not in data and b"\r" not in data:
+        return given
+    return Raw(msgspec.json.format(data, indent=-1))
