@@ -24,7 +24,11 @@ LOOKUP = {
     "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
 }
 ASKED = "where is order A-17"
-CALLS_IT = Rule(calls=[("lookup_order", {"id": "A-17"})], when=ASKED, needs="lookup_order")
+
+
+def calls_it() -> Rule:
+    """Have the model look the order up, once the tool is on offer."""
+    return Rule(calls=[("lookup_order", {"id": "A-17"})], when=ASKED, needs="lookup_order")
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_the_models_call_reaches_the_provider_and_its_answer_the_model(
     tower: TowerProcess,
     start_provider: Callable[..., ProviderProcess],
 ) -> None:
-    model.script(CALLS_IT, Rule(text="It is on its way.", role="tool", when="shipped yesterday"))
+    model.script(calls_it(), Rule(text="It is on its way.", role="tool", when="shipped yesterday"))
     provider = start_provider(tower)
     assert provider.ack["sessionId"] == copilot.session_id
     copilot.prompt(ASKED)
@@ -175,17 +179,17 @@ def test_a_mode_switch_waits_for_a_key_in_the_tower(
     switch = {"mode": "plan", "reason": "to think first"}
     model.script(
         Rule(calls=[("tap_set_session_mode", switch)], when="plan it"),
-        Rule(text="planning now", role="tool"),
+        Rule(text="planning now"),
     )
     copilot.prompt("plan it")
     tower.pane("approvals")
-    tower.screen.wait_for("→ plan.*waiting", within=30)
+    tower.screen.wait_for("interactive → pla.*waiting", within=30)
     assert model.requests[-1].role == "user"
-    tower.approve("→ plan")
+    tower.approve("interactive → pla")
     copilot.screen.wait_for("planning now")
     until(lambda: copilot.mode == "Plan", what=lambda: f"Plan:\n{copilot.screen.text()}")
-    answer = model.wait_for(lambda one: one.role == "tool")
-    assert '"decidedBy"' in answer.text
+    told = [str(one) for one in model.requests[-1].messages if one["role"] == "tool"]
+    assert '"decidedBy":"tapui"' in told[-1]
 
 
 def test_clear_keeps_the_provider(
@@ -196,7 +200,7 @@ def test_clear_keeps_the_provider(
 ) -> None:
     model.script(
         Rule(text="hello", when="hi there"),
-        CALLS_IT,
+        calls_it(),
         Rule(text="found it", role="tool", when="in the post"),
     )
     provider = start_provider(tower)
@@ -222,7 +226,7 @@ def test_after_kill_9_in_mid_call_the_next_tapui_lets_the_turn_finish(
     start_tower: Callable[..., TowerProcess],
     start_provider: Callable[..., ProviderProcess],
 ) -> None:
-    model.script(CALLS_IT, Rule(text="then without it", role="tool"))
+    model.script(calls_it(), Rule(text="then without it", role="tool"))
     provider = start_provider(tower)
     copilot.prompt(ASKED)
     copilot.choose_first("Run extension tool", within=30)
