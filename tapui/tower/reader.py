@@ -66,6 +66,8 @@ def _room(text: str, start: int, width: int) -> int:
 class Reader(ScrollView, can_focus=True):
     """Shows parts, all of them, however long."""
 
+    # Lines are wrapped at the width that a scrollbar leaves: none is ever covered or cut.
+    DEFAULT_CSS = "Reader { scrollbar-gutter: stable; overflow-x: hidden; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "reader--heading",
         "reader--margin",

@@ -73,6 +73,7 @@ class Table(ScrollView, can_focus=True):
     was not moved: then it stays on the first.
     """
 
+    DEFAULT_CSS = "Table { scrollbar-gutter: stable; overflow-x: hidden; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "table--title",
         "table--heading",
@@ -248,7 +249,8 @@ class Table(ScrollView, can_focus=True):
         if column.most > column.least:
             for row in self.rows:
                 if not row.is_heading and index < len(row.cells):
-                    longest = max(longest, len(row.cells[index].text))
+                    text = safe_text(row.cells[index].text, limit=column.most)
+                    longest = max(longest, cell_len(text))
         return longest
 
     def render_line(self, y: int) -> Strip:

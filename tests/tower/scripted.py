@@ -50,6 +50,13 @@ class ScriptedFeed:
     async def items(self) -> AsyncIterator[FeedItem]:
         while (item := await self._items.get()) is not None:
             yield item
+            self._items.task_done()
+        self._items.task_done()
+
+    async def taken(self) -> None:
+        """Wait until the app has taken in everything."""
+        async with asyncio.timeout(10):
+            await self._items.join()
 
     def send(self, message: Message) -> None:
         self.sent.append(message)

@@ -49,6 +49,7 @@ class ApprovalScreen(LiveScreen[None]):
         self._approval_id = approval_id
         self._aim: Decision | None = None
         self._sent: Decision | None = None
+        self._was_opened = False
         self._trouble = ""
         self._shown_at = 0.0
 
@@ -97,7 +98,9 @@ class ApprovalScreen(LiveScreen[None]):
         approval = self.approval
         if approval is None:
             return
-        if self._sent is not None and approval.state in ("approved", "denied"):
+        if self._sent is not None and approval.state == "revealed":
+            self._was_opened, self._sent, self._aim = True, None, None
+        if (self._sent or self._was_opened) and approval.state in ("approved", "denied"):
             self.dismiss(None)
             return
         mark = marks.APPROVAL[approval.state]
@@ -130,7 +133,7 @@ class ApprovalScreen(LiveScreen[None]):
         if self._is_deaf or not self._is_open:
             return
         if decision == "approve" and self._is_revealed:
-            return
+            return  # the code decides now
         self._trouble = ""
         self._aim = decision
         self._prompt()

@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 
 class LiveScreen(ModalScreen[Result]):
-    """A screen over the panes. The app calls `show` as it does for panes. Escape closes it."""
+    """A screen over the panes. The app calls `show` as it does for panes. Escape or `q` closes it."""
 
     TOPICS: ClassVar[frozenset[str]] = frozenset()
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Close")]
 
     @property
     def tower(self) -> Tower:

@@ -55,7 +55,8 @@ class PairingPanel(Vertical):
                 self._fill(view)
             return
         code = view.codes.get(approval.id)
-        self.query_one(Digits).update(safe_text(code.code, limit=12) if code else "")
+        digits = safe_text(code.code, limit=12) if code else ""
+        self.query_one(Digits).update(f"{digits[:3]} {digits[3:]}" if digits else "")
         self.query_one(".elsewhere", Static).update(
             plain("" if code else "The code is shown on the tower that opened it.", "$text-muted")
         )

@@ -1,0 +1,88 @@
+"""The app at work in a test: fed by hand, read as text."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from tapui.projection.state import State
+from tapui.tower.app import TowerApp
+from tests.tower.scripted import HandClock, ScriptedFeed
+
+
+@dataclass
+class Running:
+    """An app with everything that a test turns and reads."""
+
+    app: TowerApp
+    feed: ScriptedFeed
+    clock: HandClock
+    pilot: Pilot[str]
+
+    async def settle(self) -> None:
+        """Wait until what was fed is taken in and painted."""
+        await settle(self.pilot, self.feed)
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, each once the former had its effect."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settle()
+
+    async def turn(self, seconds: float) -> None:
+        """Let time go by."""
+        self.clock.turn(seconds)
+        await self.settle()
+
+    @property
+    def text(self) -> str:
+        """What is on the screen that has the keys, line by line."""
+        return screen_text(self.app)
+
+    @property
+    def notices(self) -> list[str]:
+        """What was said in notices."""
+        return [str(one.message) for one in self.app._notifications]
+
+    def about(self, number: int) -> str:
+        """The lines about the selected row of a pane."""
+        return str(self.app.panes[number - 1].query_one(".about", Static).content)
+
+
+def screen_text(app: TowerApp) -> str:
+    """Return the characters on screen."""
+    strips = app.screen._compositor.render_strips()
+    return "\n".join(strip.text for strip in strips)
+
+
+async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
+    app = pilot.app
+    assert isinstance(app, TowerApp)
+    await feed.taken()
+    await pilot.pause()
+    app._paint()
+    await pilot.pause()
+
+
+@asynccontextmanager
+async def running(
+    state: State | None = None,
+    *,
+    size: tuple[int, int] = (80, 24),
+    feed: ScriptedFeed | None = None,
+    begins: bool = True,
+    towers: int = 1,
+    **wiring: object,
+) -> AsyncIterator[Running]:
+    """Run the app over a scripted feed; it has its snapshot when the block begins."""
+    feed = feed or ScriptedFeed()
+    clock = HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock, **wiring)  # type: ignore[arg-type]
+    async with app.run_test(size=size) as pilot:
+        if begins:
+            feed.begin(state, towers=towers)
+        rig = Running(app, feed, clock, pilot)
+        await rig.settle()
+        yield rig

@@ -1,0 +1,433 @@
+"""The app by its keys: panes, layouts, notices, the header, the end."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from textual.binding import Binding
+from textual.widgets import Footer
+
+from tapui.projection.state import State
+from tapui.tower.app import TowerApp
+from tapui.tower.feed import Link
+from tapui.tower.panes.pane import Pane
+from tapui.tower.panes.sessions import SessionsPane
+from tapui.tower.screens.confirm import ConfirmScreen
+from tapui.tower.screens.help import HelpScreen
+from tapui.tower.screens.leaving import LeavingScreen
+from tapui.tower.table import Table
+from tapui.wire import events as ev
+from tapui.wire.message import Error
+from tapui.wire.tower import Notice, ProviderMove
+from tests.tower.running import Running, running
+from tests.tower.scripted import (
+    ScriptedFeed,
+    approval,
+    at,
+    call,
+    provider,
+    session,
+    world,
+)
+
+
+def seen(rig: Running) -> list[str]:
+    main = rig.app.main
+    return [pane.TITLE for pane in main.panes if main.can_see(pane)]
+
+
+@pytest.mark.parametrize(
+    ("key", "title"),
+    [("1", "Sessions"), ("2", "Providers"), ("3", "Calls"), ("4", "Streams"), ("5", "Approvals")],
+)
+async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
+    async with running(world()) as rig:
+        await rig.press(key)
+        assert seen(rig) == [title]
+        focused = rig.app.focused
+        assert focused is not None
+        assert rig.app.main.current in focused.ancestors
+
+
+async def test_tab_goes_round_all_panes_and_back() -> None:
+    async with running(world()) as rig:
+        visited = []
+        for _ in range(5):
+            visited += seen(rig)
+            await rig.press("tab")
+        assert visited == ["Sessions", "Providers", "Calls", "Streams", "Approvals"]
+        assert seen(rig) == ["Sessions"]
+        await rig.press("shift+tab")
+        assert seen(rig) == ["Approvals"]
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ((80, 24), ["Sessions"]),
+        ((99, 30), ["Sessions"]),
+        ((100, 30), ["Sessions", "Providers", "Calls"]),
+        ((159, 40), ["Sessions", "Providers", "Calls"]),
+        ((160, 48), ["Sessions", "Providers", "Calls", "Streams", "Approvals"]),
+    ],
+)
+async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: list[str]) -> None:
+    async with running(world(), size=size) as rig:
+        assert seen(rig) == expected
+
+
+async def test_the_right_column_shows_the_pane_that_was_asked_for() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        await rig.press("5")
+        assert seen(rig) == ["Sessions", "Providers", "Approvals"]
+        await rig.press("1")
+        assert seen(rig) == ["Sessions", "Providers", "Approvals"]
+
+
+async def test_hidden_panes_are_not_painted_until_they_are_seen() -> None:
+    async with running(world()) as rig:
+        calls = rig.app.panes[2].query_one(Table)
+        rig.feed.happen(ev.CallStarted(session_id="s1", call=call("n1", "new_call")))
+        await rig.settle()
+        assert calls.rows == []
+        await rig.press("3")
+        assert "n1" in [row.key for row in calls.rows]
+
+
+async def test_a_pane_is_painted_once_for_many_events() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        painted: list[frozenset[str]] = []
+        pane = rig.app.panes[2]
+        show = pane.show
+        pane.show = lambda view, dirty: (painted.append(dirty), show(view, dirty))  # type: ignore[method-assign,assignment]
+        for number in range(500):
+            started = ev.CallStarted(session_id="s1", call=call(f"n{number}", "burst"))
+            rig.feed.happen(started)
+        await rig.settle()
+        assert 1 <= len(painted) <= 5
+        assert "n499" in rig.app.view.state.calls
+
+
+async def test_header_counts_what_goes_on() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        header = rig.text.splitlines()[0]
+        for part in ("ws://localhost:9400", "3 sessions", "5 providers", "3 calls", "! 2 waiting"):
+            assert part in header
+        assert "20:10:00" in header
+
+
+async def test_header_tells_events_a_second() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        for _ in range(3):
+            rig.feed.happen(*(ev.ErrorSent(code="X", message="m") for _ in range(50)))
+            await rig.turn(1)
+        assert "50 events/s" in rig.text.splitlines()[0]
+
+
+async def test_header_and_tabs_fit_80_columns() -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        lines = rig.text.splitlines()
+        for part in ("localhost:9400", "3 sessions", "5 providers", "3 calls", "! 2 waiting"):
+            assert part in lines[0]
+        assert "20:10:00" in lines[0]
+        for title in ("1 Sessions", "2 Providers", "3 Calls", "4 Streams", "5 Approvals (2!)"):
+            assert title in lines[1]
+
+
+async def test_second_tower_says_so() -> None:
+    async with running(world(), note="second tower (gateway: pid 77)") as rig:
+        assert "second tower" in rig.text.splitlines()[0]
+
+
+async def test_a_waiting_approval_shows_in_every_pane() -> None:
+    async with running() as rig:
+        for number in "12345":
+            await rig.press(number)
+            assert "waiting: 5" not in rig.text
+        rig.feed.happen(ev.ApprovalRequested(approval=approval("a1", "bindAll", {"name": "x"})))
+        await rig.settle()
+        for number in "12345":
+            await rig.press(number)
+            assert "1 approval waiting: 5" in rig.text
+
+
+async def test_a_request_rings_once_and_only_where_the_bell_is_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rung: list[str] = []
+    monkeypatch.setattr(TowerApp, "bell", lambda self: rung.append(self.note))
+    asked = ev.ApprovalRequested(approval=approval("a1", "bindAll", {"name": "x"}))
+    for note, bell in (("on", True), ("off", False)):
+        async with running(bell=bell, note=note) as rig:
+            rig.feed.happen(asked)
+            await rig.settle()
+            await rig.turn(5)
+    assert rung == ["on"]
+
+
+async def test_a_request_never_takes_the_focus() -> None:
+    async with running(world()) as rig:
+        await rig.press("4", "slash", "f", "o")
+        focused = rig.app.focused
+        rig.feed.happen(ev.ApprovalRequested(approval=approval("a9", "mode", {})))
+        await rig.settle()
+        await rig.press("a", "y")
+        assert rig.app.focused is focused
+        assert len(rig.app.screen_stack) == 1
+        assert getattr(focused, "value", None) == "foay"
+
+
+async def test_a_move_that_the_person_did_not_make_can_be_undone() -> None:
+    async with running(world()) as rig:
+        moved = replace(world().providers["p5"], session_id="s1", state="bound")
+        rig.feed.happen(
+            ev.ProviderMoved(provider=moved, session_id="s1", source="local", reason="first host")
+        )
+        await rig.settle()
+        assert any("lab moved to Fix the flaky pairing test" in one for one in rig.notices)
+        await rig.press("u")
+        assert rig.feed.sent == [ProviderMove(provider_id="p5", session_id="local")]
+        await rig.press("u")
+        assert len(rig.feed.sent) == 1, "it is undone once"
+
+
+async def test_ones_own_move_is_no_news() -> None:
+    async with running(world()) as rig:
+        rig.app.move("p5", "s2")
+        moved = replace(world().providers["p5"], session_id="s2", state="bound")
+        rig.feed.happen(
+            ev.ProviderMoved(provider=moved, session_id="s2", source="local", reason="keyboard")
+        )
+        await rig.settle()
+        assert rig.notices == []
+
+
+async def test_what_the_gateway_says_is_shown() -> None:
+    async with running() as rig:
+        rig.feed.put(Notice(message="the disk is full [/]", level="error"))
+        rig.feed.put(Error(code="TOOL_CONFLICT", message="greet is taken"))
+        await rig.settle()
+        assert rig.notices == ["the disk is full [/]", "TOOL_CONFLICT: greet is taken"]
+
+
+async def test_a_lost_gateway_is_said_and_one_can_be_started_here() -> None:
+    started: list[bool] = []
+    feed = ScriptedFeed(is_embedded=False)
+    async with running(world(), feed=feed, on_start_here=lambda: started.append(True)) as rig:
+        await rig.press("S")
+        assert started == [], "not while the gateway is there"
+        rig.feed.put(Link("down", "connection refused"))
+        await rig.settle()
+        assert "Gateway lost: connection refused" in rig.text
+        assert "S starts a gateway here" in rig.text
+        await rig.press("S")
+        assert started == [True]
+        assert rig.app.return_value == "start-here"
+
+
+async def test_the_banner_goes_when_the_gateway_is_back() -> None:
+    feed = ScriptedFeed(is_embedded=False)
+    async with running(world(), feed=feed) as rig:
+        rig.feed.put(Link("down", "gone"))
+        await rig.settle()
+        assert "Gateway lost" in rig.text
+        rig.feed.begin(world(), run="r2")
+        await rig.settle()
+        assert "Gateway lost" not in rig.text
+        assert "3 sessions" in rig.text
+
+
+async def test_a_feed_that_ends_is_said() -> None:
+    async with running(world()) as rig:
+        rig.feed.end()
+        await rig.settle()
+        assert "The gateway ended" in rig.text
+
+
+async def test_help_tells_the_keys_of_the_pane() -> None:
+    async with running(world(), size=(120, 50)) as rig:
+        await rig.press("3", "question_mark")
+        assert isinstance(rig.app.screen, HelpScreen)
+        assert "Calls (this pane)" in rig.text
+        assert "Cancel this call" in rig.text
+        await rig.press("escape")
+        assert len(rig.app.screen_stack) == 1
+
+
+async def test_the_palette_has_every_action_of_every_pane() -> None:
+    async with running(world()) as rig:
+        offered = {name for name, _about, _act in rig.app.commands()}
+        for pane in rig.app.panes:
+            assert f"Go to {pane.TITLE}" in offered
+            for binding in pane.own_bindings():
+                assert f"{pane.TITLE}: {binding.description}" in offered
+        assert {"Help", "Quit", "Theme: tapui-light"} <= offered
+
+
+async def test_the_palette_acts() -> None:
+    async with running(world()) as rig:
+        await rig.press("ctrl+p")
+        await rig.press(*"quit")
+        async with asyncio.timeout(10):
+            while not isinstance(rig.app.screen, ConfirmScreen):
+                await rig.press("enter")
+        assert "Quit and end the gateway?" in rig.text
+
+
+async def test_no_key_clashes_with_tmux() -> None:
+    async with running(world()) as rig:
+        for pane in rig.app.panes:
+            for widget in (rig.app, rig.app.main, *pane.walk_children(with_self=True)):
+                keys = widget._bindings.key_to_bindings
+                own = [key for key in keys if key == "ctrl+b"]
+                inherited = type(widget).__module__.startswith("textual")
+                assert not own or inherited or "Input" in type(widget).__name__
+
+
+async def test_a_chosen_theme_is_remembered() -> None:
+    chosen: list[str] = []
+    async with running(on_theme=chosen.append) as rig:
+        first = rig.app.theme
+        await rig.press("t")
+        assert rig.app.theme != first
+        assert chosen == [rig.app.theme]
+
+
+async def test_an_unknown_theme_is_said_and_the_default_is_used() -> None:
+    async with running(theme="nope[/]") as rig:
+        assert rig.app.theme == "tapui-dark"
+        assert any("no theme nope[/]" in one for one in rig.notices)
+
+
+async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) -> None:
+    from tapui.tower.themes import builtin_folder
+
+    (tmp_path / "mine.toml").write_text("[colors\n")
+    async with running(theme_folders=[builtin_folder(), tmp_path]) as rig:
+        assert rig.app.theme == "tapui-dark"
+        assert any("mine.toml" in one for one in rig.notices)
+
+
+async def test_no_color_leaves_glyphs_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with running(world()) as rig:
+        assert rig.app.no_color
+        await rig.press("3")
+        assert "● running" in rig.text
+        assert "✗ timeout" in rig.text
+
+
+async def test_an_idle_gateway_is_quit_without_a_question() -> None:
+    async with running() as rig:
+        rig.feed.may_stop.set()
+        await rig.press("q")
+        assert rig.feed.stops == [10.0]
+        assert rig.app.return_value == "quit"
+
+
+async def test_quitting_says_what_ends_and_asks() -> None:
+    async with running(world(), towers=3) as rig:
+        await rig.press("q")
+        assert isinstance(rig.app.screen, ConfirmScreen)
+        for part in ("5 providers disconnected: ci-watcher", "3 calls", "2 other towers"):
+            assert part in rig.text
+        await rig.press("n")
+        assert rig.feed.stops == []
+        assert len(rig.app.screen_stack) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "towers"),
+    [
+        (State(providers={"p1": provider("p1", "x")}), 1),
+        (State(calls={"c1": call("c1", "t")}), 1),
+        (State(sessions={"s1": session("s1", "a")}), 2),
+    ],
+)
+async def test_each_kind_of_loss_is_asked_about(state: State, towers: int) -> None:
+    async with running(state, towers=towers) as rig:
+        await rig.press("q")
+        assert isinstance(rig.app.screen, ConfirmScreen)
+        assert rig.feed.stops == []
+
+
+async def test_shutting_down_counts_down_and_ends_when_the_feed_has() -> None:
+    async with running(world()) as rig:
+        await rig.press("q", "y")
+        assert isinstance(rig.app.screen, LeavingScreen)
+        assert "0:10 left" in rig.text
+        await rig.turn(4)
+        assert "0:06 left" in rig.text
+        rig.feed.may_stop.set()
+        await rig.settle()
+        assert rig.app.return_value == "quit"
+
+
+async def test_a_second_q_forces() -> None:
+    async with running(world()) as rig:
+        await rig.press("q", "y", "q")
+        assert not rig.feed.may_stop.is_set()
+        assert rig.app.return_value == "quit"
+
+
+async def test_a_second_tower_leaves_without_a_question() -> None:
+    feed = ScriptedFeed(is_embedded=False)
+    feed.may_stop.set()
+    async with running(world(), feed=feed, towers=2) as rig:
+        await rig.press("q")
+        assert rig.app.return_value == "quit"
+
+
+async def test_leave_ends_at_once_with_its_reason() -> None:
+    async with running(world()) as rig:
+        rig.app.leave("SIGTERM")
+        await rig.pilot.pause()
+        assert rig.app.return_value == "SIGTERM"
+        assert rig.feed.stops == []
+
+
+async def test_a_crash_prints_no_values(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(self: Pane, _view: object, _dirty: object) -> None:
+        token = "ptk-very-" + "secret"
+        raise ZeroDivisionError(f"no way {len(token)} \x1b[2J")
+
+    monkeypatch.setattr(SessionsPane, "show", broken)
+    with pytest.raises(ZeroDivisionError):
+        async with running(world()):
+            pass
+    printed = capsys.readouterr().err
+    assert "ZeroDivisionError: no way 15" in printed
+    assert r"\x1b[2J" in printed
+    assert "ptk-very-secret" not in printed
+
+
+async def test_footer_offers_what_can_be_done() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        footer = rig.app.main.query_one(Footer)
+        assert "Cancel" in {binding.description for binding in _offered(rig)}
+        await rig.press("end")
+        assert "Cancel" not in {binding.description for binding in _offered(rig)}
+        assert footer.display
+
+
+def _offered(rig: Running) -> list[Binding]:
+    return [one.binding for one in rig.app.screen.active_bindings.values() if one.enabled]
+
+
+async def test_times_before_the_epoch_and_broken_ones_do_no_harm() -> None:
+    odd = session("s1", "odd", opened_at="not a time")
+    async with running(State(sessions={"s1": odd})) as rig:
+        assert "odd" in rig.text
+        rig.feed.happen(
+            ev.SessionUpdated(session_id="s1", session=replace(odd, opened_at="0001-01-01T00:00Z"))
+        )
+        await rig.settle()
+        assert "odd" in rig.text
+        rig.feed.happen(ev.SessionUpdated(session_id="s1", session=replace(odd, opened_at=at(-99))))
+        await rig.settle()
+        assert "0s" in rig.text
