@@ -1,0 +1,129 @@
+"""The two widgets that paint text from outside: nothing lost, nothing wider than its place."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+
+from tapui.tower.reader import Part, Reader, title, value, wrap
+from tapui.tower.table import Cell, Column, Row, Table, fit, heading
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Mn", "Me"])), st.integers(2, 50))
+def test_fit_gives_exactly_the_width(text: str, width: int) -> None:
+    assert cell_len(fit(text, width)) == width
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.integers(2, 50))
+def test_wrapping_loses_nothing_and_fits(text: str, width: int) -> None:
+    pieces = wrap(text, width)
+    assert "".join(pieces) == text
+    assert all(cell_len(piece) <= width for piece in pieces)
+
+
+class Shown(App[None]):
+    def __init__(self, widget: Table | Reader) -> None:
+        super().__init__()
+        self.widget = widget
+
+    def compose(self) -> ComposeResult:
+        yield self.widget
+
+
+def rows(*names: str) -> list[Row]:
+    return [
+        heading(name[1:]) if name.startswith("#") else Row(name, (Cell(name), Cell("x")))
+        for name in names
+    ]
+
+
+def table() -> Table:
+    return Table((Column("name", 8, 30), Column("state", 6, rank=2)))
+
+
+async def test_selection_follows_its_row() -> None:
+    shown = table()
+    async with Shown(shown).run_test() as pilot:
+        shown.set_rows(rows("a", "b", "c"))
+        shown.focus()
+        await pilot.press("down")
+        assert shown.selected == "b"
+        shown.set_rows(rows("new", "a", "b", "c"))
+        assert shown.selected == "b"
+        shown.set_rows(rows("new", "a", "c"))
+        assert shown.selected == "c", "the row is gone: what took its place is selected"
+
+
+async def test_an_unmoved_selection_stays_on_the_first_row() -> None:
+    shown = table()
+    async with Shown(shown).run_test():
+        shown.set_rows(rows("a", "b"))
+        shown.set_rows(rows("new", "a", "b"))
+        assert shown.selected == "new"
+
+
+async def test_headings_are_skipped() -> None:
+    shown = table()
+    async with Shown(shown).run_test() as pilot:
+        shown.set_rows(rows("#top", "a", "#mid", "b"))
+        shown.focus()
+        assert shown.selected == "a"
+        await pilot.press("down")
+        assert shown.selected == "b"
+        await pilot.press("up")
+        assert shown.selected == "a"
+        await pilot.press("up")
+        assert shown.selected == "a"
+
+
+async def test_the_selected_row_is_scrolled_into_sight() -> None:
+    shown = table()
+    async with Shown(shown).run_test(size=(40, 10)) as pilot:
+        shown.set_rows(rows(*(f"row-{number}" for number in range(100))))
+        shown.focus()
+        await pilot.press("end")
+        await pilot.pause()
+        painted = [shown.render_line(y).text for y in range(10)]
+        assert any("row-99" in line for line in painted)
+        assert "name" in painted[0], "the titles stay"
+
+
+async def test_columns_of_the_highest_rank_go_where_room_is_short() -> None:
+    shown = table()
+    async with Shown(shown).run_test(size=(14, 6)):
+        shown.set_rows(rows("a"))
+        assert "state" not in shown.render_line(0).text
+        assert "name" in shown.render_line(0).text
+
+
+async def test_hostile_cells_are_escaped() -> None:
+    shown = table()
+    async with Shown(shown).run_test():
+        shown.set_rows([Row("k", (Cell("a\x1b[2Jb[bold]\u202e"), Cell("x")))])
+        assert r"a\x1b[2Jb[bold]\u202e" in shown.render_line(1).text
+
+
+async def test_a_value_cannot_pass_itself_off_as_a_heading() -> None:
+    shown = Reader()
+    async with Shown(shown).run_test():
+        shown.set_parts([title("command"), value("ls\nintention\nharmless")])
+        assert shown.text.splitlines() == ["command", "│ ls", "│ intention", "│ harmless"]
+
+
+async def test_long_text_is_there_to_its_end() -> None:
+    shown = Reader()
+    async with Shown(shown).run_test(size=(40, 10)) as pilot:
+        shown.set_parts([Part("word " * 2000 + "THE END")])
+        await pilot.pause()
+        assert shown.lines_below > 0
+        shown.focus()
+        await pilot.press("end")
+        async with asyncio.timeout(10):
+            while shown.lines_below:
+                await pilot.pause(0.01)
+        painted = [shown.render_line(y).text for y in range(10)]
+        assert "THE END" in painted[-1]
+        assert not any("…" in line for line in painted)
+        assert shown.lines_below == 0
