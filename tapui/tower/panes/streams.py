@@ -20,6 +20,7 @@ from tapui.tower.levels import LEVEL
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.tail import Tail
 from tapui.tower.plain import plain
+from tapui.tower.statics import show_in
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.tower.view import RING_LINES, Ring, View
 from tapui.wire.tower import StreamRead
@@ -321,14 +322,8 @@ list. A line before which others are missing is marked `┊`.
                 plain(f"  {stream.count:,} lines", "$text-muted"),
             ]
         )
-        self._update(".heading", heading)
-        self._update(".standing", _standing(self.tail))
-
-    def _update(self, selector: str, content: Content) -> None:
-        static = self.query_one(selector, Static)
-        shown = static.content
-        if not (isinstance(shown, Content) and content.is_same(shown)):
-            static.update(content, layout=False)
+        show_in(self.query_one(".heading", Static), heading)
+        show_in(self.query_one(".standing", Static), _standing(self.tail))
 
 
 def _standing(tail: Tail) -> Content:

@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from tapui.tower.panes.pane import Pane
 from tapui.tower.plain import plain
+from tapui.tower.statics import show_in
 from tapui.tower.table import Column, Row, Table
 from tapui.tower.view import View
 
@@ -53,7 +54,7 @@ class TablePane(Pane):
         self.set_class(not rows, "-empty")
         if not rows:
             lines = [plain(text, style) for text, style in self.first_steps()]
-            self.query_one(".empty", Static).update(Content("\n").join(lines))
+            show_in(self.query_one(".empty", Static), Content("\n").join(lines))
         self.query_one(Table).set_rows(rows)
         self._show_about()
 
@@ -72,4 +73,4 @@ class TablePane(Pane):
 
     def _show_about(self) -> None:
         lines = self.about(self.tower.view, self.selected) if self.selected else []
-        self.query_one(".about", Static).update(Content("\n").join(lines))
+        show_in(self.query_one(".about", Static), Content("\n").join(lines))
