@@ -1,0 +1,29 @@
+"""Programs on a real terminal (tmux)."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rig.gateway import Home
+from tests.rig.tmux import Tmux
+from tests.rig.tower import TowerProcess
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test of this folder as one that needs tmux."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.pty)
+
+
+@pytest.fixture
+def start_tower(tmux: Tmux, home: Home) -> Callable[..., TowerProcess]:
+    """Start towers with a gateway of their own that attach to nothing."""
+
+    def start(*args: str, **options: Any) -> TowerProcess:
+        return TowerProcess(tmux, home, "--no-attach", "--port", "0", *args, **options)
+
+    return start

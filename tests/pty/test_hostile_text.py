@@ -1,0 +1,102 @@
+"""Text from outside, in every field that a screen shows, never reaches the terminal raw."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.rig.peers import Host, Provider
+from tests.rig.tower import TowerProcess
+
+MARK = "hOsTiLe"
+CORPUS = {
+    "clipboard": "\x1b]52;c;aE9zVGlMZQ==\x07",
+    "title": "\x1b]0;hOsTiLe title\x07",
+    "hyperlink": "\x1b]8;;http://hostile.example/\x1b\\",
+    "c1 hyperlink": "\x9d8;;http://hostile.example/\x9c",
+    "c1 csi": "\x9b31m",
+    "device report": "\x1b[6n\x1bP+q544e\x1b\\",
+    "alt screen": "\x1b[?1049l\x1bc",
+    "controls": "\x00\x07\x08\x0b\x0c\r\x7f\x85",
+    "bidi": "\u202e\u2066\u061c",
+    "zero width": "\u200b\u200d\ufeff\u2060",
+    "separators": "\u2028\u2029",
+    "tags": "\U000e0041\U000e0042",
+    "private use": "\ue000\U000f0000",
+    "marks": "a" + "\u0301" * 30,
+    "markup link": "[link=http://hostile.example/]x[/link]",
+    "markup action": "[@click=app.bell]x[/]",
+    "markup unbalanced": "x[/] [bold [/red]",
+}
+RAW = (
+    b"\x1b]52;",
+    b"\x1b]8;",
+    b"\x1b]0;hOsTiLe",
+    b"\x1b[6n\x1bP+q",
+    b"\x1bc",
+    b"\x07h",
+    b"\x00",
+    b"\x7f",
+    *(chr(code).encode() for code in range(0x80, 0xA0)),
+    *(
+        char.encode()
+        for name in ("bidi", "zero width", "separators", "tags", "private use")
+        for char in CORPUS[name]
+    ),
+    "\u0301\u0301\u0301".encode(),
+)
+
+
+def hostile(name: str) -> str:
+    """Return a text of the corpus with a mark on both sides."""
+    return f"{MARK}{CORPUS[name]}{MARK}"
+
+
+@pytest.mark.parametrize("name", sorted(CORPUS))
+async def test_hostile_text_is_shown_escaped(
+    start_tower: Callable[..., TowerProcess], tmp_path: Path, name: str
+) -> None:
+    record = tmp_path / "bytes"
+    text = hostile(name)
+    tower = start_tower(size=(160, 45), record=record)
+    host = await Host.hello(tower.url, tower.internal_token, name=text)
+    await host.open("s1", label=text, cwd=f"/{text}", model=text, foreground=True)
+    tool = {"name": "greet", "description": text, "parameters": {"description": text}}
+    provider = await Provider.bind(
+        tower.url, tower.token, name=text.replace("@", ""), tools=[tool], session="s1"
+    )
+    metadata = {text: text}
+    push = {"type": "push", "level": "keep", "event": text, "metadata": metadata}
+    await provider.send({**push, "stream": text.replace("@", "")})
+    await host.invoke("s1", "greet", {text: text})
+    call = await provider.expect("tool.call")
+    await provider.send({"type": "tool.progress", "id": call["id"], "message": text})
+    await host.invoke("s1", "greet", {}, id_="i2")
+    await provider.answer(error=text, errorCode="INTERNAL")
+    await host.send(
+        {
+            "type": "approval.request",
+            "id": "r1",
+            "sessionId": "s1",
+            "kind": "permission",
+            "detail": {"kind": "shell", "fullCommandText": text, text: [text]},
+        }
+    )
+    await tower.screen.seen("! 1 waiting")
+    shown = re.escape(MARK)
+    for pane in ("sessions", "providers", "calls", "streams", "approvals"):
+        tower.pane(pane)
+        await tower.screen.seen(shown)
+        tower.screen.keys("Enter")
+        await tower.screen.seen("Esc")
+        tower.screen.keys("Escape")
+        await tower.screen.seen(r"q Quit")
+    assert not tower.screen.is_dead
+    written = record.read_bytes()
+    assert MARK.encode() in written
+    assert [raw for raw in RAW if raw in written] == []
+    if name.startswith("markup"):
+        assert re.sub(r"\s", "", CORPUS[name])[:5] in re.sub(r"\s", "", tower.screen.text())
+    for peer in (provider, host):
+        await peer.close()

@@ -1,0 +1,156 @@
+"""However tapui ends, the terminal is left as it was found, and nothing of it stays behind."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.rig.gateway import Home, tapui_argv
+from tests.rig.provider_process import ProviderProcess
+from tests.rig.tmux import Screen, Tmux
+from tests.rig.tower import TowerProcess
+from tests.rig.waiting import until
+
+CRASHING = """
+import sys
+from tapui.tower.app import TowerApp
+calls = []
+paint = TowerApp._paint
+def faulty(self):
+    calls.append(1)
+    if len(calls) > 10:
+        secret = open(sys.argv.pop()).read()
+        raise RuntimeError("a fault of the test's own")
+    paint(self)
+TowerApp._paint = faulty
+from tapui.cli.main import main
+sys.exit(main(sys.argv[1:-1]))
+"""
+
+
+def in_shell(tmux: Tmux, home: Home, *argv: str, record: Path | None = None) -> Screen:
+    """Run a program as a shell's child, which prints the terminal's settings before and after."""
+    script = 'stty -g; "$@"; echo "left with $?"; stty -g; cat'
+    home.root.mkdir(parents=True, exist_ok=True)
+    return tmux.start(
+        ["sh", "-c", script, "sh", *argv], env=home.env(), cwd=home.root, record=record
+    )
+
+
+def child(screen: Screen) -> int:
+    """Return the process id of the shell's child."""
+    found = until(lambda: psutil.Process(screen.pid).children(), what="the program started")
+    return int(found[0].pid)
+
+
+def is_restored(screen: Screen) -> bool:
+    """Whether the terminal is in its normal state again: main screen, cursor, no mouse."""
+    asked = ("alternate_on", "mouse_any_flag", "cursor_flag", "bracket_paste_flag")
+    said = {name: screen.ask(name) for name in asked}
+    assert said["alternate_on"] == "0", said
+    assert said["mouse_any_flag"] == "0", said
+    assert said["cursor_flag"] == "1", said
+    settings = [line for line in screen.text().splitlines() if line.count(":") > 5]
+    assert len(settings) == 2, screen.text()
+    assert settings[0] == settings[1]
+    return True
+
+
+def left_behind(home: Home) -> list[Path]:
+    """Return the files that a gateway removes at its end and that are still there."""
+    return [*home.tapui.glob("run/*/*"), *home.copilot.rglob(".provider-token")]
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_ends_the_tower_and_restores_the_terminal(
+    tmux: Tmux, home: Home, name: str
+) -> None:
+    screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
+    screen.wait_for("ws://localhost", within=20)
+    assert screen.ask("alternate_on") == "1"
+    assert left_behind(home)
+    os.kill(child(screen), signal.Signals[name])
+    screen.wait_for("left with " + ("130" if name == "SIGINT" else "0"))
+    assert is_restored(screen)
+    assert left_behind(home) == []
+
+
+def test_q_ends_the_tower_and_restores_the_terminal(tmux: Tmux, home: Home) -> None:
+    screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
+    screen.wait_for("ws://localhost", within=20)
+    screen.keys("q")
+    screen.wait_for("left with 0")
+    assert is_restored(screen)
+    assert left_behind(home) == []
+
+
+def test_a_crash_restores_the_terminal_and_shows_no_secret(
+    tmux: Tmux, home: Home, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("itk-this-must-not-be-printed")
+    record = tmp_path / "bytes"
+    argv = (sys.executable, "-c", CRASHING, "--no-attach", "--port", "0", str(secret))
+    screen = in_shell(tmux, home, *argv, record=record)
+    screen.wait_for("left with 1", within=30)
+    assert is_restored(screen)
+    assert "a fault of the test's own" in screen.scrollback()
+    assert b"must-not-be-printed" not in record.read_bytes()
+    assert left_behind(home) == []
+
+
+def test_a_terminal_that_closes_ends_the_tower_and_its_gateway(
+    start_tower: Callable[..., TowerProcess], home: Home
+) -> None:
+    tower = start_tower()
+    pid = tower.pid
+    with ProviderProcess(tower.url, tower.token) as provider:
+        tower.screen.close()
+        provider.expect("session.lifecycle", state="shutdown.pending")
+        provider.send({"type": "goodbye"})
+        until(lambda: not psutil.pid_exists(pid), what="the tower's end")
+    assert left_behind(home) == []
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_ends_serve_on_a_terminal(tmux: Tmux, home: Home, name: str) -> None:
+    screen = in_shell(tmux, home, *tapui_argv("serve", "--no-attach", "--port", "0"))
+    screen.wait_for("serves ws://localhost", within=20)
+    os.kill(child(screen), signal.Signals[name])
+    screen.wait_for(r"left with \d+")
+    assert is_restored(screen)
+    assert left_behind(home) == []
+
+
+def test_serve_outlives_nothing_when_its_terminal_closes(tmux: Tmux, home: Home) -> None:
+    home.root.mkdir(parents=True, exist_ok=True)
+    screen = tmux.start(
+        tapui_argv("serve", "--no-attach", "--port", "0"), env=home.env(), cwd=home.root
+    )
+    screen.wait_for("serves ws://localhost", within=20)
+    pid = screen.pid
+    screen.close()
+    until(lambda: not psutil.pid_exists(pid), what="the gateway's end")
+    assert left_behind(home) == []
+
+
+def test_a_storm_of_resizes_leaves_the_screen_whole(
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    tower = start_tower(size=(80, 24))
+    sizes = [(80, 24), (20, 5), (200, 50), (40, 10), (120, 36), (10, 2), (160, 40)]
+    with ProviderProcess(tower.url, tower.token, name="ci") as provider:
+        for number in range(70):
+            tower.screen.resize(*sizes[number % len(sizes)])
+            if number % 10 == 0:
+                provider.push(f"line {number}", stream="storm")
+        tower.screen.resize(200, 50)
+        tower.screen.wait_for(r"ws://localhost:\d+  .*1 provider")
+        tower.screen.wait_for("5 Approvals")
+        tower.pane("streams")
+        tower.screen.wait_for("line 60")
+    assert not tower.screen.is_dead
