@@ -17,7 +17,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-import psutil
 from msgspec import Struct
 
 from tapui.core.trust import Secret
@@ -234,6 +233,8 @@ def is_alive(run_folder: Path) -> bool:
 
 def _process_lives(run_folder: Path) -> bool:
     """Judge by the process id where there are no locks; a reused pid is a younger process."""
+    import psutil
+
     said = _read(run_folder)
     if said is None:
         return False

@@ -11,8 +11,6 @@ import os
 import socket
 from dataclasses import dataclass
 
-import psutil
-
 _BACKLOG = 100
 _TRIES = 64
 _PROBE_TIMEOUT = 1.0
@@ -156,6 +154,8 @@ async def _is_gateway(address: str, port: int) -> bool:
 
 def _process(port: int) -> tuple[int | None, str | None]:
     """Return the pid and the name of the process that listens, if the system shows them to us."""
+    import psutil
+
     try:
         for entry in psutil.net_connections("tcp"):
             if entry.status == psutil.CONN_LISTEN and entry.laddr.port == port and entry.pid:

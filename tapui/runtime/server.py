@@ -9,10 +9,11 @@ import asyncio
 
 from websockets.frames import CloseCode
 
-from tapui.runtime.connection import Connection, Roster, Timing
+from tapui.runtime.connection import Connection
 from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
+from tapui.runtime.roster import Roster, Timing
 
 __all__ = ["Server", "Timing"]
 

@@ -8,10 +8,11 @@ with 1007 instead of being answered with `INVALID_JSON`.
 import asyncio
 import sys
 
-from tapui.runtime.connection import Connection, Roster, Timing
+from tapui.runtime.connection import Connection
 from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import SocketPort
+from tapui.runtime.roster import Roster, Timing
 
 
 class Echo:

@@ -1,0 +1,90 @@
+"""What the connections of one server share, and who of them is there."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tapui.runtime.outbox import Flusher
+from tapui.runtime.ports import Door
+from tapui.wire.limits import MAX_FRAME_BYTES
+
+MAX_TRANSIENT = 100
+"""Sockets in their handshake or past their close; above it the oldest is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Time-outs of a connection, in seconds."""
+
+    handshake: float = 10.0
+    """From the TCP connection to the end of the opening handshake."""
+    ping: float = 20.0
+    """Between a pong and the next ping."""
+    pong: float = 20.0
+    """For the answer to a ping; after it the connection is closed (1011)."""
+    close: float = 5.0
+    """For the other side's part of a close; after it the socket is cut off."""
+
+
+class Socket(Protocol):
+    """A connection, as the roster sees it."""
+
+    def close(self, code: int, reason: str) -> None:
+        """Close in order."""
+
+    def abort(self) -> None:
+        """Cut off."""
+
+
+@dataclass(slots=True, eq=False)
+class Roster:
+    """What the connections of one server share."""
+
+    door: Door
+    timing: Timing
+    loop: asyncio.AbstractEventLoop
+    port: int
+    flusher: Flusher
+    max_frame: int = MAX_FRAME_BYTES
+    """The largest message of an authenticated client, in bytes."""
+    refusal: str | None = None
+    """Why the server itself takes no further connection, or None."""
+    open: dict[Socket, None] = field(default_factory=dict)
+    """Connections whose handshake is done and that were not closed."""
+    transient: dict[Socket, None] = field(default_factory=dict)
+    """Sockets before that and after it, oldest first."""
+    sockets: int = 0
+    """All sockets that exist."""
+    empty: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set while there is none."""
+
+    def to_transient(self, connection: Socket) -> None:
+        """Count a socket that is not an open connection; cut the oldest off if there are many."""
+        self.open.pop(connection, None)
+        self.transient[connection] = None
+        if len(self.transient) > MAX_TRANSIENT:
+            oldest = next(iter(self.transient))
+            del self.transient[oldest]
+            oldest.abort()
+
+    def to_open(self, connection: Socket) -> None:
+        """Count an open connection."""
+        self.transient.pop(connection, None)
+        self.open[connection] = None
+
+    def arrived(self, connection: Socket) -> None:
+        """A socket was accepted."""
+        self.sockets += 1
+        self.empty.clear()
+        self.to_transient(connection)
+
+    def gone(self, connection: Socket) -> None:
+        """A socket does not exist any more."""
+        self.open.pop(connection, None)
+        self.transient.pop(connection, None)
+        self.sockets -= 1
+        if not self.sockets:
+            self.empty.set()
+
+    def __post_init__(self) -> None:
+        self.empty.set()
