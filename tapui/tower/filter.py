@@ -1,10 +1,12 @@
 """Which lines of a stream to show: a text, or a regular expression that cannot hang the screen."""
 
 from dataclasses import dataclass, field
-
-import regex
+from typing import TYPE_CHECKING
 
 from tapui.wire.message import Line
+
+if TYPE_CHECKING:
+    import regex
 
 MAX_PATTERN = 1000
 """Characters of a filter."""
@@ -60,6 +62,8 @@ def parse(text: str) -> Filter | None:
     source = text.removeprefix(REGEX_PREFIX)
     if not source:
         return None
+    import regex  # the tower's first frame does not wait for it
+
     try:
         return Filter(text, pattern=regex.compile(source))
     except regex.error as error:

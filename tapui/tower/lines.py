@@ -9,11 +9,13 @@ from operator import attrgetter
 from time import perf_counter
 
 from tapui.tower.filter import Filter, FilterError, Undecided
-from tapui.tower.view import RING_LINES, Ring
+from tapui.tower.view import RING_BYTES, RING_LINES, Ring
 from tapui.wire.message import Line
 
 HELD_LINES = 2 * RING_LINES
 """Lines kept while the person has scrolled up; beyond them new ones are only counted."""
+HELD_BYTES = RING_BYTES
+"""Bytes of lines that are taken in at most while the person has scrolled up."""
 WORK_SECONDS = 0.004
 """Time that filtering takes at most of one turn of the event loop."""
 SLOW_LINES = 3
@@ -27,9 +29,9 @@ class Lines:
     """What a tail shows of one ring.
 
     While it follows, `rows` is the filter over the ring. Scrolled up (`stop`), lines that leave
-    the ring are held, so that nothing moves under the reader; past `HELD_LINES` no more are taken
-    in. Paused, nothing is taken in at all. Either way `unseen` tells what the person misses, and
-    `follow` or `resume` catches up.
+    the ring are held, so that nothing moves under the reader; past `HELD_LINES` or `HELD_BYTES`
+    no more are taken in. Paused, nothing is taken in at all. Either way `unseen` tells what the
+    person misses, and `follow` or `resume` catches up.
     """
 
     def __init__(self, timer: Callable[[], float] = perf_counter) -> None:
@@ -45,6 +47,7 @@ class Lines:
         self._lines: list[Line] = []
         self._tried = 0
         self._mark: int | None = None
+        self._held_bytes = 0
 
     @property
     def count(self) -> int:
@@ -64,7 +67,8 @@ class Lines:
     @property
     def is_frozen(self) -> bool:
         """Whether new lines are only counted."""
-        return self.is_paused or (not self.is_following and len(self._lines) >= HELD_LINES)
+        is_full = len(self._lines) >= HELD_LINES or self._held_bytes >= HELD_BYTES
+        return self.is_paused or (not self.is_following and is_full)
 
     def open(self, ring: Ring) -> None:
         """Show this ring from now on, following; the filter stays."""
@@ -126,6 +130,7 @@ class Lines:
         """The person scrolled up: hold what they read."""
         if self.is_following:
             self.is_following = False
+            self._held_bytes = 0
             if not self.is_paused:
                 self._mark = self._newest()
 
@@ -200,9 +205,14 @@ class Lines:
                 break
             fresh.append(line)
         fresh.reverse()
-        if not self.is_following:
-            fresh = fresh[: HELD_LINES - len(self._lines)]
-        self._lines.extend(fresh)
+        if self.is_following:
+            self._lines.extend(fresh)
+            return
+        for line in fresh:
+            if self.is_frozen:
+                return
+            self._lines.append(line)
+            self._held_bytes += len(line.event) + memoryview(line.metadata or b"").nbytes
 
     def _take_merged(self) -> None:
         """Lines were read from the gateway: put those in that fall before our newest."""

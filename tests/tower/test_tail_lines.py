@@ -1,6 +1,6 @@
 """What a tail shows is the filter over the ring, whatever happened on the way there."""
 
-import contextlib
+from collections.abc import Iterator
 from time import perf_counter
 
 import pytest
@@ -21,7 +21,7 @@ TEXTS = st.text("abA1 ", max_size=4)
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_rings() -> contextlib.ExitStack:
+def small_rings() -> Iterator[None]:
     """Rings of 12 lines, so that eviction and the limit of what is held come soon."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(view_module, "RING_LINES", 12)
@@ -143,6 +143,25 @@ TestTailing.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+
+
+def test_what_is_held_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines_module, "HELD_BYTES", 1000)
+    ring = Ring()
+    ring.append(line(1))
+    lines = Lines()
+    lines.open(ring)
+    lines.work()
+    lines.stop()
+    for seq in range(2, 10):
+        ring.append(line(seq, "x" * 300))
+        lines.take(ring)
+        lines.work()
+    assert [one.seq for one in lines.rows] == [1, 2, 3, 4, 5]
+    assert lines.unseen() == 8
+    lines.follow()
+    lines.work()
+    assert [one.seq for one in lines.rows] == list(range(1, 10))
 
 
 def test_filtering_takes_small_turns() -> None:

@@ -300,7 +300,7 @@ class Tail(ScrollView, can_focus=True):
         edge = "▌" if is_cursor else "┊" if is_gap else " "
         segments = [
             Segment(edge, base + (over if is_cursor else self._style("gap"))),
-            Segment(f"{times.moment(line.ts)} ", base + self._style("time") + over),
+            Segment(f"{times.moment(line.ts):<8} ", base + self._style("time") + over),
             Segment(f"{mark.text:<{_LEVEL_WIDTH}} ", base + self._style(mark.tone) + over),
         ]
         text = safe_text(line.event, limit=SHOWN_CHARS)
