@@ -1,0 +1,265 @@
+"""The turn: records before effects, slow readers bounded by what they are, faults contained."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tapui.core.gateway import Gateway
+from tapui.core.output import ConnectionId
+from tapui.records.journal import Journal
+from tapui.runtime.mint import SystemMint
+from tapui.runtime.turn import Turn
+from tapui.settings import Records, Settings
+from tapui.wire import limits
+
+Json = dict[str, Any]
+GREET = {"name": "greet", "description": "Say hello", "parameters": {}}
+
+
+class Port:
+    """A socket's place at the turn: keeps what it is sent, and is as full as a test says."""
+
+    def __init__(self) -> None:
+        self.origin: str | None = None
+        self.outbox_bytes = 0
+        self.sent: list[Json] = []
+        self.closed: tuple[int, str] | None = None
+        self.is_reading = True
+        self.is_trusted = False
+        self.on_send: Callable[[Json], None] = lambda _message: None
+
+    def send(self, data: bytes) -> None:
+        message = json.loads(data)
+        self.on_send(message)
+        self.sent.append(message)
+
+    def authenticated(self) -> None:
+        self.is_trusted = True
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = (code, reason)
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+    def heard(self, kind: str) -> list[Json]:
+        return [message for message in self.sent if message["type"] == kind]
+
+
+class House:
+    """A turn with a real core and a real journal."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        mint = SystemMint()
+        self.gateway = Gateway(
+            run="run-1",
+            mint=mint,
+            settings=Settings(),
+            persist_dir=lambda name: str(state / name),
+            provider_token="ptk-1",
+            internal_token="itk-1",
+        )
+        self.reports: list[str] = []
+        self.journal = Journal(
+            state, "run-1", Records(), lambda text, _level: self.reports.append(text)
+        )
+        self.stops: list[None] = []
+        self.turn = Turn(
+            self.gateway,
+            self.journal,
+            mint,
+            asyncio.get_running_loop(),
+            on_stop=lambda: self.stops.append(None),
+            persist_dir=lambda name: state / name,
+        )
+
+    def say(self, port: Port, **message: Any) -> None:
+        self.turn.received(port, json.dumps(message).encode())
+
+    def connect(self, token: str) -> Port:
+        port = Port()
+        self.turn.opened(port)
+        self.say(port, type="auth", token=token)
+        return port
+
+    def host(self) -> Port:
+        port = self.connect("itk-1")
+        self.say(port, type="host.hello", name="host", kind="test", protocolVersion=2)
+        session = {"id": "s1", "label": "one", "cwd": "/"}
+        self.say(port, type="session.open", session=session)
+        return port
+
+    def provider(self) -> Port:
+        port = self.connect("ptk-1")
+        self.say(port, type="hello", name="p", protocolVersion=2, session="s1", tools=[GREET])
+        return port
+
+    def tower(self) -> Port:
+        port = self.connect("itk-1")
+        self.say(port, type="tower.hello", protocolVersion=2)
+        return port
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    made = House(tmp_path)
+    yield made
+    made.turn.close()
+    made.journal.close(1.0)
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Let the loop turn until something holds."""
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - nothing but the loop itself is waited for
+            await asyncio.sleep(0)
+
+
+async def test_what_a_caller_hears_is_on_disk_already(house: House) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    on_disk: list[str] = []
+
+    def look(message: Json) -> None:
+        if message["type"] == "tool.outcome":
+            on_disk.append((house.state / "sessions/s1/calls.jsonl").read_text())
+
+    host.on_send = look
+    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
+    await until(lambda: provider.heard("tool.call"))
+    call = provider.heard("tool.call")[0]["id"]
+    house.say(provider, type="tool.result", id=call, data="hello")
+    await until(lambda: host.heard("tool.outcome"))
+    assert '"kind":"call.finished"' in on_disk[0]
+    assert call in on_disk[0]
+
+
+async def test_inputs_of_one_loop_turn_share_one_write(house: House) -> None:
+    house.host()
+    provider = house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    writes: list[int] = []
+    write = house.journal.write
+
+    def counted(entries: Any) -> frozenset[int]:
+        writes.append(len(entries))
+        return write(entries)
+
+    house.journal.write = counted  # type: ignore[method-assign]
+    for number in range(5):
+        house.say(provider, type="push", level="keep", event=f"line {number}")
+    await until(lambda: writes)
+    assert writes == [5]
+
+
+async def test_provider_that_does_not_read_is_dropped(house: House) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    provider.outbox_bytes = limits.OUTBOX_BYTES + 1
+    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
+    await until(lambda: provider.closed)
+    assert provider.closed is not None
+    assert provider.closed[0] == 1008
+    house.turn.closed(provider)
+    await until(lambda: host.heard("tool.outcome"))
+    assert host.heard("tool.outcome")[0]["errorCode"] == "DISCONNECTED"
+
+
+async def test_full_host_is_kept_and_its_providers_are_not_read(house: House) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    host.outbox_bytes = 2 * limits.OUTBOX_BYTES
+    house.say(provider, type="push", level="surface", event="much")
+    await until(lambda: host.heard("session.log"))
+    await until(lambda: not provider.is_reading)
+    assert host.closed is None
+    host.outbox_bytes = 0
+    house.turn.drained(host)
+    assert provider.is_reading
+
+
+async def test_host_that_goes_while_full_lets_its_providers_be_read_again(house: House) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    host.outbox_bytes = 2 * limits.OUTBOX_BYTES
+    house.say(provider, type="push", level="surface", event="much")
+    await until(lambda: not provider.is_reading)
+    house.turn.closed(host)
+    assert provider.is_reading
+
+
+async def test_tower_that_falls_behind_gets_a_snapshot_instead_of_the_gap(house: House) -> None:
+    house.host()
+    provider, tower = house.provider(), house.tower()
+    await until(lambda: tower.heard("tower.snapshot"))
+    tower.outbox_bytes = limits.OUTBOX_BYTES + 1
+    house.say(provider, type="push", level="keep", event="the last one that fits")
+    await until(lambda: tower.heard("tower.event"))
+    missed = len(tower.heard("tower.event"))
+    house.say(provider, type="push", level="keep", event="missed")
+    await until(lambda: house.gateway.state.streams["s1", "p@p"].count == 2)
+    await asyncio.sleep(0)
+    assert len(tower.heard("tower.event")) == missed
+    tower.outbox_bytes = 0
+    house.turn.drained(tower)
+    await until(lambda: len(tower.heard("tower.snapshot")) == 2)
+    snapshot = tower.heard("tower.snapshot")[1]
+    assert snapshot["state"]["streams"][0]["count"] == 2
+    house.say(provider, type="push", level="keep", event="seen again")
+    await until(lambda: len(tower.heard("tower.event")) > missed)
+    assert tower.heard("tower.event")[-1]["seq"] == snapshot["seq"] + 1
+
+
+async def test_a_fault_in_the_core_costs_the_connection_and_nothing_else(
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    received = house.gateway.received
+
+    def faulty(connection: ConnectionId, data: bytes, now: float) -> None:
+        if b"trip" in data:
+            raise RuntimeError("a fault of ours")
+        received(connection, data, now)
+
+    monkeypatch.setattr(house.gateway, "received", faulty)
+    house.say(provider, type="push", level="keep", event="trip")
+    assert provider.closed == (1011, "internal error")
+    assert "a fault of ours" in caplog.text
+    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="nothing", args={})
+    await until(lambda: host.heard("tool.outcome"))
+
+
+async def test_decision_is_refused_while_it_cannot_be_recorded(house: House) -> None:
+    host, tower = house.host(), house.tower()
+    house.say(host, type="approval.request", id="r1", sessionId="s1", kind="permission", detail={})
+    await until(lambda: house.gateway.state.approvals)
+    (house.state / "sessions/s1").mkdir(parents=True, exist_ok=True)
+    house.journal.close(1.0)  # from here on no record can be written
+    approval = next(iter(house.gateway.state.approvals))
+    house.say(tower, type="approval.decide", approvalId=approval, decision="approve")
+    await until(lambda: host.heard("approval.answer"))
+    assert host.heard("approval.answer")[0]["decision"] == "deny"
+    assert "recorded" in tower.heard("error")[0]["message"]
+
+
+async def test_stop_asked_by_a_tower_reaches_the_shell(house: House) -> None:
+    tower = house.tower()
+    house.say(tower, type="gateway.stop")
+    await until(lambda: house.stops)
+
+
+async def test_deadlines_come_without_any_input(house: House) -> None:
+    host, provider = house.host(), house.provider()
+    await until(lambda: provider.heard("hello.ack"))
+    assert not host.heard("tools.changed"), "it waits for its quiet period"
+    await until(lambda: host.heard("tools.changed"))
