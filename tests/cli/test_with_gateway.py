@@ -7,9 +7,9 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -123,7 +123,7 @@ async def next_event(peer: Peer, kind: str) -> dict[str, dict[str, str]]:
 async def test_status_shows_everything_and_nothing_raw(gateway: Gateway, home: Home) -> None:
     schema = {"type": "object"}
     tool = {"name": "greet", "description": HOSTILE, "parameters": schema}
-    async with provider(gateway, name=HOSTILE.replace("@", ""), tools=[tool]) as one:
+    async with provider(gateway, name=HOSTILE, tools=[tool]) as one:
         await push(one, HOSTILE, metadata={"x": HOSTILE})
         host, watching, approval_id = await ask_permission(gateway)
         async with host, watching:
@@ -161,11 +161,11 @@ async def test_a_gateway_on_another_port_is_found_when_it_is_the_only_one(
     )
 
 
-def test_a_terminal_gets_bold_headings_unless_no_color_is_set(gateway: Gateway, home: Home) -> None:
+@pytest.mark.usefixtures("gateway")
+def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> None:
     assert "\x1b[1mSessions (1)\x1b[0m" in on_terminal(home.env(), "status")
     assert "\x1b" not in on_terminal(home.env(NO_COLOR="1"), "status")
     assert "\x1b" not in on_terminal(home.env(TERM="dumb"), "status")
-    assert gateway.pid
 
 
 def on_terminal(env: dict[str, str], *args: str) -> str:
@@ -234,6 +234,7 @@ async def test_how_a_call_ends(
         assert await command.end() == (code, out, err)
 
 
+@pytest.mark.usefixtures("gateway")
 @pytest.mark.parametrize(
     ("args", "said"),
     [
@@ -241,13 +242,10 @@ async def test_how_a_call_ends(
         (("tap_list_streams", "--session", "gone"), "NOT_FOUND: unknown session gone"),
     ],
 )
-def test_a_call_that_cannot_be_made_is_1(
-    gateway: Gateway, home: Home, args: tuple[str, ...], said: str
-) -> None:
+def test_a_call_that_cannot_be_made_is_1(home: Home, args: tuple[str, ...], said: str) -> None:
     done = home.run("call", *args)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
-    assert gateway.pid
 
 
 async def test_interrupting_a_call_cancels_it_and_is_130(gateway: Gateway, home: Home) -> None:
@@ -392,7 +390,8 @@ async def test_an_ambiguous_beginning_decides_nothing(gateway: Gateway, home: Ho
         message = {"type": "approval.request", "id": "r2", "sessionId": "s1", "kind": "permission"}
         await host.send(message)
         second = (await next_event(watching, "approval.requested"))["approval"]["id"]
-        common = os.path.commonprefix([first, second])
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+        common = "".join(one for one, _ in same)
         code, _, err = await run(home, "approve", common)
         assert (code, err) == (1, f"tapui: {common} fits several: {first}, {second}\n")
 
@@ -467,8 +466,8 @@ def test_damaged_records_are_passed_over_and_counted(gateway: Gateway, home: Hom
     done = home.run("records", "--collection", "calls")
     assert (done.returncode, done.stdout.count("\n")) == (0, 2)
     assert done.stderr.splitlines() == [
-        "1 damaged lines were passed over",
-        "1 unfinished last lines were passed over",
+        "damaged lines passed over: 1",
+        "unfinished last lines passed over: 1",
     ]
 
 
@@ -533,9 +532,8 @@ async def test_a_detached_gateway_tells_in_words_without_json(home: Home) -> Non
         assert (await run(home, "stop"))[0] == 0
 
 
-def test_sigint_ends_serve_with_130_or_0_and_leaves_no_files(gateway: Gateway, home: Home) -> None:
-    gateway.signal(signal.SIGINT)
-    assert gateway.wait() in (0, 130)
-    assert "Traceback" not in gateway.stderr
-    assert not list((home.tapui / "run").glob("*/gateway.json"))
-    assert sys.executable
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_serve_cleanly(gateway: Gateway, home: Home, number: signal.Signals) -> None:
+    gateway.signal(number)
+    assert (gateway.wait(), gateway.stderr) == (0, "")
+    assert not list((home.tapui / "run").iterdir())

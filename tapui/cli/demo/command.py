@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         # finds the gateway gone, ends the providers and removes the folder.
         with (folder / "demo.log").open("wb") as log:
             host = subprocess.Popen(
-                [sys.executable, "-m", "tapui.cli.demo.host", str(folder)],
+                [sys.executable, "-m", "tapui.cli.demo.host", str(folder), str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -1,9 +1,9 @@
 """The demo's session: it plays a conversation, starts the providers, and clears everything away.
 
-    python -m tapui.cli.demo.host FOLDER
+    python -m tapui.cli.demo.host FOLDER PID
 
-waits for the gateway whose home is `FOLDER/home`. When the gateway is gone, however it went, it
-ends the providers and removes FOLDER.
+waits for the gateway whose home is `FOLDER/home`, as long as its parent, process PID, lives. When
+the gateway is gone, however it went, it ends the providers and removes FOLDER.
 """
 
 import asyncio
@@ -211,9 +211,8 @@ async def host(folder: Path, said: Json, internal: str, token: str) -> None:
         await asyncio.gather(*(process.wait() for process in providers))
 
 
-def gateway(folder: Path) -> Json | None:
+def gateway(folder: Path, starter: int) -> Json | None:
     """Wait for the gateway's announcement; None when who started us is gone, or it is too late."""
-    starter = os.getppid()
     deadline = time.monotonic() + START_WITHIN
     while os.getppid() == starter and time.monotonic() < deadline:
         for file in folder.glob("home/run/*/gateway.json"):
@@ -235,11 +234,11 @@ def wait_for_end(pid: int) -> None:
         time.sleep(_POLL)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, starter: int) -> None:
     """Play the demo in `folder`, and remove it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the folder is removed
     try:
-        said = gateway(folder)
+        said = gateway(folder, starter)
         if said is not None:
             internal = Path(said["internalTokenFile"]).read_text().strip()
             token = Path(said["tokenFile"]).read_text().strip()
@@ -250,4 +249,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))
