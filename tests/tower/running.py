@@ -26,10 +26,9 @@ class Running:
         await settle(self.pilot, self.feed)
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each once the former had its effect."""
-        for key in keys:
-            await self.pilot.press(key)
-            await self.settle()
+        """Press keys, each once the app has done with the former, and paint."""
+        await self.pilot.press(*keys)
+        await self.settle()
 
     async def turn(self, seconds: float) -> None:
         """Let time go by."""

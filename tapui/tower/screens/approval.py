@@ -115,7 +115,7 @@ class ApprovalScreen(LiveScreen[None]):
     def refused(self, error: Error) -> None:
         """The gateway did not take the decision."""
         if error.reply_to in ("approval.decide", "approval.reveal"):
-            self._sent = None
+            self._sent, self._aim = None, None
             self._trouble = error.message
             self._prompt()
 

@@ -1,0 +1,346 @@
+"""Approvals by key: two keystrokes decide, one never does, and all of a request can be read."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+from textual.widgets import Digits, Input
+
+from tapui.projection.state import State
+from tapui.tower.reader import Reader
+from tapui.tower.screens.approval import ApprovalScreen
+from tapui.wire import events as ev
+from tapui.wire.message import Error
+from tapui.wire.tower import ApprovalDecide, ApprovalReveal, RevealedCode
+from tests.tower.running import Running, running
+from tests.tower.scripted import PERMISSION, approval, at, session
+
+SESSIONS = {
+    "s1": session("s1", "first", foreground=True),
+    "s2": session("s2", "second"),
+}
+MODE = {"from": "interactive", "to": "autopilot", "asker": "copilot", "reason": "all agreed"}
+
+
+def asked(kind: str, detail: object, **fields: object) -> State:
+    one = approval("a1", kind, detail, **({"session_id": "s1"} | fields))
+    return State(sessions=dict(SESSIONS), approvals={"a1": one})
+
+
+async def opened(rig: Running, *, seconds: float = 1.0) -> ApprovalScreen:
+    """Open the first approval and let it be on screen for a while."""
+    await rig.press("5", "enter")
+    screen = rig.app.screen
+    assert isinstance(screen, ApprovalScreen)
+    await rig.turn(seconds)
+    return screen
+
+
+async def test_approve_is_a_and_then_enter() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press("a")
+        assert rig.feed.sent == []
+        assert "Enter approves, this once" in rig.text
+        await rig.press("enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_deny_is_d_and_then_enter() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press("d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
+
+
+@pytest.mark.parametrize("key", ["a", "d", "enter", "y", "n", "space", "q", "tab", "1", "x"])
+async def test_no_single_key_decides(key: str) -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press(key)
+        assert rig.feed.sent == []
+
+
+@pytest.mark.parametrize("kind", ["permission", "pairing", "mode", "bindAll"])
+async def test_no_keys_in_the_first_half_second(kind: str) -> None:
+    async with running(asked(kind, {})) as rig:
+        await opened(rig, seconds=0.49)
+        await rig.press("a", "enter", "a", "y")
+        assert rig.feed.sent == []
+        await rig.turn(0.02)
+        await rig.press("enter")
+        assert rig.feed.sent == [], "what was pressed too early is not remembered"
+        await rig.press("a", "enter")
+        assert len(rig.feed.sent) == 1
+
+
+async def test_escape_takes_the_aim_back_before_it_closes() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        screen = await opened(rig)
+        await rig.press("a", "escape", "enter")
+        assert rig.feed.sent == []
+        assert rig.app.screen is screen
+        await rig.press("escape")
+        assert rig.app.screen is not screen
+
+
+async def test_a_decision_is_sent_once() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press("a", "enter", "enter", "d", "enter", "a", "y")
+        assert len(rig.feed.sent) == 1
+
+
+async def test_the_screen_closes_when_the_decision_is_in_force() -> None:
+    state = asked("permission", PERMISSION)
+    async with running(state) as rig:
+        screen = await opened(rig)
+        await rig.press("a", "enter")
+        settled = replace(state.approvals["a1"], state="approved", decided_by="keyboard")
+        rig.feed.happen(ev.ApprovalDecided(approval=settled))
+        await rig.settle()
+        assert rig.app.screen is not screen
+        assert "✓ approved" in rig.text
+        assert "by keyboard" in rig.about(5)
+
+
+async def test_a_request_that_was_settled_elsewhere_takes_no_decision() -> None:
+    state = asked("permission", PERMISSION)
+    async with running(state) as rig:
+        await opened(rig)
+        await rig.press("a")
+        settled = replace(state.approvals["a1"], state="withdrawn", decided_by="cli")
+        rig.feed.happen(ev.ApprovalWithdrawn(approval=settled))
+        await rig.settle()
+        assert "withdrawn by cli" in rig.text
+        await rig.press("enter", "a", "enter")
+        assert rig.feed.sent == []
+
+
+async def test_a_refused_decision_can_be_made_again() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press("a", "enter")
+        refusal = Error(
+            code="INTERNAL",
+            message="it cannot be recorded: the disk is full",
+            reply_to="approval.decide",
+        )
+        rig.feed.put(refusal)
+        await rig.settle()
+        assert "the disk is full" in rig.text
+        await rig.press("escape")
+        await rig.press("5", "enter")
+        await rig.turn(1)
+        await rig.press("a", "enter")
+        assert len(rig.feed.sent) == 2
+
+
+async def test_every_field_of_a_permission_is_shown_uncut() -> None:
+    command = "echo " + " ".join(f"part-{number}" for number in range(3000)) + " && rm -rf /tail"
+    detail = PERMISSION | {"fullCommandText": command, "unknownField": {"deep": ["z" * 500]}}
+    async with running(asked("permission", detail)) as rig:
+        screen = await opened(rig)
+        shown = screen.query_one(Reader).text.replace("\n│ ", "")
+        assert command in shown
+        assert "z" * 500 in shown
+        for name in ("command", "intention", "possiblePaths", "unknownField"):
+            assert name in shown
+        assert shown.index("command") < shown.index("unknownField")
+
+
+async def test_a_long_request_says_that_there_is_more() -> None:
+    detail = PERMISSION | {"diff": "\n".join(f"+line {number}" for number in range(300))}
+    async with running(asked("permission", detail)) as rig:
+        screen = await opened(rig)
+        await rig.press("a")
+        assert "more lines" in rig.text
+        await rig.press("end")
+        reader = screen.query_one(Reader)
+        async with asyncio.timeout(10):
+            while reader.lines_below:
+                await rig.pilot.pause(0.01)
+        await rig.press("escape", "a")
+        assert "more lines" not in rig.text
+
+
+async def test_a_mode_switch_tells_from_to_asker_and_reason() -> None:
+    async with running(asked("mode", MODE)) as rig:
+        screen = await opened(rig)
+        shown = screen.query_one(Reader).text
+        for part in ("interactive → autopilot", "copilot", "all agreed"):
+            assert part in shown
+        await rig.press("a", "y")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_bind_to_all_names_the_provider() -> None:
+    async with running(asked("bindAll", {"name": "clock"}, session_id=None)) as rig:
+        screen = await opened(rig)
+        assert "clock" in screen.query_one(Reader).text
+        await rig.press("d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
+
+
+PAIRING = {"origin": "https://board.example.org", "transport": "websocket"}
+
+
+async def test_pairing_reveals_for_the_foreground_session_by_default() -> None:
+    async with running(asked("pairing", PAIRING, session_id=None)) as rig:
+        screen = await opened(rig)
+        assert "https://board.example.org" in screen.query_one(Reader).text
+        await rig.press("a", "enter")
+        assert rig.feed.sent == [ApprovalReveal(approval_id="a1", sessions=["s1"])]
+
+
+async def test_pairing_lets_the_person_choose_sessions() -> None:
+    async with running(asked("pairing", PAIRING, session_id=None)) as rig:
+        await opened(rig)
+        await rig.press("space", "down", "space", "a", "enter")
+        assert rig.feed.sent == [ApprovalReveal(approval_id="a1", sessions=["s2"])]
+
+
+async def test_the_code_is_shown_in_large_digits_and_counts_down() -> None:
+    state = asked("pairing", PAIRING, session_id=None)
+    async with running(state) as rig:
+        screen = await opened(rig)
+        await rig.press("a", "enter")
+        revealed = replace(state.approvals["a1"], state="revealed", expires_at=at(-121))
+        rig.feed.put(RevealedCode(approval_id="a1", code="847293", expires_at=at(-121)))
+        rig.feed.happen(ev.ApprovalRevealed(approval=revealed))
+        await rig.settle()
+        assert screen.query_one(Digits).value == "847 293"
+        assert screen.query_one(Digits).display
+        assert "2:00 left" in rig.text
+        await rig.turn(30)
+        assert "1:30 left" in rig.text
+        await rig.press("a", "enter")
+        assert len(rig.feed.sent) == 1, "a code that is shown is approval enough"
+        await rig.press("d", "enter")
+        assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="deny")]
+
+
+async def test_a_code_that_another_tower_opened_is_not_known_here() -> None:
+    state = asked("pairing", PAIRING, session_id=None, state="revealed")
+    async with running(state) as rig:
+        screen = await opened(rig)
+        assert screen.query_one(Digits).value == ""
+        assert "shown on the tower that opened it" in rig.text
+
+
+async def test_a_question_is_answered_by_typing_and_two_enters() -> None:
+    async with running(asked("userInput", {"question": "Which branch?"})) as rig:
+        screen = await opened(rig)
+        assert "Which branch?" in rig.text
+        await rig.press(*"main", "enter")
+        assert rig.feed.sent == []
+        assert "Enter sends this answer" in rig.text
+        await rig.press("enter")
+        answer = ApprovalDecide(approval_id="a1", decision="approve", answer="main")
+        assert rig.feed.sent == [answer]
+        assert screen.query_one(Input).value == "main"
+
+
+async def test_letters_typed_as_an_answer_decide_nothing() -> None:
+    async with running(asked("userInput", {"question": "Name?"})) as rig:
+        screen = await opened(rig)
+        await rig.press(*"daday")
+        assert rig.feed.sent == []
+        assert screen.query_one(Input).value == "daday"
+
+
+async def test_changing_an_answer_takes_the_aim_back() -> None:
+    async with running(asked("userInput", {"question": "Name?"})) as rig:
+        await opened(rig)
+        await rig.press("x", "enter", "y")
+        assert "Enter sends this answer" not in rig.text
+        await rig.press("enter", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve", answer="xy")]
+
+
+async def test_an_empty_answer_is_not_sent() -> None:
+    async with running(asked("userInput", {"question": "Name?"})) as rig:
+        await opened(rig)
+        await rig.press("enter", "enter")
+        assert rig.feed.sent == []
+        assert "type an answer first" in rig.text
+
+
+async def test_a_question_with_choices_sends_the_chosen_one() -> None:
+    detail = {"question": "Which?", "choices": ["red", "green"], "allowFreeform": False}
+    async with running(asked("userInput", detail)) as rig:
+        screen = await opened(rig)
+        assert not screen.query(Input)
+        await rig.press("down", "enter", "enter")
+        answer = ApprovalDecide(approval_id="a1", decision="approve", answer="green")
+        assert rig.feed.sent == [answer]
+
+
+async def test_a_question_is_denied_after_leaving_the_field() -> None:
+    async with running(asked("userInput", {"question": "Name?"})) as rig:
+        await opened(rig)
+        await rig.press("escape", "d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
+
+
+FORM = {
+    "message": "Deploy where?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "count": {"type": "integer", "title": "How many"},
+            "region": {"type": "string", "enum": ["eu", "us"]},
+            "dry": {"type": "boolean"},
+            "note": {"type": "string"},
+        },
+        "required": ["count", "region", "dry"],
+    },
+}
+
+
+async def test_a_form_answers_an_object_of_the_right_types() -> None:
+    async with running(asked("elicitation", FORM), size=(100, 40)) as rig:
+        await opened(rig)
+        await rig.press("3", "tab", *"eu", "tab", *"yes", "enter", "enter")
+        answer = {"count": 3, "region": "eu", "dry": True}
+        assert rig.feed.sent == [
+            ApprovalDecide(approval_id="a1", decision="approve", answer=answer)
+        ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["x", "tab", *"eu", "tab", *"no"], "count: write a number"),
+        (["1", "tab", *"asia", "tab", *"no"], "region: write one of eu, us"),
+        (["1", "tab", *"eu", "tab", *"perhaps"], "dry: write yes or no"),
+        (["1", "tab", *"eu"], "dry is wanted"),
+    ],
+)
+async def test_a_form_says_what_is_wrong(typed: list[str], said: str) -> None:
+    async with running(asked("elicitation", FORM), size=(100, 40)) as rig:
+        await opened(rig)
+        await rig.press(*typed, "enter", "enter")
+        assert rig.feed.sent == []
+        assert said in rig.text
+
+
+async def test_history_shows_who_decided() -> None:
+    denied = {"a1": approval("a1", "mode", MODE, state="denied", decided_by="keyboard")}
+    async with running(State(sessions=dict(SESSIONS), approvals=denied)) as rig:
+        await rig.press("5")
+        assert "✗ denied" in rig.text
+        assert "by keyboard" in rig.about(5)
+        await rig.press("enter")
+        await rig.turn(1)
+        await rig.press("a", "enter")
+        assert rig.feed.sent == []
+
+
+@pytest.mark.parametrize("detail", [None, [], "text", 7, {"origin": 5}, {"to": None}])
+@pytest.mark.parametrize("kind", ["permission", "pairing", "mode", "userInput", "elicitation"])
+async def test_odd_details_are_shown_as_they_are(kind: str, detail: object) -> None:
+    async with running(asked(kind, detail)) as rig:
+        await opened(rig)
+        await rig.press("escape", "d", "enter")
+        assert all(isinstance(one, ApprovalDecide) for one in rig.feed.sent)
