@@ -1,11 +1,12 @@
 """Servers for the tests of this package."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tapui.runtime.server import Server, Timing
+from tapui.runtime.roster import Timing
+from tapui.runtime.server import Server
 from tests.runtime.doors import EchoDoor, RecordingDoor
 
 QUICK = Timing(handshake=0.3, ping=0.1, pong=0.3, close=0.3)
@@ -35,28 +36,38 @@ class Running:
             await roster.empty.wait()
 
 
+Start = Callable[..., Awaitable[Running]]
+
+
 @pytest.fixture
-async def recording() -> AsyncIterator[Running]:
+async def start() -> AsyncIterator[Start]:
+    """Start servers with doors of one's own; they are stopped at the end."""
+    started: list[Running] = []
+
+    async def start_one(door: RecordingDoor, timing: Timing | None = None) -> Running:
+        running = Running(door, timing)
+        started.append(running)
+        await running.start()
+        return running
+
+    yield start_one
+    for running in started:
+        await running.server.stop(0.1)
+
+
+@pytest.fixture
+async def recording(start: Start) -> Running:
     """A server that remembers what its clients said."""
-    running = Running(RecordingDoor())
-    await running.start()
-    yield running
-    await running.server.stop(0.1)
+    return await start(RecordingDoor())
 
 
 @pytest.fixture
-async def echo() -> AsyncIterator[Running]:
+async def echo(start: Start) -> Running:
     """A server that sends every message back."""
-    running = Running(EchoDoor())
-    await running.start()
-    yield running
-    await running.server.stop(0.1)
+    return await start(EchoDoor())
 
 
 @pytest.fixture
-async def quick() -> AsyncIterator[Running]:
+async def quick(start: Start) -> Running:
     """A recording server with time-outs of fractions of a second."""
-    running = Running(RecordingDoor(), QUICK)
-    await running.start()
-    yield running
-    await running.server.stop(0.1)
+    return await start(RecordingDoor(), QUICK)

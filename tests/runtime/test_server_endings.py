@@ -11,8 +11,8 @@ from websockets.frames import Opcode
 
 from tapui.runtime.connection import HIGH_WATER
 from tapui.runtime.ports import SocketPort
-from tapui.runtime.server import Timing
-from tests.runtime.conftest import QUICK, Running
+from tapui.runtime.roster import Timing
+from tests.runtime.conftest import QUICK, Running, Start
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
 
@@ -53,9 +53,8 @@ async def test_an_empty_close_frame_is_echoed_empty(recording: Running) -> None:
     client.close()
 
 
-async def test_nothing_is_sent_behind_a_close_frame() -> None:
-    running = Running(EchoDoor())
-    await running.start()
+async def test_nothing_is_sent_behind_a_close_frame(start: Start) -> None:
+    running = await start(EchoDoor())
     client = await RawClient.open(running.port)
     client.send(text("one") + frame(Opcode.CLOSE, b"\x03\xe8"))
     assert await client.frame() == (Opcode.TEXT, b"one")
@@ -63,7 +62,6 @@ async def test_nothing_is_sent_behind_a_close_frame() -> None:
     running.door.ports[0].send(b"too late")
     assert await client.rest() == b""
     client.close()
-    await running.server.stop(0.1)
 
 
 class ClosingDoor(RecordingDoor):
@@ -78,9 +76,8 @@ class ClosingDoor(RecordingDoor):
 
 
 @pytest.mark.parametrize("close_too", [False, True])
-async def test_the_door_closes_after_what_it_sent(close_too: bool) -> None:
-    running = Running(ClosingDoor(), QUICK)
-    await running.start()
+async def test_the_door_closes_after_what_it_sent(start: Start, close_too: bool) -> None:
+    running = await start(ClosingDoor(), QUICK)
     client = await RawClient.open(running.port)
     client.send(text("go") + (frame(Opcode.CLOSE, b"\x03\xe8") if close_too else text("ignored")))
     assert await client.frame() == (Opcode.TEXT, b"the last word")
@@ -92,7 +89,6 @@ async def test_the_door_closes_after_what_it_sent(close_too: bool) -> None:
     assert running.door.messages == [b"go"]
     assert running.door.gone == running.door.ports
     client.close()
-    await running.server.stop(0.1)
 
 
 async def test_a_client_that_never_answers_a_close_is_cut_off(quick: Running) -> None:
@@ -259,9 +255,9 @@ async def test_connections_come_and_go_without_a_trace(echo: Running) -> None:
     assert grown < 50_000
 
 
-async def test_stopping_closes_everybody_with_1001_and_frees_the_port() -> None:
-    running = Running(RecordingDoor())
-    port = await running.start()
+async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Start) -> None:
+    running = await start(RecordingDoor())
+    port = running.port
     polite = await websockets.connect(f"ws://localhost:{port}", proxy=None)
     async with asyncio.timeout(5):
         await running.server.stop()
@@ -274,9 +270,9 @@ async def test_stopping_closes_everybody_with_1001_and_frees_the_port() -> None:
     await again.server.stop()
 
 
-async def test_stopping_cuts_off_who_does_not_answer() -> None:
-    running = Running(RecordingDoor(), Timing(close=60))
-    port = await running.start()
+async def test_stopping_cuts_off_who_does_not_answer(start: Start) -> None:
+    running = await start(RecordingDoor(), Timing(close=60))
+    port = running.port
     deaf = await RawClient.open(port)
     stuck = await RawClient.connect(port)
     async with asyncio.timeout(5):

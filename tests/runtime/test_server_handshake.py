@@ -122,6 +122,19 @@ async def test_a_draining_server_refuses_new_clients_and_keeps_the_old(echo: Run
         (b"GET / HTTP/1.1\r\n" + (b"X: " + b"a" * 400 + b"\r\n") * 60, 431),
         (b"GET / HTTP/1.1\r\n" + b"a:b\r\n" * 200, 431),
     ],
+    ids=[
+        "no-http",
+        "empty-line",
+        "other-version",
+        "no-carriage-returns",
+        "no-colon",
+        "body",
+        "tls",
+        "long-path",
+        "long-header",
+        "long-head",
+        "many-headers",
+    ],
 )
 async def test_what_is_no_handshake_is_answered_and_closed(
     quick: Running, sent: bytes, status: int

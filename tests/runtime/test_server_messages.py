@@ -9,7 +9,7 @@ from websockets.frames import Opcode
 
 from tapui.runtime.ports import SocketPort
 from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES
-from tests.runtime.conftest import Running
+from tests.runtime.conftest import Running, Start
 from tests.runtime.doors import RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, request, text
 
@@ -108,9 +108,10 @@ class LateDoor(RecordingDoor):
 
 
 @pytest.mark.parametrize("together", [True, False])
-async def test_a_large_message_right_behind_the_authentication_is_read(together: bool) -> None:
-    running = Running(LateDoor())
-    await running.start()
+async def test_a_large_message_right_behind_the_authentication_is_read(
+    start: Start, together: bool
+) -> None:
+    running = await start(LateDoor())
     client = await RawClient.open(running.port)
     large = b"y" * 100_000
     if together:
@@ -121,7 +122,6 @@ async def test_a_large_message_right_behind_the_authentication_is_read(together:
     await running.door.until(lambda: len(running.door.messages) == 3)
     assert running.door.messages == [b"auth", large, b"third"]
     client.close()
-    await running.server.stop(0.1)
 
 
 async def test_an_unauthenticated_flood_is_read_no_faster_than_it_is_answered(
@@ -145,6 +145,21 @@ async def test_frames_sent_before_the_handshake_was_answered_are_read_after_it(
     client.close()
 
 
+class Counted:
+    """A transport that counts its writes."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        self.writes += 1
+        self._transport.write(data)
+
+
 class BurstDoor(RecordingDoor):
     """Answers one message with many."""
 
@@ -153,20 +168,16 @@ class BurstDoor(RecordingDoor):
             port.send(b"%d" % number)
 
 
-async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write() -> None:
-    running = Running(BurstDoor())
-    await running.start()
+async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write(start: Start) -> None:
+    running = await start(BurstDoor())
     client = await RawClient.open(running.port)
     port = running.door.ports[0]
-    writes = []
-    write = port._transport.write
-    port._transport.write = lambda data: (writes.append(data), write(data))  # counts, and writes
+    port._transport = counted = Counted(port._transport)
     client.send(text("go"))
     got = [await client.frame() for _ in range(100)]
     assert got == [(Opcode.TEXT, b"%d" % number) for number in range(100)]
-    assert len(writes) == 1
+    assert counted.writes == 1
     client.close()
-    await running.server.stop(0.1)
 
 
 async def test_a_paused_client_is_read_again_after_resuming(recording: Running) -> None:
