@@ -1,0 +1,107 @@
+"""Commands as processes beside a test's event loop, and the peers that they meet at the gateway."""
+
+import asyncio
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.peers import Host, Peer, Provider
+
+HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e\x00\x7f[/]\u2028end"
+"""Title, colour, direction, NUL, DEL, markup and a line separator, as a peer may send them."""
+RAW = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]")
+
+
+class Command:
+    """A `tapui` process that runs beside the test's event loop."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.pid = process.pid
+
+    @classmethod
+    async def start(cls, home: Home, *args: str) -> "Command":
+        return cls(
+            await asyncio.create_subprocess_exec(
+                *tapui_argv(*args),
+                env=home.env(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        )
+
+    async def line(self) -> str:
+        """Return the next line of stdout."""
+        assert self._process.stdout is not None
+        async with asyncio.timeout(10):
+            return (await self._process.stdout.readline()).decode()
+
+    async def note(self) -> str:
+        """Return the next line of stderr."""
+        assert self._process.stderr is not None
+        async with asyncio.timeout(10):
+            return (await self._process.stderr.readline()).decode()
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def close_stdout(self) -> None:
+        """Stop reading, as `head` does when it has enough."""
+        self._process._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+
+    async def end(self) -> tuple[int, str, str]:
+        """Return exit code, and the rest of stdout and stderr."""
+        async with asyncio.timeout(15):
+            out, err = await self._process.communicate()
+        assert self._process.returncode is not None
+        return self._process.returncode, out.decode(), err.decode()
+
+
+async def run(home: Home, *args: str) -> tuple[int, str, str]:
+    return await (await Command.start(home, *args)).end()
+
+
+@asynccontextmanager
+async def provider(gateway: Gateway, **options: object) -> AsyncIterator[Provider]:
+    one = await Provider.bind(gateway.url, gateway.token, **options)  # type: ignore[arg-type]
+    async with one:
+        yield one
+
+
+async def push(one: Provider, event: str, level: str = "keep", **more: object) -> None:
+    await one.send({"type": "push", "level": level, "stream": "builds", "event": event, **more})
+
+
+async def tower(gateway: Gateway) -> Peer:
+    peer = await Peer.connect(gateway.url, token=gateway.internal_token)
+    await peer.send({"type": "tower.hello", "protocolVersion": 2})
+    await peer.expect("tower.snapshot")
+    return peer
+
+
+async def ask_permission(gateway: Gateway) -> tuple[Host, Peer, str]:
+    """Return a host whose session asks for a permission, a tower, and the approval's id."""
+    watching = await tower(gateway)
+    host = await Host.hello(gateway.url, gateway.internal_token)
+    await host.open("s1", label="First")
+    await host.send(
+        {
+            "type": "approval.request",
+            "id": "r1",
+            "sessionId": "s1",
+            "kind": "permission",
+            "detail": {"kind": "shell", "fullCommandText": "ls"},
+        }
+    )
+    event = await next_event(watching, "approval.requested")
+    return host, watching, event["approval"]["id"]
+
+
+async def next_event(peer: Peer, kind: str) -> dict[str, dict[str, str]]:
+    while (event := (await peer.expect("tower.event"))["event"])["kind"] != kind:
+        pass
+    return event
