@@ -1,0 +1,33 @@
+"""A gateway to talk to, and one with a host, a session, a provider and a tower."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.core.harness import Conversation, Peer
+
+
+@pytest.fixture
+def talk() -> Conversation:
+    return Conversation()
+
+
+@dataclass
+class Scene:
+    """A host with session `s1`, a provider `greeter` in it, and a tower."""
+
+    talk: Conversation
+    host: Peer
+    provider: Peer
+    tower: Peer
+
+
+@pytest.fixture
+def scene(talk: Conversation) -> Scene:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1")
+    tower = talk.tower()
+    talk.wait(1)
+    talk.forget()
+    return Scene(talk, host, provider, tower)

@@ -1,0 +1,351 @@
+"""Conversations with the core: what is said, what is heard, and a clock turned by hand."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tapui.core.gateway import Gateway
+from tapui.core.output import Authenticated, Close, MakePersistDir, Record, Send, Stop
+from tapui.hosts.local import LocalHost
+from tapui.settings import Settings
+from tapui.tools.builtin import BuiltinTools
+from tapui.wire.codec import encode
+from tapui.wire.events import Entry
+from tapui.wire.message import Message
+
+Json = dict[str, Any]
+
+PROVIDER_TOKEN = "ptk-project"  # noqa: S105
+INTERNAL_TOKEN = "itk-internal"  # noqa: S105
+ORIGIN = "https://app.example.com"
+EVERYTHING = 48 * 3600.0
+"""Seconds after which no deadline of the gateway is left."""
+
+GREET: Json = {"name": "greet", "description": "Say hello", "parameters": {"type": "object"}}
+
+
+def tool(name: str, **more: Any) -> Json:
+    """Return a definition that is in order."""
+    return {**GREET, "name": name, **more}
+
+
+class CountingMint:
+    """Ids, tokens and codes by number, and times since the beginning of a day."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def _next(self, kind: str) -> int:
+        self.numbers[kind] = self.numbers.get(kind, 0) + 1
+        return self.numbers[kind]
+
+    def id(self, prefix: str) -> str:
+        return f"{prefix}-{self._next(prefix)}"
+
+    def token(self, prefix: str) -> str:
+        return f"{prefix}{self._next(prefix)}"
+
+    def code(self) -> str:
+        return f"{self._next('code'):06d}"
+
+    def timestamp(self, now: float) -> str:
+        micros = round(now * 1_000_000)
+        seconds, micros = divmod(micros, 1_000_000)
+        minutes, seconds = divmod(seconds, 60)
+        hours, minutes = divmod(minutes, 60)
+        days, hours = divmod(hours, 24)
+        return f"2026-01-{days + 1:02}T{hours:02}:{minutes:02}:{seconds:02}.{micros:06}Z"
+
+
+class Peer:
+    """One end of a connection. `closed` is (code, reason) once the gateway closed it."""
+
+    def __init__(self, conversation: "Conversation", number: int) -> None:
+        self._conversation = conversation
+        self.number = number
+        self.inbox: list[Json] = []
+        self.closed: tuple[int, str] | None = None
+        self.is_authenticated = False
+        self.ack: Json = {}
+
+    @property
+    def state(self) -> str:
+        """The name of the connection's state."""
+        return str(self._conversation.gateway.standing(self.number))
+
+    def say(self, message: Json | bytes | str | None = None, /, **fields: Any) -> "Peer":
+        """Send a message (a frame as it is, when given as bytes or text)."""
+        if isinstance(message, bytes):
+            data = message
+        elif isinstance(message, str):
+            data = message.encode("utf-8", "surrogatepass")
+        else:
+            data = json.dumps({**(message or {}), **fields}).encode()
+        conversation = self._conversation
+        conversation.gateway.received(self.number, data, conversation.now)
+        conversation.turn()
+        return self
+
+    def say_binary(self) -> "Peer":
+        """Send a binary frame."""
+        conversation = self._conversation
+        conversation.gateway.received_binary(self.number, conversation.now)
+        conversation.turn()
+        return self
+
+    def hear(self) -> list[Json]:
+        """Return everything that was said to this end since the last time."""
+        heard, self.inbox = self.inbox, []
+        return heard
+
+    def hear_of(self, *types: str) -> list[Json]:
+        """Return what was said to this end of the given types; the rest is dropped."""
+        return [message for message in self.hear() if message["type"] in types]
+
+    def hear_one(self, type_: str) -> Json:
+        """Return the one message of a type; the rest is dropped."""
+        heard = self.hear()
+        of_type = [message for message in heard if message["type"] == type_]
+        assert len(of_type) == 1, heard
+        return of_type[0]
+
+    def ask(self, message: Json | bytes | str | None = None, /, **fields: Any) -> list[Json]:
+        """Say something and return what was heard since then."""
+        self.hear()
+        self.say(message, **fields)
+        return self.hear()
+
+    def error(self, message: Json | bytes | str | None = None, /, **fields: Any) -> Json:
+        """Say something that is refused; return the error, which is all that was heard."""
+        heard = self.ask(message, **fields)
+        assert [one["type"] for one in heard] == ["error"], heard
+        return heard[0]
+
+    def drop(self) -> None:
+        """The connection is lost."""
+        conversation = self._conversation
+        conversation.gateway.closed(self.number, conversation.now)
+        conversation.turn()
+
+    # What hosts and providers say most
+
+    def open(self, session_id: str, **session: Any) -> Json:
+        """Open a session; return `session.opened`."""
+        fields = {"id": session_id, "label": session_id, "cwd": f"/{session_id}", **session}
+        self.say(type="session.open", session=fields)
+        return self.hear_one("session.opened")
+
+    def event(self, session_id: str, event: str, **data: Any) -> "Peer":
+        """Report an event of a session."""
+        return self.say(type="session.event", sessionId=session_id, event=event, data=data)
+
+    def invoke(self, session_id: str, tool: str = "greet", id_: str = "i1", **more: Any) -> "Peer":
+        """Call a tool."""
+        return self.say(
+            {"type": "tool.invoke", "id": id_, "sessionId": session_id, "tool": tool, **more}
+        )
+
+    def take_call(self) -> str:
+        """Return the id of the one call that came since the last hearing."""
+        return str(self.hear_one("tool.call")["id"])
+
+    def result(self, call_id: str, **result: Any) -> "Peer":
+        """Answer a call."""
+        return self.say({"type": "tool.result", "id": call_id, **result})
+
+    def push(self, event: str = "something", level: str = "keep", **more: Any) -> "Peer":
+        """Push an event."""
+        return self.say({"type": "push", "event": event, "level": level, **more})
+
+    def hello(self, **fields: Any) -> "Peer":
+        """Say hello as a provider, `greeter` with one tool unless `fields` say otherwise."""
+        hello = {"type": "hello", "name": "greeter", "protocolVersion": 2, "tools": [GREET]}
+        return self.say({**hello, **fields})
+
+
+class InProcessEnd:
+    """The port of an end inside the gateway's process, as the shell gives it to hosts and tools."""
+
+    def __init__(
+        self, conversation: "Conversation", receive: Callable[[Message], None], *, is_builtin: bool
+    ) -> None:
+        self._conversation = conversation
+        self.receive = receive
+        self.number = conversation.gateway.opened_in_process(
+            conversation.now, is_builtin=is_builtin
+        )
+        conversation.ends[self.number] = self
+
+    def send(self, message: Message) -> None:
+        self._conversation.gateway.given(self.number, message, self._conversation.now)
+
+    def close(self) -> None:
+        self._conversation.gateway.closed(self.number, self._conversation.now)
+
+
+class Conversation:
+    """A gateway without a shell.
+
+    `records` says what becomes of what must be durable: `"kept"` (at once), `"refused"`, or
+    `"held"` until `recorded()` is called.
+    """
+
+    def __init__(self, settings: Settings | None = None, *, builtin: bool = False) -> None:
+        self.now = 0.0
+        self.mint = CountingMint()
+        self.gateway = Gateway(
+            run="run-1",
+            mint=self.mint,
+            settings=settings or Settings(),
+            persist_dir=lambda name: f"/providers/{name}",
+            provider_token=PROVIDER_TOKEN,
+            internal_token=INTERNAL_TOKEN,
+        )
+        self.peers: dict[int, Peer] = {}
+        self.ends: dict[int, InProcessEnd] = {}
+        self.entries: list[Entry] = []
+        self.records = "kept"
+        self.held: list[int] = []
+        self.folders: list[str] = []
+        self.is_stopped = False
+        if builtin:
+            self.local()
+            self.tools()
+
+    # The shell
+
+    def turn(self) -> None:
+        """Carry out what the core brought forth, until it is quiet."""
+        while True:
+            entries, effects = self.gateway.take()
+            if not entries and not effects:
+                return
+            self.entries += entries
+            for effect in effects:
+                self._carry_out(effect)
+
+    def _carry_out(self, effect: Any) -> None:
+        match effect:
+            case Send(number, message):
+                if number in self.peers:
+                    self.peers[number].inbox.append(json.loads(encode(message)))
+                elif number in self.ends:
+                    self.ends[number].receive(message)
+            case Close(number, code, reason):
+                if number in self.peers:
+                    self.peers[number].closed = (code, reason)
+            case Authenticated(number):
+                if number in self.peers:
+                    self.peers[number].is_authenticated = True
+            case Record(ticket):
+                if self.records == "held":
+                    self.held.append(ticket)
+                else:
+                    is_ok = self.records == "kept"
+                    self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+            case MakePersistDir(provider):
+                self.folders.append(provider)
+            case Stop():
+                self.is_stopped = True
+
+    def recorded(self, *, is_ok: bool = True) -> None:
+        """Report what was held as durable, or as not."""
+        held, self.held = self.held, []
+        for ticket in held:
+            self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+        self.turn()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass; every deadline comes at its time."""
+        end = self.now + seconds
+        while (due := self.gateway.next_deadline) is not None and due <= end:
+            self.now = max(due, self.now)
+            self.gateway.tick(self.now)
+            self.turn()
+        self.now = end
+
+    # The ends
+
+    def connect(self, token: str | None = None, origin: str | None = None) -> Peer:
+        """Open a socket; with a `token`, authenticate and drop `sessions`."""
+        number = self.gateway.opened(origin, self.now)
+        peer = self.peers[number] = Peer(self, number)
+        self.turn()
+        if token is not None:
+            peer.say(type="auth", token=token)
+            assert peer.state == "AwaitHello", peer.hear()
+            peer.hear()
+        return peer
+
+    def host(self, name: str = "copilot", kind: str = "copilot", *, hooks: bool = False) -> Peer:
+        """Return a host that has said hello."""
+        peer = self.connect(INTERNAL_TOKEN)
+        peer.say(type="host.hello", name=name, kind=kind, protocolVersion=2, hooks=hooks)
+        peer.ack = peer.hear_one("host.ack")
+        return peer
+
+    def provider(self, session: str = "s1", *, token: str = PROVIDER_TOKEN, **hello: Any) -> Peer:
+        """Return a provider that is bound, everything heard so far dropped."""
+        peer = self.connect(token)
+        peer.hello(session=session, **hello)
+        peer.ack = peer.hear_one("hello.ack")
+        return peer
+
+    def tower(self, **hello: Any) -> Peer:
+        """Return a tower that has its snapshot."""
+        peer = self.connect(INTERNAL_TOKEN)
+        peer.say({"type": "tower.hello", "protocolVersion": 2, "name": "tapui", **hello})
+        peer.ack = peer.hear_one("tower.snapshot")
+        return peer
+
+    def local(self) -> InProcessEnd:
+        """Run the built-in session."""
+        from pathlib import Path
+
+        ends: list[InProcessEnd] = []
+        LocalHost(self._opener(ends, is_builtin=False), Path("/here"))
+        self.turn()
+        return ends[0]
+
+    def tools(self) -> InProcessEnd:
+        """Run the built-in tools."""
+        ends: list[InProcessEnd] = []
+        BuiltinTools(self._opener(ends, is_builtin=True), 60.0)
+        self.turn()
+        return ends[0]
+
+    def _opener(self, ends: list[InProcessEnd], *, is_builtin: bool) -> Any:
+        def open_port(
+            receive: Callable[[Message], None], _closed: Callable[[], None]
+        ) -> InProcessEnd:
+            ends.append(InProcessEnd(self, receive, is_builtin=is_builtin))
+            return ends[0]
+
+        return open_port
+
+    # What happened
+
+    def events(self, *kinds: str) -> list[Json]:
+        """Return all events so far, or those of some kinds, as records have them."""
+        found = [json.loads(encode(entry.event)) for entry in self.entries]
+        return [event for event in found if not kinds or event["kind"] in kinds]
+
+    def kinds(self) -> list[str]:
+        """Return the kinds of all events so far."""
+        return [event["kind"] for event in self.events()]
+
+    def forget(self) -> None:
+        """Drop the events so far and what anybody heard."""
+        self.entries.clear()
+        self.hush(self.peers.values())
+
+    @staticmethod
+    def hush(peers: Iterable[Peer]) -> None:
+        """Drop what these ends heard."""
+        for peer in peers:
+            peer.hear()
+
+    @property
+    def deadlines(self) -> int:
+        """How many deadlines are set."""
+        return len(self.gateway._deadlines)

@@ -1,0 +1,306 @@
+"""How a connection begins: tokens, Origins, the first messages, versions, limits of strangers."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Peer
+
+TOKENS = [PROVIDER_TOKEN, INTERNAL_TOKEN]
+
+
+def paired(talk: Conversation, origin: str | None = ORIGIN) -> tuple[Peer, str]:
+    """Return a client that has paired for session `s1`, and its token."""
+    tower = talk.tower()
+    client = talk.connect(origin=origin)
+    client.say(type="auth", mode="pair")
+    approval = talk.events("approval.requested")[-1]["approval"]["id"]
+    tower.say(type="approval.reveal", approvalId=approval)
+    client.hear()
+    client.say(type="auth.confirm", code=tower.hear_one("approval.revealed")["code"])
+    tower.drop()
+    return client, client.hear_one("sessions")["token"]
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_token_opens_the_conversation_with_the_sessions(talk: Conversation, token: str) -> None:
+    talk.host().open("s1", label="PR #42", mode="plan", model="gpt-5", foreground=True)
+    client = talk.connect()
+    assert client.ask(type="auth", token=token) == [
+        {
+            "type": "sessions",
+            "active": [
+                {
+                    "id": "s1",
+                    "label": "PR #42",
+                    "cwd": "/s1",
+                    "foreground": True,
+                    "mode": "plan",
+                    "model": "gpt-5",
+                    "state": "idle",
+                }
+            ],
+        }
+    ]
+    assert client.is_authenticated
+    assert client.state == "AwaitHello"
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", PROVIDER_TOKEN + "x", PROVIDER_TOKEN[:-1], "ü"])
+def test_a_wrong_token_closes(talk: Conversation, token: str) -> None:
+    client = talk.connect()
+    assert client.error(type="auth", token=token) == {
+        "type": "error",
+        "code": "AUTH_FAILED",
+        "message": "unknown token",
+        "replyTo": "auth",
+    }
+    assert client.closed == (1008, "AUTH_FAILED")
+    assert client.ask(type="auth", token=PROVIDER_TOKEN) == []
+
+
+@pytest.mark.parametrize("token", TOKENS)
+@pytest.mark.parametrize("origin", [ORIGIN, "http://localhost:9400", "null"])
+def test_an_origin_may_not_use_a_native_token(talk: Conversation, token: str, origin: str) -> None:
+    client = talk.connect(origin=origin)
+    assert client.error(type="auth", token=token)["code"] == "AUTH_FAILED"
+    assert client.closed
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_taken"),
+    [
+        (ORIGIN, True),
+        (ORIGIN + ":443", False),
+        (ORIGIN.upper(), False),
+        (ORIGIN + "/", False),
+        ("https://other.example.com", False),
+        (None, False),
+    ],
+)
+def test_a_paired_token_is_good_for_its_origin_only(
+    talk: Conversation, origin: str | None, is_taken: bool
+) -> None:
+    talk.host().open("s1")
+    _, token = paired(talk)
+    assert token.startswith("ext-")
+    client = talk.connect(origin=origin)
+    heard = client.ask(type="auth", token=token)[0]
+    assert heard["type"] == ("sessions" if is_taken else "error")
+    assert bool(client.closed) != is_taken
+
+
+def test_a_paired_token_without_origin_is_no_token_for_a_page(talk: Conversation) -> None:
+    talk.host().open("s1")
+    _, token = paired(talk, origin=None)
+    assert talk.connect(origin=ORIGIN).error(type="auth", token=token)["code"] == "AUTH_FAILED"
+    assert talk.connect().ask(type="auth", token=token)[0]["type"] == "sessions"
+
+
+def test_a_paired_token_shows_and_binds_only_what_was_allowed(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    client, token = paired(talk)
+    host.open("s2")
+    updated = client.hear_of("sessions.updated")
+    assert [one["id"] for one in updated[-1]["active"]] == ["s1"]
+    client.hello(session="s2")
+    assert client.hear_one("error")["code"] == "INVALID_SESSION"
+    client.hello(session="s1")
+    assert client.hear_one("hello.ack")["sessionId"] == "s1"
+    again = talk.connect(origin=ORIGIN).ask(type="auth", token=token)[0]
+    assert [one["id"] for one in again["active"]] == ["s1"]
+    assert "token" not in again
+
+
+def test_a_paired_token_dies_with_its_last_session(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    _, token = paired(talk)
+    host.say(type="session.close", sessionId="s1")
+    host.open("s1")
+    client = talk.connect(origin=ORIGIN)
+    assert client.error(type="auth", token=token)["code"] == "AUTH_FAILED"
+
+
+def test_a_paired_token_follows_the_session_that_replaces(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    _, token = paired(talk)
+    host.open("s2", replaces="s1")
+    client = talk.connect(origin=ORIGIN)
+    heard = client.ask(type="auth", token=token)[0]
+    assert [one["id"] for one in heard["active"]] == ["s2"]
+
+
+@pytest.mark.parametrize(
+    ("auth", "text"),
+    [
+        ({}, "token: missing"),
+        ({"token": None}, "token: missing"),
+        ({"mode": "other"}, "token: missing"),
+        ({"token": 1}, "token: Expected `str | null`, got `int`"),
+    ],
+)
+def test_auth_without_a_token_may_be_tried_again(
+    talk: Conversation, auth: dict[str, Any], text: str
+) -> None:
+    client = talk.connect()
+    error = client.error({"type": "auth", **auth})
+    assert (error["code"], error["message"]) == ("INVALID_JSON", text)
+    assert client.state == "AwaitAuth"
+    assert client.ask(type="auth", token=PROVIDER_TOKEN)[0]["type"] == "sessions"
+
+
+def test_the_first_message_after_auth_says_who_it_is(talk: Conversation) -> None:
+    host = talk.connect(INTERNAL_TOKEN)
+    host.say(type="host.hello", name="copilot", kind="copilot", protocolVersion=2, hooks=True)
+    assert host.hear() == [{"type": "host.ack", "hostId": "h-1", "protocolVersion": 2}]
+    assert host.state == "Host"
+    host.open("s1")
+    tower = talk.connect(INTERNAL_TOKEN)
+    tower.say(type="tower.hello", protocolVersion=2)
+    assert [one["type"] for one in tower.hear()] == ["tower.snapshot"]
+    assert tower.state == "Tower"
+    provider = talk.connect(PROVIDER_TOKEN)
+    provider.hello(session="s1", tools=[])
+    assert provider.hear() == [
+        {
+            "type": "hello.ack",
+            "protocolVersion": 2,
+            "providerId": "p-1",
+            "sessionId": "s1",
+            "reconnectToken": "tok-1",
+            "persistDir": "/providers/greeter",
+        },
+        {"type": "session.lifecycle", "sessionId": "s1", "state": "started"},
+        {"type": "session.lifecycle", "sessionId": "s1", "state": "idle"},
+    ]
+    assert provider.state == "Bound"
+    assert talk.folders == ["greeter"]
+
+
+def test_a_client_with_an_origin_gets_no_folder(talk: Conversation) -> None:
+    talk.host().open("s1")
+    client, _ = paired(talk)
+    client.hello(session="s1")
+    assert "persistDir" not in client.hear_one("hello.ack")
+    assert talk.folders == []
+
+
+@pytest.mark.parametrize(
+    "hello",
+    [
+        {"type": "host.hello", "name": "h", "kind": "k", "protocolVersion": 2},
+        {"type": "tower.hello", "protocolVersion": 2},
+    ],
+)
+def test_hosts_and_towers_need_the_internal_token(
+    talk: Conversation, hello: dict[str, Any]
+) -> None:
+    talk.host().open("s1")
+    client = talk.connect(PROVIDER_TOKEN)
+    error = client.error(hello)
+    assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", hello["type"])
+    assert client.state == "AwaitHello"
+    client.hello(session="s1")
+    assert client.hear()[0]["type"] == "hello.ack"
+
+
+HELLOS = [
+    {"type": "hello", "name": "greeter", "session": "s1"},
+    {"type": "host.hello", "name": "h", "kind": "k"},
+    {"type": "tower.hello"},
+]
+
+
+@pytest.mark.parametrize("hello", HELLOS)
+@pytest.mark.parametrize("version", [1, 3, 0, -2, 2.5, 1e300, 2**62])
+def test_another_version_closes(talk: Conversation, hello: dict[str, Any], version: float) -> None:
+    talk.host().open("s1")
+    client = talk.connect(INTERNAL_TOKEN)
+    error = client.error({**hello, "protocolVersion": version})
+    assert (error["code"], error["replyTo"]) == ("UNSUPPORTED_VERSION", hello["type"])
+    assert client.closed == (1008, "UNSUPPORTED_VERSION")
+
+
+@pytest.mark.parametrize("hello", HELLOS)
+def test_two_point_zero_is_two(talk: Conversation, hello: dict[str, Any]) -> None:
+    talk.host().open("s1")
+    client = talk.connect(INTERNAL_TOKEN)
+    client.say({**hello, "protocolVersion": 2.0})
+    assert client.state in ("Bound", "Host", "Tower")
+
+
+@pytest.mark.parametrize("hello", HELLOS)
+@pytest.mark.parametrize("version", ["2", None, True, [2]])
+def test_a_version_that_is_no_number_is_a_malformed_field(
+    talk: Conversation, hello: dict[str, Any], version: Any
+) -> None:
+    client = talk.connect(INTERNAL_TOKEN)
+    error = client.error({**hello, "protocolVersion": version})
+    assert error["code"] == "INVALID_JSON"
+    assert error["message"].startswith("protocolVersion: ")
+    assert client.state == "AwaitHello"
+
+
+def test_a_stranger_has_ten_seconds(talk: Conversation) -> None:
+    client = talk.connect()
+    talk.wait(9.999)
+    assert client.closed is None
+    talk.wait(0.001)
+    assert client.hear() == [
+        {"type": "error", "code": "AUTH_FAILED", "message": "no auth within 10 s"}
+    ]
+    assert client.closed == (1008, "AUTH_FAILED")
+    assert talk.deadlines == 0
+
+
+def test_who_has_authenticated_has_no_deadline(talk: Conversation) -> None:
+    client = talk.connect(PROVIDER_TOKEN)
+    assert talk.deadlines == 0
+    talk.wait(1000)
+    assert client.closed is None
+
+
+def test_the_eleventh_stranger_is_refused(talk: Conversation) -> None:
+    strangers = [talk.connect() for _ in range(9)]
+    assert talk.gateway.refusal() is None
+    strangers.append(talk.connect())
+    assert talk.gateway.refusal() == "10 connections have not authenticated yet"
+    strangers[0].say(type="auth", token=PROVIDER_TOKEN)
+    assert talk.gateway.refusal() is None
+
+
+def test_who_waits_for_pairing_is_no_stranger(talk: Conversation) -> None:
+    talk.tower()
+    for _ in range(3):
+        talk.connect().say(type="auth", mode="pair")
+    for _ in range(10):
+        assert talk.gateway.refusal() is None
+        talk.connect()
+    assert talk.gateway.refusal()
+
+
+def test_the_fifty_first_connection_is_refused(talk: Conversation) -> None:
+    talk.local()
+    talk.tools()
+    talk.host()
+    talk.tower()
+    clients = [talk.connect(PROVIDER_TOKEN) for _ in range(47)]
+    assert talk.gateway.refusal() is None
+    talk.connect(PROVIDER_TOKEN)
+    assert talk.gateway.refusal() == "50 connections are open already"
+    clients[0].drop()
+    assert talk.gateway.refusal() is None
+
+
+def test_strangers_are_told_nothing_about_sessions(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    client = talk.connect()
+    client.say(type="hello", name="x", protocolVersion=2, session="s1")
+    host.open("s2")
+    host.say(type="session.close", sessionId="s1")
+    assert "s1" not in str(client.hear())
+    assert talk.events("error.sent") == []

@@ -1,0 +1,155 @@
+"""Every message in every state: the table, cell by cell."""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+
+from tapui.core.connection import LEGAL, Standing
+from tapui.wire import builtin, host, message, provider, tower
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, InProcessEnd, Peer
+
+EXAMPLES: list[dict[str, Any]] = [
+    {"type": "auth", "token": "wrong"},
+    {"type": "auth.confirm", "code": "1"},
+    {"type": "hello", "name": "p", "protocolVersion": 2, "session": "nowhere"},
+    {"type": "tool.result", "id": "x", "data": 1},
+    {"type": "tool.progress", "id": "x", "message": "m"},
+    {"type": "push", "level": "keep", "event": "e"},
+    {"type": "tools.update", "tools": []},
+    {"type": "session.ready", "sessionId": "s1"},
+    {"type": "shutdown.ready", "sessionId": "s1"},
+    {"type": "goodbye"},
+    {"type": "host.hello", "name": "h", "kind": "k", "protocolVersion": 2},
+    {"type": "tower.hello", "protocolVersion": 2},
+    {"type": "session.open", "session": {"id": "s9", "label": "", "cwd": "/"}},
+    {"type": "session.update", "sessionId": "s1"},
+    {"type": "session.close", "sessionId": "s1"},
+    {"type": "session.event", "sessionId": "s1", "event": "e"},
+    {"type": "hook.preToolUse", "id": "k", "sessionId": "s1", "tool": "t"},
+    {"type": "prompt.submitted", "id": "q", "sessionId": "s1", "prompt": "p"},
+    {"type": "mode.result", "id": "m", "ok": True},
+    {"type": "approval.request", "id": "r", "sessionId": "s1", "kind": "permission"},
+    {"type": "approval.withdraw", "id": "r"},
+    {"type": "sessions.unattached", "unattached": []},
+    {"type": "tool.invoke", "id": "i", "sessionId": "s1", "tool": "t"},
+    {"type": "tool.abort", "id": "i"},
+    {"type": "approval.reveal", "approvalId": "a"},
+    {"type": "approval.decide", "approvalId": "a", "decision": "deny"},
+    {"type": "call.cancel", "id": "c"},
+    {"type": "provider.disconnect", "providerId": "p"},
+    {"type": "provider.move", "providerId": "p", "sessionId": "s1"},
+    {"type": "injects.resume", "providerId": "p", "sessionId": "s1"},
+    {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
+    {"type": "stream.read", "id": "x", "stream": "s", "sessionId": "s1"},
+    {"type": "gateway.stop"},
+    {"type": "stream.post", "id": "x", "sessionId": "s1", "stream": "s", "event": "e",
+     "level": "keep"},
+    {"type": "state.read", "id": "x", "sessionId": "s1"},
+    {"type": "mode.request", "id": "x", "sessionId": "s1", "mode": "plan", "asker": "a"},
+    {"type": "mode.request.cancel", "id": "x"},
+    {"type": "sessions", "active": []},
+    {"type": "tool.outcome", "id": "x"},
+    {"type": "nonsense"},
+    {"type": ""},
+    {"type": "Hello"},
+    {"type": "\u202ehello\n" * 100},
+]  # fmt: skip
+
+
+def bound(talk: Conversation) -> Peer:
+    talk.host().open("s1")
+    return talk.provider("s1")
+
+
+def unbound(talk: Conversation) -> Peer:
+    host = talk.host()
+    host.open("s1")
+    peer = talk.provider("s1")
+    host.say(type="session.close", sessionId="s1")
+    peer.say(type="shutdown.ready", sessionId="s1")
+    return peer
+
+
+def pairing(talk: Conversation) -> Peer:
+    talk.tower()
+    return talk.connect().say(type="auth", mode="pair")
+
+
+STATES: dict[Standing, Callable[[Conversation], Peer]] = {
+    Standing.AWAIT_AUTH: lambda talk: talk.connect(),
+    Standing.AWAIT_PAIRING: pairing,
+    Standing.AWAIT_HELLO: lambda talk: talk.connect(PROVIDER_TOKEN),
+    Standing.BOUND: bound,
+    Standing.UNBOUND: unbound,
+    Standing.HOST: lambda talk: talk.host(),
+    Standing.TOWER: lambda talk: talk.tower(),
+}
+CELLS = [
+    pytest.param(state, example, id=f"{state}-{example['type'][:20]!r}")
+    for state in STATES
+    for example in EXAMPLES
+]
+
+
+def test_the_examples_are_all_messages_that_anybody_may_send() -> None:
+    unions = (provider.FromProvider, host.FromHost, tower.FromTower, builtin.FromBuiltin)
+    known = {kind.__struct_config__.tag for union in unions for kind in get_args(union)}
+    assert known <= {example["type"] for example in EXAMPLES}
+    assert {type_ for table in LEGAL.values() for type_ in table} == known
+
+
+def test_every_state_is_walked() -> None:
+    assert set(STATES) | {Standing.BUILTIN, Standing.CLOSED} == set(Standing)
+
+
+@pytest.mark.parametrize(("state", "example"), CELLS)
+def test_a_message_is_refused_where_it_is_not_legal(
+    talk: Conversation, state: Standing, example: dict[str, Any]
+) -> None:
+    peer = STATES[state](talk)
+    assert peer.state == state
+    heard = peer.ask({**example, "id": "i7", "requestId": "r7"})
+    unknown = [one for one in heard if one.get("code") == "UNKNOWN_TYPE"]
+    if example["type"] in LEGAL[state]:
+        assert unknown == []
+        return
+    assert len(heard) == len(unknown) == 1, heard
+    assert unknown[0]["replyTo"] == example["type"]
+    assert (unknown[0]["id"], unknown[0]["requestId"]) == ("i7", "r7")
+    assert peer.state == state
+    assert peer.closed is None
+
+
+def test_the_state_is_checked_before_the_fields(talk: Conversation) -> None:
+    for state, enter in STATES.items():
+        peer = enter(talk)
+        for example in EXAMPLES:
+            if example["type"] not in LEGAL[state]:
+                assert peer.error(type=example["type"], id=7)["code"] == "UNKNOWN_TYPE"
+
+
+def test_a_closed_connection_says_nothing_more(talk: Conversation) -> None:
+    peer = talk.connect(INTERNAL_TOKEN)
+    talk.host().open("s1")
+    peer.hello(session="s1")
+    peer.say(type="goodbye")
+    assert peer.closed == (1000, "goodbye")
+    peer.hear()
+    for example in EXAMPLES:
+        assert peer.ask(example) == []
+    assert peer.ask("garbage") == []
+    assert peer.state == "Closed"
+
+
+def test_in_process_ends_are_held_to_the_same_table(talk: Conversation) -> None:
+    heard: list[message.Message] = []
+    end = InProcessEnd(talk, heard.append, is_builtin=False)
+    end.send(message.ToolInvoke("i1", "s1", "greet"))
+    talk.turn()
+    error = heard[-1]
+    assert isinstance(error, message.Error)
+    assert (error.code, error.reply_to, error.id) == ("UNKNOWN_TYPE", "tool.invoke", "i1")
+    end.send(host.HostHello("local", "local", 2))
+    talk.turn()
+    assert isinstance(heard[-1], host.HostAck)
