@@ -305,7 +305,9 @@ class Turn:
             if standing is Standing.TOWER:
                 self._behind.add(number)
             else:
+                # Its calls fail now; the socket may hang on until its own time-out.
                 socket.close(1008, "too slow: it did not read what was sent to it")
+                self._into_core(number, lambda now: self._gateway.closed(number, now))
 
     def _is_feeding_a_full_host(self, feeder: ConnectionId) -> bool:
         return any(feeder in feeders for feeders in self._full_hosts.values())

@@ -169,7 +169,6 @@ async def test_provider_that_does_not_read_is_dropped(house: House) -> None:
     await until(lambda: provider.closed)
     assert provider.closed is not None
     assert provider.closed[0] == 1008
-    house.turn.closed(provider)
     await until(lambda: host.heard("tool.outcome"))
     assert host.heard("tool.outcome")[0]["errorCode"] == "DISCONNECTED"
 
