@@ -8,6 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from tapui.text import safe_text
 from tapui.tower import requests
 from tapui.tower.plain import plain
 from tapui.tower.table import Cell, Column, Row, Table
@@ -48,6 +49,14 @@ class Field:
         return text
 
 
+class AnswerInput(Input):
+    """A line to type in. What is pasted is made safe for the screen like all text."""
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Replace a part of the value: keys and pastes alike come this way."""
+        super().replace(safe_text(text), start, end)
+
+
 class AnswerForm(Vertical):
     """A question's choices and a line to type in, or a form of several lines."""
 
@@ -67,7 +76,7 @@ class AnswerForm(Vertical):
             if self._is_form:
                 yield Static(plain(field.about, limit=200), classes="label", markup=False)
             hint = "or type your own answer" if self._choices else "type here"
-            yield Input(placeholder=hint, id=f"field-{index}")
+            yield AnswerInput(placeholder=hint, id=f"field-{index}")
 
     def on_mount(self) -> None:
         """Fill in the choices."""

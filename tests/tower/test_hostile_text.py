@@ -1,0 +1,169 @@
+"""Hostile text in every field: nothing that a terminal acts on is painted, no markup is read."""
+
+import unicodedata
+
+import pytest
+from msgspec import Raw, json
+
+from tapui.projection.state import State
+from tapui.tower.app import TowerApp
+from tapui.wire import events as ev
+from tapui.wire.message import Error, Line
+from tapui.wire.tower import Notice, RevealedCode, Snapshot
+from tests.tower.running import Running, running
+from tests.tower.scripted import approval, at, call, provider, session
+
+CORPUS = [
+    "\x1b]52;c;cm0gLXJmIH4=\x07",
+    "\x1b]0;owned\x07",
+    "\x1b[2J\x1b[H",
+    "\x9b31m\x90q\x9c",
+    "\x00\x07\x08\x7f\x0b\x0c\r",
+    "a\nb\u2028c\u2029d",
+    "\u202eevil\u202c\u2066x\u2069",
+    "\u200b\u200d\u2060\ufeff",
+    "e" + "\u0301" * 40,
+    "[@click=app.bell]x[/]",
+    "[link=https://evil.example]x[/link]",
+    "x[/]",
+    "[bold red]not bold[/bold red]",
+    "[[[]]]\\[x]",
+    "\U000e0041\U000e0042\ue000",
+    "表" * 50,
+    "$error {x} %s",
+]
+HOSTILE = "|".join(CORPUS)
+FORBIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def hostile_world(text: str) -> State:
+    sessions = [
+        session("s1", text, cwd=text, host=text, model=text, state="busy", workspace=text),
+        session(f"s2{text}", text, state="ended", ended_at=at(5), reason=text),
+    ]
+    providers = [
+        provider("p1", text, instance=text, origin=text, trust="external", tools=[text, text]),
+        provider("p2", text, state="disconnected", reason=text),
+    ]
+    data = Raw(json.encode({text: [text]}))
+    calls = [
+        call("c1", text, provider=text, progress=text, caller=text, args=data),
+        call("c2", text, state="failed", error=text, error_code=text, duration=3.0),
+        call("c3", text, state="done", data=data, duration=1.0, args_cut=ev.Cut(text, 9, text)),
+    ]
+    detail = {
+        text: text,
+        "fullCommandText": text,
+        "from": text,
+        "to": text,
+        "asker": text,
+        "origin": text,
+        "name": text,
+        "question": text,
+        "message": text,
+        "reason": text,
+        "choices": [text, text],
+        "requestedSchema": {"properties": {text: {"title": text, "enum": [text]}}},
+    }
+    kinds = ("pairing", "mode", "bindAll", "permission", "userInput", "elicitation")
+    approvals = [
+        approval(f"a-{kind}", kind, detail, provider=text, session_id="s1") for kind in kinds
+    ]
+    approvals.append(approval("b1", "mode", detail, state="denied", decided_by=text, reason=text))
+    line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
+    streams = [ev.Stream(text, text, "s1", 3, line)]
+    apart = [ev.Unattached(text, text, 7, text)]
+    return State.of(Snapshot(sessions, providers, calls, streams, approvals, apart))
+
+
+def check(app: TowerApp, where: str) -> None:
+    """No character and no style of what is on the screen comes from the text's own commands."""
+    for strip in app.screen._compositor.render_strips():
+        marks = 0
+        for segment in strip:
+            assert segment.control is None, where
+            for char in segment.text:
+                category = unicodedata.category(char)
+                assert category not in FORBIDDEN, f"{where}: {char!r} in {segment.text!r}"
+                marks = marks + 1 if category.startswith("M") else 0
+                assert marks <= 2, where
+            style = segment.style
+            if style is not None:
+                assert style.link is None, where
+                assert "@click" not in style.meta, where
+
+
+async def visit(rig: Running) -> None:
+    for number in "12345":
+        await rig.press(number)
+        check(rig.app, f"pane {number}")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)])
+async def test_panes_show_hostile_text_harmlessly(size: tuple[int, int]) -> None:
+    async with running(hostile_world(HOSTILE), size=size) as rig:
+        await visit(rig)
+        assert r"\x1b]52;c;" in rig.text
+
+
+@pytest.mark.parametrize("text", CORPUS, ids=range(len(CORPUS)))
+async def test_each_kind_of_hostile_text_in_every_field(text: str) -> None:
+    async with running(hostile_world(text), size=(200, 50)) as rig:
+        check(rig.app, "all panes")
+        rig.feed.happen(ev.SessionHappened(session_id="s1", event=text, data=Raw(b'{"a":"b"}')))
+        await rig.press("1", "enter")
+        check(rig.app, "session")
+
+
+async def test_every_screen_shows_hostile_text_harmlessly() -> None:
+    state = hostile_world(HOSTILE)
+    async with running(state, size=(120, 36)) as rig:
+        rig.feed.happen(
+            ev.SessionHappened(session_id="s1", event=HOSTILE, data=Raw(json.encode([HOSTILE]))),
+            ev.ErrorSent(code=HOSTILE, message=HOSTILE, provider_id="p1"),
+        )
+        rig.feed.put(RevealedCode(approval_id="a-pairing", code=HOSTILE, expires_at=HOSTILE))
+        for keys in (
+            ["1", "enter"],
+            ["1", "m"],
+            ["2", "enter"],
+            ["2", "m"],
+            ["2", "x"],
+            ["3", "enter"],
+            ["3", "down", "enter"],
+            ["3", "down", "enter"],
+            ["4", "enter"],
+            ["question_mark"],
+            ["ctrl+p"],
+            ["q"],
+        ):
+            await rig.press(*keys)
+            await rig.turn(1)
+            check(rig.app, f"keys {keys}")
+            while len(rig.app.screen_stack) > 1:
+                await rig.press("escape")
+        for index in range(7):
+            await rig.press("5", "home", *["down"] * index, "enter")
+            await rig.turn(1)
+            check(rig.app, f"approval {index}")
+            await rig.press("d")
+            check(rig.app, f"approval {index} aimed")
+            while len(rig.app.screen_stack) > 1:
+                await rig.press("escape")
+
+
+async def test_notices_show_hostile_text_harmlessly() -> None:
+    state = hostile_world(HOSTILE)
+    async with running(state, size=(120, 36)) as rig:
+        rig.feed.put(Notice(message=HOSTILE, level="error"))
+        rig.feed.put(Error(code="INTERNAL", message=HOSTILE))
+        rig.feed.happen(
+            ev.ProviderMoved(
+                provider=state.providers["p1"], session_id="s1", source=HOSTILE, reason=HOSTILE
+            ),
+            ev.InjectPaused(session_id="s1", provider_id="p1", provider=HOSTILE),
+            ev.ModeChanged(session_id="s1", mode="plan", state="failed", by=HOSTILE, error=HOSTILE),
+        )
+        await rig.settle()
+        assert len(rig.notices) == 5
+        check(rig.app, "notices")
