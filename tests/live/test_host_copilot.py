@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -32,6 +35,7 @@ from tests.rig.copilot import Copilot
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
 from tests.rig.waiting import until
 
+ROOT = Path(__file__).parent.parent.parent
 ASKS_BASH = "Do you want to run this command"
 ASKS_GREET = 'Run extension tool "greet"'
 Start = Callable[..., tuple[GatewayPlayed, HostThread]]
@@ -137,8 +141,9 @@ def test_bash_still_asks_and_is_approved_from_here(
     )
     copilot.prompt("run it")
     copilot.screen.wait_for(ASKS_BASH)
-    asked = attached.wait(ApprovalRequest, kind="permission")
+    asked = attached.wait(ApprovalRequest)
     assert not (copilot.cwd / "proof").exists()
+    assert asked.kind == "permission"
     detail = msgspec.json.decode(asked.detail)
     assert (detail["kind"], detail["fullCommandText"]) == ("shell", "echo yes > proof")
     attached.tell(ApprovalAnswer(asked.id, "approve"))
@@ -257,7 +262,9 @@ def test_turn_stopped_in_the_cli_aborts_the_call(
     model.script(Rule(calls=[("tap_list_streams", {})], when="list"))
     copilot.prompt("list the streams")
     invoke = attached.wait(ToolInvoke)
+    copilot.screen.wait_for("esc esc interrupt")
     copilot.screen.keys("Escape")
+    copilot.screen.wait_for("esc again to interrupt")
     copilot.screen.keys("Escape")
     assert attached.wait(ToolAbort, id=invoke.id)
 
@@ -341,3 +348,53 @@ def test_lost_connection_comes_back_with_the_session_kept(
     assert gateway.wait(ToolInvoke)
     assert len(gateway.of(SessionOpen)) == 1
     assert not gateway.of(SessionClose)
+
+
+def test_killed_mid_call_the_next_one_lets_the_turn_finish(
+    copilot: Copilot, model: ModelServer, start_host: Start, tmp_path: Path
+) -> None:
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),
+        Rule(text="the turn is over", role="tool"),
+    )
+    program = [sys.executable, "-m", "tests.hosts.killed", str(copilot.copilot_home)]
+    said = tmp_path / "said"
+    with said.open("w") as out, subprocess.Popen(program, cwd=ROOT, stdout=out) as killed:
+        try:
+            until(lambda: "opened" in said.read_text(), what="it attached")
+            copilot.prompt("list the streams")
+            until(lambda: "called" in said.read_text(), what="its tool was called")
+        finally:
+            killed.kill()
+    assert list((copilot.workspace / "files" / "tap").glob("unanswered.*.calls"))
+    gateway, _ = start_host(copilot)
+    copilot.screen.wait_for("the turn is over")
+    assert "tapui ended" in model.wait_for(lambda one: one.role == "tool").text
+    copilot.screen.wait_for("tapui settled 1 call")
+    assert not list((copilot.workspace / "files" / "tap").glob("unanswered.*.calls"))
+    assert not gateway.of(ToolInvoke)
+
+
+def test_what_happened_before_is_not_told_as_new(
+    copilot: Copilot, model: ModelServer, start_host: Start
+) -> None:
+    model.script(
+        Rule(calls=[("list_bash", {})], when="first"),
+        Rule(text="the first turn is over", role="tool"),
+        Rule(calls=[("greet", {"name": "bob"})], when="second", needs="greet"),
+        Rule(text="the second turn is over", role="tool"),
+    )
+    copilot.prompt("the first prompt")
+    copilot.screen.wait_for("the first turn is over")
+    gateway, _ = start_host(copilot)
+    gateway.wait(SessionOpen)
+    copilot.prompt("the second prompt")
+    copilot.choose_first(ASKS_GREET)
+    invoke = gateway.wait(ToolInvoke)
+    gateway.tell(ToolOutcome(invoke.id, data=raw("hi")))
+    copilot.screen.wait_for("the second turn is over")
+    event(gateway, "session.idle")
+    said = [data(one)["content"] for one in gateway.of(SessionEvent, event="user.message")]
+    assert said == ["the second prompt"]
+    assert not [one for one in gateway.of(SessionEvent) if one.event.startswith("tool.")]
+    assert len(gateway.of(ToolInvoke)) == 1

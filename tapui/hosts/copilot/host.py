@@ -90,8 +90,8 @@ class CopilotHost:
 
     async def run(self) -> None:
         """Attach to what there is, and keep looking, until `stop()` or the gateway's end."""
-        self._port = self._open_port(self._receive, self._closed.set)
         try:
+            self._port = self._open_port(self._receive, self._closed.set)
             await self._first(self._accepted)
             while not self._closed.is_set():
                 if self._discover:

@@ -9,6 +9,7 @@ import asyncio
 import dataclasses
 import gc
 import importlib.util
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ async def load() -> None:
     """
     if "copilot" in sys.modules:
         return
+    # The SDK logs what it raises anyway; without a handler that would be written over the screen.
+    logging.getLogger("copilot").addHandler(logging.NullHandler())
     try:
         await _compile()
         await asyncio.to_thread(_gently)

@@ -36,6 +36,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+UNLISTED_TOOLS = frozenset(
+    {
+        "ask_user",
+        "exit_plan_mode",
+        "fetch_copilot_cli_documentation",
+        "report_intent",
+        "session_store_sql",
+        "sql",
+        "store_memory",
+        "task_complete",
+        "tool_search_tool",
+        "update_todo",
+        "web_search",
+    }
+)
+"""Tools of the CLI's own that its list leaves out; it takes a second of the same name unasked."""
 LOG_LENGTH = 4_000
 """Characters of a line in the timeline."""
 _QUEUE = 500
@@ -68,7 +84,7 @@ class AttachedSession:
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
         self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
-        self._opened: asyncio.Future[Sequence[OfferedTool]] | None = None
+        self._opened: asyncio.Future[None] | None = None
         self._outgoing: deque[tuple[str, Severity | None]] = deque()
         self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
@@ -100,16 +116,16 @@ class AttachedSession:
         )
         try:
             async with asyncio.timeout(_OPEN_TIME):
-                tools = await self._opened
+                await self._opened
         except TimeoutError:
             raise AttachError("the gateway did not open the session") from None
         self.is_open = True
-        await self._begin(session, tools)
+        await self._begin(session)
 
     async def reattach(self, client: "CopilotClient") -> None:
         """Join the session again over a new connection; raises `AttachError`."""
         session = await self._resume(client)
-        await self._begin(session, None)
+        await self._begin(session)
 
     async def _resume(self, client: "CopilotClient") -> "CopilotSession":
         # What the CLI tells again of the time before this moment is history.
@@ -122,7 +138,7 @@ class AttachedSession:
             ),
         )
 
-    async def _begin(self, session: "CopilotSession", tools: Sequence[OfferedTool] | None) -> None:
+    async def _begin(self, session: "CopilotSession") -> None:
         self._session = session
         try:
             settled = await settle(session, self._ledger)
@@ -132,8 +148,6 @@ class AttachedSession:
         except (AttachError, OSError) as error:
             self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        if tools:
-            self.toolset.offer(tools)
         activity = await self._ask("activity", session.rpc.metadata.is_processing())
         if activity is not None and activity.processing:
             self._link.send(SessionEvent(session_id=self.id, event="session.busy"))
@@ -159,7 +173,9 @@ class AttachedSession:
             "mode": as_mode(mode.value) if mode else None,
             "model": model.model_id if model else None,
             "agents": [_agent(one.name, one.tools) for one in agents.agents] if agents else None,
-            "reserved_tools": [one.name for one in own.tools] if own else None,
+            "reserved_tools": sorted(
+                UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS
+            ),
         }
 
     async def _ask(self, what: str, answer: Coroutine[Any, Any, T]) -> T | None:
@@ -242,7 +258,8 @@ class AttachedSession:
     def opened(self, tools: Sequence[OfferedTool]) -> None:
         """The gateway has opened the session."""
         if self._opened is not None and not self._opened.done():
-            self._opened.set_result(tools)
+            self.toolset.offer(tools)
+            self._opened.set_result(None)
 
     def refused(self, text: str) -> None:
         """The gateway will not open the session."""

@@ -97,6 +97,17 @@ def _read(path: Path) -> tuple[float, set[str]]:
     return started, calls
 
 
+async def fail(session: "CopilotSession", request_id: str, words: str) -> None:
+    """Answer a pending call with an error that the model reads; raises `AttachError`."""
+    from copilot.rpc import ExternalToolTextResultForLlm, HandlePendingToolCallRequest
+
+    result = ExternalToolTextResultForLlm(
+        text_result_for_llm=words, error=words, result_type="failure"
+    )
+    request = HandlePendingToolCallRequest(request_id=request_id, result=result)
+    await sdk.call("answer a call", session.rpc.tools.handle_pending_tool_call(request))
+
+
 async def settle(session: "CopilotSession", ledger: Ledger) -> int:
     """Answer the calls that a former tapui left pending, with an error; return how many.
 
@@ -105,19 +116,13 @@ async def settle(session: "CopilotSession", ledger: Ledger) -> int:
     inherited = ledger.inherited()
     if not inherited:
         return 0
-    from copilot.rpc import HandlePendingToolCallRequest
-
     left = set().union(*inherited.values())
     pending = await sdk.call("list the pending calls", session.rpc.tools.list_pending_requests())
     settled = 0
     for item in pending.items:
         if item.request_id not in left:
             continue
-        request = HandlePendingToolCallRequest(request_id=item.request_id, error=WORDS)
-        await sdk.call(
-            "settle a call that was left pending",
-            session.rpc.tools.handle_pending_tool_call(request),
-        )
+        await fail(session, item.request_id, WORDS)
         settled += 1
     for path in inherited:
         path.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from msgspec import UNSET
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.link import Link
-from tapui.hosts.copilot.settlement import WORDS, Ledger
+from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.wire.codec import compact, raw
 from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress of one call in the timeline; the tower shows them all."""
+RETRY_TIME = 15.0
+"""Seconds after which tools that could not be offered are offered again."""
 _BUILT_IN = "tap"
 _OWN_APPROVAL = "tap_set_session_mode"
 """The built-in tool that changes something and asks the person itself."""
@@ -79,6 +81,8 @@ class Toolset:
         self._names: set[str] = set()
         self._changed = False
         self._setting = False
+        self._complaint = ""
+        self._retry: asyncio.TimerHandle | None = None
         self._waiting: dict[str, asyncio.Future[ToolOutcome]] = {}
         self._tools: dict[str, str] = {}
         self._requests: dict[str, str] = {}
@@ -113,6 +117,8 @@ class Toolset:
     def _begin_setting(self) -> None:
         if self._changed and self._session is not None and not self._setting:
             self._setting = True
+            if self._retry is not None:
+                self._retry.cancel()
             self._spawn(self._set())
 
     async def _set(self) -> None:
@@ -127,27 +133,35 @@ class Toolset:
     async def _set_once(self, session: "CopilotSession", offered: Sequence[OfferedTool]) -> None:
         try:
             await sdk.call("offer the tools", session.set_tools(self._definitions(offered)))
+            self._complaint = ""
         except AttachError as error:
             await self._set_what_can_be(session, offered, error)
 
     async def _set_what_can_be(
         self, session: "CopilotSession", offered: Sequence[OfferedTool], first: AttachError
     ) -> None:
+        """Leave out what another connection offers already, and try again after a while."""
         free = await self._not_taken(session, offered)
         taken = [tool.name for tool in offered if tool not in free]
-        if not taken:
-            self._link.report(f"{first}; the session has the tools it had before", "error")
-            return
         try:
+            if not taken or not free:
+                raise first
             await sdk.call("offer the tools", session.set_tools(self._definitions(free)))
         except AttachError as error:
-            self._link.report(f"{error}; the session has the tools it had before", "error")
-            return
-        self._link.report(
-            f"another program offers {', '.join(taken)} to this session: "
-            "rename the tool, or end the other program",
-            "warning",
-        )
+            text = f"{error}; the session has the tools it had before"
+        else:
+            text = (
+                f"another program offers {', '.join(taken)} to this session already: "
+                "rename the tool, or end the other program (a second tapui?)"
+            )
+        if text != self._complaint:
+            self._complaint = text
+            self._link.report(text, "warning")
+        self._retry = asyncio.get_running_loop().call_later(RETRY_TIME, self._try_again)
+
+    def _try_again(self) -> None:
+        self._changed = True
+        self._begin_setting()
 
     async def _not_taken(
         self, session: "CopilotSession", offered: Sequence[OfferedTool]
@@ -192,11 +206,8 @@ class Toolset:
             self._spawn(self._refuse(request_id, self._session, GONE))
 
     async def _refuse(self, request_id: str, session: "CopilotSession", words: str) -> None:
-        from copilot.rpc import HandlePendingToolCallRequest
-
-        request = HandlePendingToolCallRequest(request_id=request_id, error=words)
         try:
-            await sdk.call("refuse a call", session.rpc.tools.handle_pending_tool_call(request))
+            await fail(session, request_id, words)
         except AttachError as error:
             self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
 
@@ -277,6 +288,8 @@ class Toolset:
     def unbind(self) -> None:
         """Give up all calls: the connection is gone."""
         self._session = None
+        if self._retry is not None:
+            self._retry.cancel()
         for waiting in self._waiting.values():
             waiting.cancel()
 

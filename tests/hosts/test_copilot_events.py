@@ -1,0 +1,233 @@
+"""Events of the SDK, as they were recorded from the CLI, in the words of the host conversation."""
+
+import uuid
+from typing import Any
+
+import msgspec
+import pytest
+from copilot.session_events import session_event_from_dict
+
+from tapui.hosts.copilot.events import OUTPUT_LENGTH, Translator
+from tapui.wire.host import SessionEvent, SessionUpdate
+from tapui.wire.message import Message
+
+CALL = "call_96ddac401d26"
+
+
+def recorded(
+    kind: str, data: dict[str, Any], *, at: str = "49.000", agent: str | None = None
+) -> Any:
+    return session_event_from_dict(
+        {
+            "type": kind,
+            "id": str(uuid.uuid4()),
+            "parentId": None,
+            "timestamp": f"2026-11-21T22:15:{at}Z",
+            "data": data,
+            **({"agentId": agent} if agent else {}),
+        }
+    )
+
+
+@pytest.fixture
+def translator() -> Translator:
+    return Translator("s1", {"greet"}.__contains__)
+
+
+def told(messages: list[Message]) -> list[tuple[str, Any]]:
+    shown = []
+    for message in messages:
+        assert isinstance(message, SessionEvent)
+        assert message.session_id == "s1"
+        shown.append((message.event, msgspec.json.decode(message.data)))
+    return shown
+
+
+def bash_start(at: str = "49.000") -> Any:
+    return recorded(
+        "tool.execution_start",
+        {
+            "toolCallId": CALL,
+            "toolName": "bash",
+            "arguments": {"command": "echo hi > x.txt", "description": "write"},
+            "model": "scripted",
+            "shellToolInfo": {"hasWriteFileRedirection": True, "possiblePaths": ["x.txt"]},
+            "toolTitle": "Running command",
+            "turnId": "0",
+        },
+        at=at,
+    )
+
+
+def complete(call: str, at: str = "50.250", **data: Any) -> Any:
+    return recorded("tool.execution_complete", {"toolCallId": call, "turnId": "0", **data}, at=at)
+
+
+def test_prompt_of_the_person(translator: Translator) -> None:
+    said = recorded(
+        "user.message",
+        {
+            "content": "please do bash",
+            "delivery": "idle",
+            "interactionId": "3ff816e2-689a-4887-bffe-4aeaee81baf4",
+            "supportedNativeDocumentMimeTypes": [],
+            "transformedContent": "<current_datetime>…</current_datetime>\n\nplease do bash",
+        },
+    )
+    assert told(translator.translate(said)) == [("user.message", {"content": "please do bash"})]
+
+
+def test_prompt_that_was_injected_is_not_the_persons_and_only_once(translator: Translator) -> None:
+    translator.sent("red")
+    said = recorded("user.message", {"content": "red"})
+    assert told(translator.translate(said)) == [("prompt.injected", {"content": "red"})]
+    assert told(translator.translate(said)) == [("user.message", {"content": "red"})]
+
+
+@pytest.mark.parametrize("mark", [{"isAutopilotContinuation": True}, {"source": "system"}])
+def test_prompt_that_the_cli_made_is_not_the_persons(
+    translator: Translator, mark: dict[str, Any]
+) -> None:
+    ((name, _),) = told(translator.translate(recorded("user.message", {"content": "go"} | mark)))
+    assert name == "prompt.automatic"
+
+
+def test_prompt_of_an_agent_to_its_child_is_left_out(translator: Translator) -> None:
+    said = recorded("user.message", {"content": "review it"}, agent="child-1")
+    assert translator.translate(said) == []
+
+
+def test_own_tool_call_with_result_and_time(translator: Translator) -> None:
+    ((name, start),) = told(translator.translate(bash_start()))
+    assert name == "tool.execution_start"
+    args = {"command": "echo hi > x.txt", "description": "write"}
+    assert start == {"toolCallId": CALL, "tool": "bash", "args": args}
+    ((name, end),) = told(
+        translator.translate(
+            complete(
+                CALL,
+                success=True,
+                result={"content": "<shellId: 0 completed with exit code 0>"},
+                toolTelemetry={"metrics": {"context_token_limit": 128000.0}},
+            )
+        )
+    )
+    assert name == "tool.execution_complete"
+    assert end == {
+        "toolCallId": CALL,
+        "tool": "bash",
+        "args": args,
+        "result": {"type": "success", "output": "<shellId: 0 completed with exit code 0>"},
+        "durationMs": 1250.0,
+    }
+
+
+def test_failed_tool_call_says_why(translator: Translator) -> None:
+    translator.translate(bash_start())
+    failed = complete(CALL, success=False, error={"message": "Plan mode does not permit it"})
+    ((_, end),) = told(translator.translate(failed))
+    assert end["result"] == {"type": "failure", "output": "Plan mode does not permit it"}
+
+
+def test_long_output_is_cut(translator: Translator) -> None:
+    translator.translate(bash_start())
+    long = complete(CALL, success=True, result={"content": "x" * (OUTPUT_LENGTH + 1)})
+    ((_, end),) = told(translator.translate(long))
+    assert len(end["result"]["output"]) == OUTPUT_LENGTH
+    assert end["result"]["output"].endswith("…")
+
+
+def test_calls_of_offered_tools_are_the_gateways_to_tell(translator: Translator) -> None:
+    start = {"toolCallId": "call_1", "toolName": "greet", "arguments": {"name": "bob"}}
+    assert translator.translate(recorded("tool.execution_start", start)) == []
+    assert translator.translate(complete("call_1", success=True, result={"content": "hi"})) == []
+
+
+def test_end_of_a_call_that_began_before_we_came_is_left_out(translator: Translator) -> None:
+    assert translator.translate(complete("call_0", success=True)) == []
+
+
+def test_answer_with_the_tools_it_asks_for(translator: Translator) -> None:
+    answer = recorded(
+        "assistant.message",
+        {
+            "content": "",
+            "messageId": "a29ecfd5-7e11-496d-942f-985aa2f547db",
+            "model": "scripted",
+            "toolRequests": [{"toolCallId": CALL, "name": "bash", "arguments": {"command": "ls"}}],
+            "turnId": "0",
+        },
+    )
+    assert told(translator.translate(answer)) == [
+        (
+            "assistant.message",
+            {"content": "", "toolRequests": [{"name": "bash", "args": {"command": "ls"}}]},
+        )
+    ]
+
+
+def test_context_use_is_the_sessions_not_a_childs(translator: Translator) -> None:
+    use = {"currentTokens": 12469, "messagesLength": 6, "tokenLimit": 128000}
+    assert told(translator.translate(recorded("session.usage_info", use))) == [
+        ("session.context", {"tokens": 12469, "limit": 128000})
+    ]
+    assert translator.translate(recorded("session.usage_info", use, agent="child-1")) == []
+
+
+def test_idle_turns_and_intent(translator: Translator) -> None:
+    assert told(translator.translate(recorded("session.idle", {"mode": "interactive"}))) == [
+        ("session.idle", {})
+    ]
+    assert translator.translate(recorded("session.idle", {}, agent="child-1")) == []
+    assert told(translator.translate(recorded("assistant.turn_start", {"turnId": "0"}))) == [
+        ("assistant.turn_start", {"turnId": "0"})
+    ]
+    assert told(translator.translate(recorded("assistant.intent", {"intent": "Fixing"}))) == [
+        ("assistant.intent", {"intent": "Fixing"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "update"),
+    [
+        ("session.mode_changed", {"previousMode": "interactive", "newMode": "plan"}, "mode=plan"),
+        ("session.model_change", {"previousModel": "a", "newModel": "b"}, "model=b"),
+        ("session.title_changed", {"title": "Fix it"}, "label=Fix it"),
+        ("session.context_changed", {"cwd": "/code/foo"}, "cwd=/code/foo"),
+    ],
+)
+def test_changes_of_the_session_are_updates(
+    translator: Translator, kind: str, data: dict[str, Any], update: str
+) -> None:
+    field, value = update.split("=")
+    changed = SessionUpdate("s1", **{field: value})  # type: ignore[arg-type]
+    assert translator.translate(recorded(kind, data)) == [changed]
+
+
+def test_subagent_from_start_to_failure(translator: Translator) -> None:
+    who = {"agentName": "reviewer", "agentDisplayName": "Reviewer", "toolCallId": "call_7"}
+    start = recorded("subagent.started", who | {"agentDescription": "reviews"}, agent="child-1")
+    assert told(translator.translate(start)) == [
+        (
+            "subagent.started",
+            {"remoteSessionId": "child-1", "toolCallId": "call_7", "agentName": "reviewer"},
+        )
+    ]
+    failed = recorded("subagent.failed", who | {"error": "gave up"}, agent="child-1")
+    assert told(translator.translate(failed)) == [
+        ("subagent.failed", {"toolCallId": "call_7", "agentName": "reviewer", "error": "gave up"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("assistant.message_delta", {"deltaContent": "do", "messageId": "m"}),
+        ("session.background_tasks_changed", {}),
+        ("model.messages_snapshot", {"kind": "messages_snapshot", "messages": []}),
+    ],
+)
+def test_what_says_nothing_to_a_person_is_left_out(
+    translator: Translator, kind: str, data: dict[str, Any]
+) -> None:
+    assert translator.translate(recorded(kind, data)) == []

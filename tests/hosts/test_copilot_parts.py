@@ -1,0 +1,204 @@
+"""Parts of the copilot host by themselves: tools and results, permissions, the ledger, routing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapui.hosts.copilot.permissions import describe
+from tapui.hosts.copilot.settlement import Ledger
+from tapui.hosts.copilot.toolset import needs_no_prompt, text_for_model
+from tapui.wire.codec import raw
+from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionsUnattached
+from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
+from tests.hosts.conftest import Pretender
+from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.rig.waiting import until
+
+
+def offered(name: str, provider: str, *, read_only: bool | None = None) -> OfferedTool:
+    return OfferedTool(name, "…", raw({}), provider, read_only)
+
+
+@pytest.mark.parametrize(
+    ("tool", "free"),
+    [
+        (offered("tap_list_streams", "tap", read_only=True), True),
+        (offered("tap_set_session_mode", "tap"), True),
+        (offered("tap_post", "tap"), False),
+        (offered("tap_post", "tap", read_only=False), False),
+        (offered("greet", "greeter"), False),
+        (offered("greet", "greeter", read_only=True), False),
+        (offered("tap_set_session_mode", "greeter"), False),
+    ],
+)
+def test_only_tapuis_own_harmless_tools_skip_the_prompt(tool: OfferedTool, free: bool) -> None:
+    assert needs_no_prompt(tool) is free
+
+
+@pytest.mark.parametrize(
+    ("outcome", "text", "ok"),
+    [
+        (ToolOutcome("c", data=raw("hällo\nbob")), "hällo\nbob", True),
+        (ToolOutcome("c", data=msgspec.Raw(b' "quoted" ')), "quoted", True),
+        (ToolOutcome("c", data=msgspec.Raw(b'{"a":\n [1, 2]}')), '{"a":[1,2]}', True),
+        (ToolOutcome("c", data=raw(None)), "null", True),
+        (
+            ToolOutcome("c", file=FileResult("/tmp/x.png", "image/png", 12)),
+            "The result is in the file /tmp/x.png (image/png, 12 bytes)",
+            True,
+        ),
+        (ToolOutcome("c", error="gone", error_code="NOT_FOUND"), "NOT_FOUND: gone", False),
+        (
+            ToolOutcome("c", error="slow", error_code="TIMEOUT", retryable=True),
+            "TIMEOUT: slow It may work if it is called again.",
+            False,
+        ),
+    ],
+)
+def test_outcome_as_the_model_reads_it(outcome: ToolOutcome, text: str, ok: bool) -> None:
+    assert text_for_model(outcome) == (text, ok)
+
+
+def test_permission_shows_the_whole_command() -> None:
+    command = "echo one; rm -rf two\n" * 200
+    shown = describe(
+        {
+            "kind": "shell",
+            "fullCommandText": command,
+            "intention": "tidy",
+            "canOfferSessionApproval": True,
+            "commands": [{"identifier": "echo", "readOnly": True}],
+            "possiblePaths": ["two"],
+            "possibleUrls": [],
+            "hasWriteFileRedirection": False,
+            "warning": "it deletes",
+        }
+    )
+    assert shown == {
+        "kind": "shell",
+        "fullCommandText": command,
+        "intention": "tidy",
+        "hasWriteFileRedirection": False,
+        "warning": "it deletes",
+    }
+
+
+def test_permission_has_one_word_for_a_kind() -> None:
+    assert describe({"kind": "commands", "fullCommandText": "ls"})["kind"] == "shell"
+
+
+@pytest.mark.parametrize(
+    ("request_", "key", "value"),
+    [
+        ({"kind": "write", "fileName": "a", "diff": "+1", "newFileContents": "1"}, "diff", "+1"),
+        ({"kind": "write", "fileName": "a", "diff": "", "newFileContents": "1"}, None, None),
+        ({"kind": "url", "url": "https://example.org/?q=1"}, "url", "https://example.org/?q=1"),
+        ({"kind": "path", "paths": ["/a", "/b"], "accessKind": "read"}, "path", "/a\n/b"),
+        ({"kind": "custom-tool", "toolName": "greet", "args": {"n": 1}}, "args", {"n": 1}),
+    ],
+)
+def test_permission_shows_what_it_is_about(
+    request_: dict[str, Any], key: str | None, value: Any
+) -> None:
+    shown = describe(request_)
+    if key is None:
+        assert shown["newFileContents"] == "1"
+    else:
+        assert shown[key] == value
+        assert "newFileContents" not in shown
+
+
+def test_ledger_is_on_disk_before_a_call_and_gone_after_the_last(tmp_path: Path) -> None:
+    folder = tmp_path / "files" / "tap"
+    ledger = Ledger(folder)
+    assert not folder.exists()
+    ledger.begin("r1")
+    ledger.begin("r2")
+    (file,) = folder.iterdir()
+    assert file.read_text().splitlines()[1:] == ["+r1", "+r2"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+    ledger.end("r1")
+    assert file.read_text().splitlines()[1:] == ["+r1", "+r2", "-r1"]
+    ledger.end("r2")
+    assert not file.exists()
+
+
+def test_ledger_inherits_from_the_killed_and_not_from_the_living(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys, time\n"
+        "from tapui.hosts.copilot.settlement import Ledger\n"
+        "ledger = Ledger(pathlib.Path(sys.argv[1]))\n"
+        "ledger.begin('r1'); ledger.begin('r2'); ledger.end('r1')\n"
+        "print('written', flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "written\n"
+        assert Ledger(tmp_path).inherited() == {}
+        other.kill()
+        other.wait(10)
+        assert list(Ledger(tmp_path).inherited().values()) == [{"r2"}]
+
+
+def test_ledger_refuses_a_planted_link(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("untouched")
+    folder = tmp_path / "tap"
+    folder.mkdir()
+    (folder / f"unanswered.{os.getpid()}.calls").symlink_to(target)
+    (folder / "unanswered.1.calls").symlink_to(target)
+    ledger = Ledger(folder)
+    assert ledger.inherited() == {}
+    ledger.begin("r1")
+    ledger.close()
+    assert target.read_text() == "untouched"
+
+
+def test_host_introduces_itself_and_answers_for_unknown_sessions(copilot_home: Path) -> None:
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, discover=False):
+        hello = gateway.wait(HostHello)
+        assert (hello.name, hello.kind, hello.protocol_version) == ("copilot", "copilot", 2)
+        assert hello.hooks is False
+        gateway.tell(ModeSet("m1", "nowhere", "plan"))
+        assert gateway.wait(ModeResult, id="m1").ok is False
+    assert gateway.is_closed
+
+
+def test_port_that_is_no_cli_is_reported_once_with_what_to_do(
+    copilot_home: Path, pretend: Any
+) -> None:
+    cli: Pretender = pretend("127.0.0.1")
+    cli.process.kill()
+    cli.process.wait(10)
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, port=cli.ports[0]) as host:
+        troubles = host.host._troubles
+        until(lambda: any(one.pause > 1 for one in list(troubles.values())), what="tried again")
+    ((level, text),) = host.reports
+    assert level == "warning"
+    assert f"cannot attach to port {cli.ports[0]}" in text
+    assert "--ui-server" in text
+
+
+def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pretend: Any) -> None:
+    cli: Pretender = pretend()
+    cli.hold("s 1")
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home):
+        (listed,) = gateway.wait(SessionsUnattached).unattached
+        assert (listed.id, listed.pid) == ("s 1", cli.process.pid)
+        assert listed.hint == "copilot --ui-server --resume 's 1'"
+        cli.kill()
+        gateway.wait(SessionsUnattached, unattached=[])

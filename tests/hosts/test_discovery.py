@@ -1,0 +1,115 @@
+"""Discovery with real processes: what counts as a running CLI, and which port is its own."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tapui.hosts.copilot.discovery import Discovery, Process
+from tests.hosts.conftest import Pretender
+from tests.rig.waiting import until
+
+Pretend = Callable[..., Pretender]
+
+
+def test_nothing_is_found_where_no_cli_ever_ran(copilot_home: Path) -> None:
+    assert Discovery(copilot_home).scan() == []
+
+
+def test_process_with_a_lock_is_found_with_its_own_port_only(
+    copilot_home: Path, pretend: Pretend
+) -> None:
+    cli, stranger = pretend("127.0.0.1"), pretend("127.0.0.1")
+    cli.hold("s1")
+    (found,) = Discovery(copilot_home).scan()
+    assert found.process.pid == cli.process.pid
+    assert found.ports == tuple(cli.ports)
+    assert not set(found.ports) & set(stranger.ports)
+    assert found.sessions == ("s1",)
+    assert found.cwd == str(Path.cwd())
+    assert found.process.is_alive()
+
+
+def test_only_ports_of_the_address_that_is_connected_to_count(
+    copilot_home: Path, pretend: Pretend
+) -> None:
+    pretend("0.0.0.0", "127.0.0.2").hold("s1")
+    (found,) = Discovery(copilot_home).scan()
+    assert found.ports == ()
+
+
+def test_sessions_of_one_process_come_newest_first(copilot_home: Path, pretend: Pretend) -> None:
+    cli = pretend("127.0.0.1")
+    older = cli.hold("older")
+    cli.hold("newer")
+    began = Process(cli.process.pid, 0).started
+    os.utime(older, (began, older.stat().st_mtime - 1))
+    (found,) = Discovery(copilot_home).scan()
+    assert found.sessions == ("newer", "older")
+
+
+def test_lock_of_a_dead_process_is_ignored(copilot_home: Path, pretend: Pretend) -> None:
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
+    discovery = Discovery(copilot_home)
+    (found,) = discovery.scan()
+    cli.kill()
+    assert discovery.scan() == []
+    assert not found.process.is_alive()
+
+
+def test_zombie_counts_as_dead(copilot_home: Path, pretend: Pretend) -> None:
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
+    discovery = Discovery(copilot_home)
+    (found,) = discovery.scan()
+    cli.process.kill()  # and not waited for
+    until(lambda: not found.process.is_alive(), what="the zombie is seen as dead")
+    assert discovery.scan() == []
+
+
+def test_lock_older_than_its_process_is_another_ones(copilot_home: Path, pretend: Pretend) -> None:
+    cli = pretend("127.0.0.1")
+    lock = cli.hold("s1")
+    os.utime(lock, (lock.stat().st_atime, lock.stat().st_mtime - 3600))
+    assert Discovery(copilot_home).scan() == []
+
+
+def test_process_of_another_user_is_not_looked_at(copilot_home: Path, pretend: Pretend) -> None:
+    pretend("127.0.0.1").hold("s1")
+    assert Discovery(copilot_home, uid=os.getuid() + 1).scan() == []
+
+
+def test_planted_links_are_not_followed(
+    copilot_home: Path, tmp_path: Path, pretend: Pretend
+) -> None:
+    cli = pretend("127.0.0.1")
+    state = copilot_home / "session-state"
+    (state / "s1").mkdir(parents=True)
+    (tmp_path / "lock").write_text("")
+    (state / "s1" / f"inuse.{cli.process.pid}.lock").symlink_to(tmp_path / "lock")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / f"inuse.{cli.process.pid}.lock").write_text("")
+    (state / "s2").symlink_to(tmp_path / "elsewhere")
+    assert Discovery(copilot_home).scan() == []
+
+
+def test_locks_that_come_and_go_are_noticed(copilot_home: Path, pretend: Pretend) -> None:
+    cli = pretend("127.0.0.1")
+    discovery = Discovery(copilot_home)
+    first = cli.hold("s1")
+    assert [one.sessions for one in discovery.scan()] == [("s1",)]
+    cli.hold("s2")
+    assert [sorted(one.sessions) for one in discovery.scan()] == [["s1", "s2"]]
+    first.unlink()
+    assert [one.sessions for one in discovery.scan()] == [("s2",)]
+
+
+def test_ports_of_known_processes_are_not_asked_for_again(
+    copilot_home: Path, pretend: Pretend
+) -> None:
+    pretend("127.0.0.1").hold("s1")
+    discovery = Discovery(copilot_home)
+    (found,) = discovery.scan()
+    (again,) = discovery.scan(known=[found.process])
+    assert again.ports == ()
+    assert again.sessions == ("s1",)
