@@ -170,6 +170,14 @@ class Screen:
             lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
         )
 
+    async def gone(self, pattern: str, *, within: float = 15.0) -> None:
+        """As `wait_gone`, from a coroutine."""
+        await until_async(
+            lambda: not self.find(pattern),
+            within=within,
+            what=lambda: self._story(f"{pattern!r} gone"),
+        )
+
     def wait_dead(self, *, within: float = 15.0) -> int | None:
         """Wait until the program has ended; return its exit status (None after a signal)."""
         until(lambda: self.is_dead, within=within, what=lambda: self._story("the program's end"))
