@@ -1,6 +1,7 @@
 """Tool-call round trips: host process → gateway → provider process and back."""
 
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -83,27 +84,43 @@ class Caller:
         self._sent[id_] = time.perf_counter_ns()
         return frame(self._before + id_ + self._after)
 
+    def _answered(self) -> int:
+        """Receive once; return how many calls were answered."""
+        before = len(self.latencies)
+        for message in self._client.receive():
+            if not message.startswith(self._outcome):
+                continue
+            if b'"error"' in message[:200]:
+                raise RuntimeError(f"a call failed: {message[:300]!r}")
+            start = message.index(_ID) + len(_ID)
+            began = self._sent.pop(message[start : message.index(b'"', start)])
+            self.latencies.append(time.perf_counter_ns() - began)
+        return len(self.latencies) - before
+
     def run(self, in_flight: int, seconds: float) -> None:
-        """Call for `seconds`, then wait for the answers that are still out."""
+        """Keep `in_flight` calls out for `seconds`, then wait for the last answers."""
         self.latencies.clear()
-        client = self._client
+        send = self._client.socket.sendall
         deadline = time.perf_counter_ns() + int(seconds * 1e9)
-        client.socket.sendall(b"".join(self._call() for _ in range(in_flight)))
+        send(b"".join(self._call() for _ in range(in_flight)))
         while self._sent:
-            calls = []
-            for message in client.receive():
-                if not message.startswith(self._outcome):
-                    continue
-                start = message.index(_ID) + len(_ID)
-                now = time.perf_counter_ns()
-                began = self._sent.pop(message[start : message.index(b'"', start)])
-                self.latencies.append(now - began)
-                if b'"error"' in message[:200]:
-                    raise RuntimeError(f"a call failed: {message[:300]!r}")
-                if now < deadline:
-                    calls.append(self._call())
-            if calls:
-                client.socket.sendall(b"".join(calls))
+            answered = self._answered()
+            if answered and time.perf_counter_ns() < deadline:
+                send(b"".join(self._call() for _ in range(answered)))
+
+    def pace(self, per_second: int, seconds: float) -> None:
+        """Call `per_second` times a second for `seconds`, whatever is still out."""
+        self.latencies.clear()
+        socket_ = self._client.socket
+        due = began = time.perf_counter()
+        while (now := time.perf_counter()) < began + seconds or self._sent:
+            if now < began + seconds and now >= due:
+                socket_.sendall(self._call())
+                due += 1 / per_second
+                continue
+            pause = max(due - now, 0) if now < began + seconds else None
+            if select.select([socket_], [], [], pause)[0]:
+                self._answered()
 
 
 def _percentile(values: list[int], share: float) -> float:
@@ -111,11 +128,23 @@ def _percentile(values: list[int], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] / 1e6
 
 
-def measure(caller: Caller, pid: int | None, in_flight: int, seconds: float) -> Rate:
-    """Warm up, then measure for `seconds`; `pid` is the gateway's, None for the direct path."""
-    caller.run(in_flight, min(WARM_UP, seconds / 4))
+def measure(
+    caller: Caller, pid: int | None, in_flight: int, seconds: float, *, per_second: int = 0
+) -> Rate:
+    """Warm up, then measure for `seconds`; `pid` is the gateway's, None for the direct path.
+
+    With `per_second` calls come at that rate instead of `in_flight` at a time.
+    """
+
+    def run(seconds: float) -> None:
+        if per_second:
+            caller.pace(per_second, seconds)
+        else:
+            caller.run(in_flight, seconds)
+
+    run(min(WARM_UP, seconds / 4))
     cpu, began = cpu_seconds(pid) if pid else 0.0, time.perf_counter()
-    caller.run(in_flight, seconds)
+    run(seconds)
     took = time.perf_counter() - began
     cpu = cpu_seconds(pid) - cpu if pid else 0.0
     calls = len(caller.latencies)
@@ -159,7 +188,14 @@ def invoke(tool: str, args: bytes, session: str = SESSION) -> bytes:
 
 
 def relayed(
-    url: str, pid: int, tokens: tuple[str, str], size: int, in_flight: int, seconds: float
+    url: str,
+    pid: int,
+    tokens: tuple[str, str],
+    size: int,
+    in_flight: int,
+    seconds: float,
+    *,
+    per_second: int = 0,
 ) -> Rate:
     """Measure calls with 100 B of arguments and results of `size` bytes through a gateway.
 
@@ -171,15 +207,18 @@ def relayed(
             client.expect("tools.changed", sessionId=SESSION)
             request = invoke("bench", b'{"text":"' + b"x" * 89 + b'"}')
             caller = Caller(client, request, b'{"type":"tool.outcome"')
-            return measure(caller, pid, in_flight, seconds)
+            return measure(caller, pid, in_flight, seconds, per_second=per_second)
     finally:
         client.socket.close()
 
 
-def through(gateway: Gateway, size: int, in_flight: int, seconds: float) -> Rate:
+def through(
+    gateway: Gateway, size: int, in_flight: int, seconds: float, *, per_second: int = 0
+) -> Rate:
     """Measure `relayed` calls through a `tapui serve`."""
     tokens = (gateway.token, gateway.internal_token)
-    return relayed(gateway.url, gateway.pid, tokens, size, in_flight, seconds)
+    url, pid = gateway.url, gateway.pid
+    return relayed(url, pid, tokens, size, in_flight, seconds, per_second=per_second)
 
 
 def direct(size: int, in_flight: int, seconds: float) -> Rate:

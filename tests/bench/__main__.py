@@ -1,0 +1,187 @@
+"""All benchmarks, one table: `python -m tests.bench [--seconds 2] [--only NAME …]`.
+
+Latencies are milliseconds, CPU is the gateway's microseconds a call. Compare figures of one run
+with each other: on a shared machine they move with the neighbours. The target column holds what
+the design asks of a quiet machine.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from tests.bench import roundtrip, tail_lag, terminal
+from tests.bench.roundtrip import Rate
+from tests.rig.copilot import Copilot, find_cli
+from tests.rig.gateway import Gateway, Home
+from tests.rig.model_server import ModelServer
+from tests.rig.tmux import Tmux
+from tests.rig.waiting import until
+
+SMALL, LARGE = 100, 1024 * 1024
+IDLE_SECONDS = 2.0
+Row = tuple[str, str, str]
+"""What was measured, the figures, the target."""
+
+
+@contextmanager
+def scratch() -> Iterator[Home]:
+    """A home that is removed afterwards."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-bench-"))
+    try:
+        yield Home(root)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def _calls(rate: Rate, *, cpu: bool = True) -> str:
+    used = f"  cpu {rate.cpu:6.1f} µs" if cpu else ""
+    return f"{rate.per_second:9,.0f}/s  p50 {rate.p50:7.3f}  p99 {rate.p99:7.3f} ms{used}"
+
+
+def calls(seconds: float) -> Iterator[Row]:
+    """Tool calls through `tapui serve`, and between the same processes without it."""
+    targets = {
+        (SMALL, 1): "at most 0.150 ms added",
+        (SMALL, 64): "cpu ≤ 20 µs, ≥ 40,000/s",
+    }
+    for size in (SMALL, LARGE):
+        name = "100 B" if size == SMALL else "1 MiB"
+        for in_flight in (1, 64) if size == SMALL else (1, 8):
+            with scratch() as home, Gateway(home, "--no-attach") as gateway:
+                rate = roundtrip.through(gateway, size, in_flight, seconds)
+            yield (
+                f"call {name}, {in_flight} in flight",
+                _calls(rate),
+                targets.get((size, in_flight), ""),
+            )
+            plain = roundtrip.direct(size, in_flight, min(seconds, 1.0))
+            added = f"  added {rate.p50 - plain.p50:.3f} ms" if in_flight == 1 else ""
+            yield "  without a gateway", _calls(plain, cpu=False) + added, ""
+
+
+def pushes(seconds: float) -> Iterator[Row]:
+    """Stream lines posted and on disk."""
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        rate, lines = roundtrip.posted(gateway, seconds)
+    yield "pushes persisted (tap_post, 64 in flight)", f"{_calls(rate)}  {lines:,} on disk", ""
+
+
+def lag(seconds: float) -> Iterator[Row]:
+    """Loop lag of a visible tail."""
+    for events in (100, 1_000, 10_000):
+        found = tail_lag.measure(events, seconds, (120, 36))
+        figures = f"p50 {found.p50:7.2f}  p99 {found.p99:7.2f}  max {found.longest:7.2f} ms"
+        lost = f"  {found.posted - found.seen} unseen, {found.behind} behind"
+        target = "p99 < 10 ms" if events == 10_000 else ""
+        yield f"loop lag, {events:,} events/s", f"{figures}  cpu {found.cpu:.0%}{lost}", target
+
+
+def screen(seconds: float) -> Iterator[Row]:
+    """What a tower on screen costs tool calls, against `serve`."""
+    for name, in_flight, per_second in (("500 a second", 0, 500), ("64 in flight", 64, 0)):
+        with scratch() as home, Gateway(home, "--no-attach") as gateway:
+            served = roundtrip.through(gateway, SMALL, in_flight, seconds, per_second=per_second)
+        with scratch() as home, terminal.tower(home, "--no-attach") as running:
+            announced = _announced(home)
+            tokens = (
+                Path(announced["tokenFile"]).read_text().strip(),
+                Path(announced["internalTokenFile"]).read_text().strip(),
+            )
+            shown = roundtrip.relayed(
+                announced["url"],
+                running.process.pid,
+                tokens,
+                SMALL,
+                in_flight,
+                seconds,
+                per_second=per_second,
+            )
+        yield f"serve, {name}", _calls(served), ""
+        ratio = f"  p99 x {shown.p99 / served.p99:.2f}"
+        yield f"tower on, {name}", _calls(shown) + ratio, "p99 ≤ 1.25 x serve"
+
+
+def _announced(home: Home) -> dict[str, str]:
+    file = until(lambda: next(home.tapui.glob("run/*/gateway.json"), None), what="gateway.json")
+    said: dict[str, str] = json.loads(file.read_text())
+    return said
+
+
+def start(seconds: float) -> Iterator[Row]:
+    """First frames."""
+    with scratch() as home:
+        bare, ours = terminal.first_frames(home, max(int(seconds), 3))
+    yield "first frame, bare Textual app", f"{bare.wall:7.0f} ms  cpu {bare.cpu:5.0f} ms", ""
+    ratio = f"  x {ours.wall / bare.wall:.2f}"
+    yield (
+        "first frame, tapui",
+        f"{ours.wall:7.0f} ms  cpu {ours.cpu:5.0f} ms{ratio}",
+        "≤ 1.3 x bare",
+    )
+
+
+def memory(_seconds: float) -> Iterator[Row]:
+    """Resident memory, idle."""
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        time.sleep(IDLE_SECONDS)
+        yield "memory, serve", f"{terminal.rss(gateway.pid):7.1f} MB", ""
+    with scratch() as home, terminal.tower(home, "--no-attach") as running:
+        time.sleep(IDLE_SECONDS)
+        yield "memory, tower", f"{terminal.rss(running.process.pid):7.1f} MB", "< 70 MB"
+    if find_cli() is None or shutil.which("tmux") is None:
+        yield "memory, tower with Copilot attached", "not measured: needs tmux and the CLI", ""
+        return
+    with ExitStack() as stack:
+        home = stack.enter_context(scratch())
+        model = stack.enter_context(ModelServer())
+        copilot = Copilot(
+            stack.enter_context(Tmux()),
+            home=home.root,
+            cache=home.root / "cache",
+            cwd=home.root / "work",
+            model_url=model.url,
+        )
+        running = stack.enter_context(terminal.tower(home))
+        until(
+            lambda: copilot.session_id in home.run("status", "--json").stdout,
+            within=30,
+            what="attached",
+        )
+        time.sleep(IDLE_SECONDS)
+        used = f"{terminal.rss(running.process.pid):7.1f} MB"
+        yield "memory, tower with Copilot attached", used, "< 120 MB"
+
+
+BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
+    "calls": calls,
+    "pushes": pushes,
+    "screen": screen,
+    "lag": lag,
+    "start": start,
+    "memory": memory,
+}
+
+
+def main() -> int:
+    """Print the table, a row as soon as it is known."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3.0, help="per measurement (at most 8)")
+    parser.add_argument("--only", nargs="+", choices=BENCHES, default=list(BENCHES))
+    options = parser.parse_args()
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    print(f"Python {sys.version.split()[0]}, {machine}, {time.strftime('%Y-%m-%d %H:%M')}\n")
+    for name in options.only:
+        for what, figures, target in BENCHES[name](min(options.seconds, 8.0)):
+            print(f"{what:<42} {figures:<72} {target}".rstrip(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
