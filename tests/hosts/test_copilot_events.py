@@ -202,6 +202,7 @@ def test_changes_of_the_session_are_updates(
     field, value = update.split("=")
     changed = SessionUpdate("s1", **{field: value})  # type: ignore[arg-type]
     assert translator.translate(recorded(kind, data)) == [changed]
+    assert translator.translate(recorded(kind, data, agent="child-1")) == []
 
 
 def test_subagent_from_start_to_failure(translator: Translator) -> None:

@@ -142,18 +142,22 @@ class Translator:
     def _idle(self, event: "CopilotEvent", _data: Any) -> list[Message]:
         return [] if event.agent_id is not None else self._event("session.idle")
 
-    def _mode(self, _event: "CopilotEvent", data: Any) -> list[Message]:
-        mode = as_mode(data.new_mode.value)
-        return [SessionUpdate(session_id=self.session_id, mode=mode)] if mode else []
+    def _update(self, event: "CopilotEvent", **changes: Any) -> list[Message]:
+        if event.agent_id is not None or None in changes.values() or "" in changes.values():
+            return []  # a subagent's own model, folder …
+        return [SessionUpdate(session_id=self.session_id, **changes)]
 
-    def _model(self, _event: "CopilotEvent", data: Any) -> list[Message]:
-        return [SessionUpdate(session_id=self.session_id, model=data.new_model)]
+    def _mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, mode=as_mode(data.new_mode.value))
 
-    def _title(self, _event: "CopilotEvent", data: Any) -> list[Message]:
-        return [SessionUpdate(session_id=self.session_id, label=data.title)] if data.title else []
+    def _model(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, model=data.new_model)
 
-    def _folder(self, _event: "CopilotEvent", data: Any) -> list[Message]:
-        return [SessionUpdate(session_id=self.session_id, cwd=data.cwd)] if data.cwd else []
+    def _title(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, label=data.title)
+
+    def _folder(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, cwd=data.cwd)
 
     def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if self._is_ours(data.tool_name):

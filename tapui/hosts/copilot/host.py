@@ -18,6 +18,7 @@ from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.link import Link, Report
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.port import HostPort, OpenPort
+from tapui.wire.errors import ErrorCode
 from tapui.wire.events import Unattached
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -85,6 +86,7 @@ class CopilotHost:
         self._running: dict[Process | int, asyncio.Task[None]] = {}
         self._troubles: dict[Process | int, _Trouble] = {}
         self._unattached: list[Unattached] = []
+        self._refusal = ""
 
     # Living
 
@@ -291,9 +293,12 @@ class CopilotHost:
                 session.finished(ToolOutcome(error.id, error=error.message, error_code=error.code))
                 return
         opening = self._session(error.session_id or "")
-        if error.reply_to == "session.open" and opening is not None:
+        if opening is not None and not opening.is_open:
             opening.refused(error.message)
-        else:
+        elif opening is not None and error.code is ErrorCode.INVALID_SESSION:
+            opening.is_open = False  # the gateway has ended it: it is going down itself
+        elif error.message != self._refusal:
+            self._refusal = error.message
             self._report(f"the gateway refused {error.reply_to}: {error.message}", "warning")
 
 

@@ -134,7 +134,11 @@ class AttachedSession:
         return await sdk.call(
             "attach to the session",
             client.resume_session(
-                self.id, tools=[], suppress_resume_event=True, on_event=self._happened
+                self.id,
+                tools=[],
+                suppress_resume_event=True,
+                include_sub_agent_streaming_events=False,
+                on_event=self._happened,
             ),
         )
 
