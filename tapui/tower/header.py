@@ -50,7 +50,8 @@ class HeaderLine(Widget):
         address = self._address if brevity == 0 else self._address.removeprefix("ws://")
         parts.append(plain(address, limit=48))
         if self._note:
-            parts.append(plain(self._note if not brevity else self._note.partition(" (")[0], "bold $accent", limit=40))
+            note = self._note.partition(" (")[0] if brevity else self._note
+            parts.append(plain(note, "bold $accent", limit=40))
         nouns = ("sess", "prov", "call") if brevity == 3 else ("session", "provider", "call")
         counts = (len(view.open_sessions), len(view.providers), len(view.state.calls))
         parts += [plain(quantity(count, noun)) for count, noun in zip(counts, nouns, strict=True)]

@@ -80,8 +80,9 @@ async def running(
     clock = HandClock()
     app = TowerApp(feed, clock=clock, ticks=clock, **wiring)  # type: ignore[arg-type]
     async with app.run_test(size=size) as pilot:
-        if begins:
-            feed.begin(state, towers=towers)
         rig = Running(app, feed, clock, pilot)
         await rig.settle()
+        if begins:
+            feed.begin(state, towers=towers)
+            await rig.settle()
         yield rig

@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 class LiveScreen(ModalScreen[Result]):
-    """A screen over the panes. The app calls `show` as it does for panes. Escape or `q` closes it."""
+    """A screen over the panes: the app calls `show` as for panes; Escape or `q` closes it."""
 
     TOPICS: ClassVar[frozenset[str]] = frozenset()
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Close")]

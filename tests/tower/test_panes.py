@@ -1,0 +1,288 @@
+"""Sessions, providers and calls: what each shows, and what its keys send."""
+
+import pytest
+from msgspec import Raw, json
+from msgspec.structs import replace
+
+from tapui.projection.state import State
+from tapui.tower.reader import Reader
+from tapui.tower.screens.choose import ChooseScreen
+from tapui.tower.screens.confirm import ConfirmScreen
+from tapui.tower.table import Table
+from tapui.wire import events as ev
+from tapui.wire.tower import (
+    CallCancel,
+    InjectsResume,
+    ProviderDisconnect,
+    ProviderMove,
+    SessionMode,
+)
+from tests.tower.running import Running, running
+from tests.tower.scripted import at, call, provider, session, world
+
+
+def keys(rig: Running, number: int) -> list[str]:
+    return [row.key for row in rig.app.panes[number - 1].query_one(Table).rows]
+
+
+async def test_the_empty_screen_says_what_to_do_next() -> None:
+    async with running() as rig:
+        for command in (
+            "tapui copilot",
+            "copilot --ui-server --resume ID",
+            "tapui demo",
+            "~/.copilot/extensions/tap/.provider-token",
+            "localhost:9400",
+        ):
+            assert command in rig.text
+
+
+@pytest.mark.parametrize("number", "2345")
+async def test_every_empty_pane_says_what_comes_there(number: str) -> None:
+    async with running() as rig:
+        await rig.press(number)
+        lines = [line for line in rig.text.splitlines()[3:] if line.strip("│ ╰╯─")]
+        assert len(lines) >= 3
+
+
+@pytest.mark.parametrize(
+    ("number", "first", "parts"),
+    [
+        (1, "s1", ("● busy", "Fix the flaky pairing test", "12m")),
+        (2, "p1", ("● bound", "ci-watcher", "3s")),
+        (3, "c1", ("● running", "wait_for_build", "42s")),
+        (5, "a1", ("! waiting", "permission", "8s")),
+    ],
+)
+async def test_name_state_and_age_of_the_selected_row_are_uncut_at_80x24(
+    number: int, first: str, parts: tuple[str, ...]
+) -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        await rig.press(str(number))
+        pane = rig.app.panes[number - 1]
+        assert pane.query_one(Table).selected == first
+        about = [line for line in rig.text.splitlines() if parts[0] in line and parts[2] in line]
+        assert any(all(part in line for part in parts) for line in about)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+async def test_every_row_can_be_selected_and_is_told_in_full(number: int) -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        await rig.press(str(number))
+        told = set()
+        selectable = [key for key in keys(rig, number) if key]
+        for _ in selectable:
+            told.add(rig.about(number))
+            await rig.press("down")
+        assert len(told) == len(selectable)
+
+
+async def test_a_name_of_64_characters_is_uncut_below_the_table() -> None:
+    label = "n" * 60 + "-end"
+    async with running(State(sessions={"s1": session("s1", label)}), size=(80, 24)) as rig:
+        assert label in rig.text.replace("\n", "")
+        assert "○ idle" in rig.about(1)
+
+
+async def test_a_mode_is_set_by_key() -> None:
+    async with running(world()) as rig:
+        await rig.press("m")
+        assert isinstance(rig.app.screen, ChooseScreen)
+        await rig.press("down", "enter")
+        assert rig.feed.sent == [SessionMode(session_id="s1", mode="plan")]
+
+
+async def test_the_mode_in_force_is_selected_and_not_sent_again() -> None:
+    async with running(world()) as rig:
+        await rig.press("down", "m", "enter")
+        assert rig.feed.sent == []
+
+
+async def test_an_ended_session_is_shown_for_a_minute() -> None:
+    async with running(world()) as rig:
+        ended = replace(
+            world().sessions["s1"], state="ended", ended_at=at(), reason="the CLI went away"
+        )
+        rig.feed.happen(ev.SessionClosed(session_id="s1", session=ended))
+        await rig.settle()
+        assert "· ended" in rig.text
+        await rig.turn(59)
+        assert "s1" in keys(rig, 1)
+        await rig.turn(2)
+        assert "s1" not in keys(rig, 1)
+
+
+async def test_an_unattached_session_shows_its_literal_command() -> None:
+    async with running(world()) as rig:
+        await rig.press("end")
+        assert "copilot --ui-server --resume 7f3c9a52" in rig.text
+        assert "4242" in rig.text
+        await rig.press("m", "enter")
+        assert rig.feed.sent == []
+        assert len(rig.app.screen_stack) == 1
+
+
+async def test_a_session_shows_what_happened_in_it() -> None:
+    async with running(world(), size=(100, 40)) as rig:
+        data = Raw(b'{"content":"make it green"}')
+        rig.feed.happen(ev.SessionHappened(session_id="s1", event="user.message", data=data))
+        await rig.press("enter")
+        shown = rig.app.screen.query_one(Reader).text
+        assert "user.message" in shown
+        assert "make it green" in shown
+
+
+async def test_context_use_is_shown() -> None:
+    async with running(world()) as rig:
+        assert "75%" in rig.text
+        assert "96,400 of 128,000 tokens" in rig.about(1)
+
+
+async def test_a_provider_is_moved_to_a_chosen_session() -> None:
+    async with running(world()) as rig:
+        await rig.press("2", "m", "down", "enter")
+        assert rig.feed.sent == [ProviderMove(provider_id="p1", session_id="s2")]
+
+
+async def test_a_provider_is_disconnected_after_a_question() -> None:
+    async with running(world()) as rig:
+        await rig.press("2", "x")
+        assert isinstance(rig.app.screen, ConfirmScreen)
+        assert "Calls in flight that will fail: 1." in rig.text
+        await rig.press("n")
+        assert rig.feed.sent == []
+        await rig.press("x", "y")
+        assert rig.feed.sent == [ProviderDisconnect(provider_id="p1")]
+
+
+async def test_held_injects_are_shown_and_resumed() -> None:
+    async with running(world()) as rig:
+        await rig.press("2", "r")
+        assert rig.feed.sent == []
+        rig.feed.happen(ev.InjectPaused(session_id="s1", provider_id="p1", provider="ci-watcher"))
+        await rig.settle()
+        assert "‖ held" in rig.text
+        assert any("its injects are held" in one for one in rig.notices)
+        await rig.press("r")
+        assert rig.feed.sent == [InjectsResume(provider_id="p1", session_id="s1")]
+        rig.feed.happen(ev.InjectResumed(session_id="s1", provider_id="p1", provider="ci-watcher"))
+        await rig.settle()
+        assert "‖ held" not in rig.text
+
+
+async def test_a_provider_that_went_is_shown_for_a_minute() -> None:
+    async with running(world()) as rig:
+        await rig.press("2")
+        gone = replace(world().providers["p3"], state="disconnected", reason="goodbye")
+        rig.feed.happen(ev.ProviderDisconnected(provider=gone))
+        await rig.settle()
+        assert "· gone" in rig.text
+        assert "4 providers" in rig.text.splitlines()[0]
+        await rig.turn(61)
+        assert "· gone" not in rig.text
+
+
+async def test_a_provider_shows_what_it_was_refused() -> None:
+    async with running(world()) as rig:
+        rig.feed.happen(
+            ev.ErrorSent(code="RATE_LIMITED", message="ten a second", provider_id="p1"),
+            ev.ErrorSent(code="INVALID_JSON", message="of another", provider_id="p2"),
+        )
+        await rig.press("2", "enter")
+        shown = rig.app.screen.query_one(Reader).text
+        assert "RATE_LIMITED  ten a second" in shown
+        assert "of another" not in shown
+        assert "rerun_job" in shown
+
+
+async def test_calls_in_flight_are_above_ended_ones() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        assert keys(rig, 3)[:5] == ["c1", "c2", "c3", "", "d1"]
+        assert len([key for key in keys(rig, 3) if key]) == 20
+
+
+async def test_elapsed_time_counts_against_the_timeout() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        assert "42s / 2m" in rig.text
+        await rig.turn(10)
+        assert "52s / 2m" in rig.text
+
+
+async def test_progress_is_shown_and_the_end_moves_a_call_down() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        running_call = replace(world().calls["c1"], args=None, progress="80 %")
+        rig.feed.happen(ev.CallProgress(session_id="s1", call=running_call))
+        await rig.settle()
+        assert "80 %" in rig.about(3)
+        done = replace(running_call, state="done", duration=43_000.0)
+        rig.feed.happen(ev.CallFinished(session_id="s1", call=done))
+        await rig.settle()
+        assert keys(rig, 3)[:4] == ["c2", "c3", "", "c1"]
+
+
+async def test_a_call_is_cancelled_by_key() -> None:
+    async with running(world()) as rig:
+        await rig.press("3", "x")
+        assert rig.feed.sent == [CallCancel(id="c1")]
+
+
+async def test_what_cannot_be_cancelled_is_not() -> None:
+    async with running(world()) as rig:
+        await rig.press("3", "down", "down", "x", "end", "x")
+        assert rig.feed.sent == [], "a tool of the session's own, and a call that ended"
+
+
+async def test_a_call_shows_arguments_and_result_whole() -> None:
+    long = {"text": "word " * 3000 + "THE END", "n": [1, {"deep": True}]}
+    async with running(world(), size=(100, 40)) as rig:
+        raw = Raw(json.encode(long))
+        started = call("big", "report", args=raw)
+        done = replace(started, args=None, state="done", data=raw, duration=5.0)
+        rig.feed.happen(
+            ev.CallStarted(session_id="s1", call=started),
+            ev.CallFinished(session_id="s1", call=done),
+        )
+        await rig.settle()
+        await rig.press("3")
+        rig.app.panes[2].query_one(Table).select("big")
+        await rig.press("enter")
+        shown = rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
+        assert shown.count("THE END") == 2
+        assert shown.count('"deep": true') == 2
+
+
+async def test_a_failed_call_shows_its_error() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        rig.app.panes[2].query_one(Table).select("d2")
+        await rig.press("enter")
+        shown = rig.app.screen.query_one(Reader).text
+        assert "error CONFLICT" in shown
+        assert "job 77 is not finished" in shown
+
+
+async def test_a_call_on_screen_follows_what_happens() -> None:
+    async with running(world()) as rig:
+        await rig.press("3", "enter")
+        done = replace(world().calls["c1"], state="done", duration=44.0, data=Raw(b'"green"'))
+        rig.feed.happen(ev.CallFinished(session_id="s1", call=done))
+        await rig.settle()
+        assert '"green"' in rig.app.screen.query_one(Reader).text
+        assert "✓ done" in rig.text
+
+
+async def test_own_tools_of_a_session_carry_its_hosts_name() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        line = next(line for line in rig.text.splitlines() if "bash" in line)
+        assert "copilot" in line
+
+
+async def test_an_all_provider_is_in_all_sessions() -> None:
+    everywhere = provider("p1", "clock", session_id="all")
+    async with running(State(providers={"p1": everywhere})) as rig:
+        await rig.press("2")
+        assert "all sessions" in rig.text
