@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tapui.core.builtin_side import answer_mode
 from tapui.core.connection import Standing
 from tapui.core.deadlines import Due
 from tapui.core.providers import ALL, ConnectedProvider
@@ -198,11 +199,14 @@ class Binding:
         session.own_calls.clear()
 
     def _withdraw_approvals(self, session: OpenSession, reason: str) -> None:
-        for approval_id in session.approvals:
-            waiting = self._r.approvals.waiting.get(approval_id)
-            if waiting is not None:
+        for waiting in list(self._r.approvals.waiting.values()):
+            if waiting.view.session_id == session.id:
                 self._r.approvals.withdraw(waiting, reason=reason)
-        session.approvals.clear()
+                if waiting.view.kind == "mode":
+                    waiting.subject.by = "nobody"
+                    answer_mode(waiting.asker, self._r, waiting.subject, reason)
+                else:
+                    waiting.asker.requests.pop(waiting.subject, None)
 
     def _ask_to_leave(self, session: OpenSession) -> None:
         session.leaving = {
@@ -260,6 +264,10 @@ class Binding:
         r.trustees.session_replaced(former.id, current.id)
         r.providers.session_replaced(former.id, current.id)
         r.streams.replace(former.id, current.id)
+        r.budgets.replace_session(former, current)
+        for call in r.calls.pending.values():
+            if call.session is former:
+                call.session = current
         self._end_own_calls(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")
         r.modes.session_ended(former)
@@ -274,6 +282,7 @@ class Binding:
             check_conflicts(current, provider, tools)
         except WireError as error:
             self._r.refuse(provider.connection, error)
+            self._r.budgets.forget_provider(current, provider)
             self.left(provider, former)
             return
         provider.sessions.pop(former.id)

@@ -120,6 +120,13 @@ class Budgets:
             self.out.emit(InjectResumed(session.id, provider.id, provider.name))
         self.deliver(session)
 
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let what was held for `former`, and how its brakes stand, go on in `current`."""
+        current.injects, former.injects = former.injects, []
+        for table in (self._pushes, self._brakes):
+            for key in [key for key in table if key[1] == former.id]:
+                table[key[0], current.id] = table.pop(key)  # type: ignore[assignment]
+
     def forget_provider(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Drop what a provider holds in a session that it left."""
         session.injects = [inject for inject in session.injects if inject.provider is not provider]

@@ -114,7 +114,6 @@ class BuiltinSide:
             r.settings.timeouts.mode_approval,
             session_id=session.id,
         )
-        session.approvals.add(waiting.view.id)
         connection.modes[message.id] = waiting.view.id
 
     def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:

@@ -99,7 +99,6 @@ class HostSide:
                 f"Session {wanted.id} is open already",
                 session_id=wanted.id,
             )
-        r.sessions.aliases.pop(wanted.id, None)
         former = r.sessions.open.get(wanted.replaces) if wanted.replaces else None
         if former is not None and former.host != connection.id:
             raise WireError(
@@ -107,6 +106,7 @@ class HostSide:
                 f"Session {former.id} is another host's",
                 session_id=former.id,
             )
+        r.sessions.aliases.pop(wanted.id, None)
         session = self._new_session(connection, wanted)
         if former is not None:
             r.out.emit(SessionReplaced(session.id, session.view, former.id))
@@ -117,9 +117,8 @@ class HostSide:
             r.sessions.add(session)
         for builtin in r.of_standing(Standing.BUILTIN):
             provider = builtin.provider
-            if provider is not None and session.id not in provider.sessions:
-                tools = provider.builtin_tools
-                self._binding.join(provider, session, tools)
+            if provider is not None and not provider.is_in(session):
+                self._binding.join(provider, session, provider.offered)
         if not session.is_local:
             self._binding.gather(session)
         r.tools.settle(session)
@@ -128,6 +127,7 @@ class HostSide:
             SessionOpenedMessage(session.id, r.tools.offer(session), session.revision),
         )
         r.announce_sessions()
+        r.budgets.deliver(session)
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
         return OpenSession(
@@ -366,7 +366,6 @@ class HostSide:
             timeout,
             session_id=session.id,
         )
-        session.approvals.add(waiting.view.id)
         connection.requests[message.id] = waiting.view.id
 
     def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:

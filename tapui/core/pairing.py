@@ -116,7 +116,8 @@ class Pairings:
         pairing: Pairing = decided.waiting.subject
         if connection.standing is not Standing.AWAIT_PAIRING:
             return
-        granted = {id_ for id_ in pairing.sessions if r.sessions.get(id_) is not None}
+        found = (r.sessions.get(id_) for id_ in pairing.sessions)
+        granted = {session.id for session in found if session is not None}
         if decided.verdict != "approve" or not granted:
             text = decided.reason or "the person denied the pairing"
             r.refuse(connection, WireError(ErrorCode.AUTH_FAILED, text, reply_to="auth"))

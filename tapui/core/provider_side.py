@@ -14,7 +14,7 @@ from tapui.core.output import MakePersistDir
 from tapui.core.providers import ALL, ConnectedProvider, Departed, check_name
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.tools import check_conflicts, check_definitions
+from tapui.core.tools import check_conflicts, check_definitions, check_twice
 from tapui.core.trust import Grant
 from tapui.wire import limits
 from tapui.wire.codec import optional_object
@@ -93,13 +93,12 @@ class ProviderSide:
             self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
         tools = message.tools
         if tools is None:
-            tools = _former_tools(former)
+            tools = former.offered if former is not None else []
         self._check_conflicts(connection, former, sessions, tools)
         provider = self._take_identity(connection, message, grant, former)
         provider.is_everywhere = wanted == ALL
         provider.had_no_choice = all(one.is_local for one in r.sessions.open.values())
-        if connection.is_builtin:
-            provider.builtin_tools = tools
+        provider.offered = tools
         connection.name = provider.label
         is_new = provider.id not in r.providers.connected
         r.providers.connected[provider.id] = provider
@@ -125,10 +124,11 @@ class ProviderSide:
         if connection.may_bind_all == name or (former is not None and former.is_everywhere):
             return True
         approvals = self._r.approvals
-        if not any(
-            waiting.asker is connection and waiting.subject == name
-            for waiting in approvals.of_kind("bindAll")
-        ):
+        asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
+        for waiting in asked:
+            if waiting.subject != name:
+                approvals.withdraw(waiting, reason="it asked under another name")
+        if not any(waiting.subject == name for waiting in asked):
             approvals.request(
                 "bindAll",
                 connection,
@@ -177,6 +177,7 @@ class ProviderSide:
         own = former if isinstance(former, ConnectedProvider) else connection.provider
         for session in sessions:
             check_conflicts(session, own, tools)
+        check_twice(tools)
 
     def _take_identity(
         self,
@@ -188,7 +189,8 @@ class ProviderSide:
         r = self._r
         known = connection.provider
         if former is not None and former is not known:
-            view, revisions = former.view, former.revisions
+            view = replace(former.view, trust=grant.trust, origin=connection.origin)
+            revisions = former.revisions
             if isinstance(former, Departed):
                 r.providers.forget(former)
             else:
@@ -217,6 +219,7 @@ class ProviderSide:
                 {},
             )
         if known is not None:
+            known.reconnect = None
             self._binding.disconnected(known, "it took another name")
         provider = ConnectedProvider(view, connection, grant, revisions=revisions)
         connection.provider = provider
@@ -318,12 +321,16 @@ class ProviderSide:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
             sessions = [self._session_of(provider, message.session_id, "tools.update")]
+        is_whole = message.session_id is None or not provider.is_everywhere
+        offered = _updated(provider.offered, message) if is_whole else provider.offered
+        check_definitions(offered)
         changed: list[tuple[OpenSession, list[Tool]]] = []
         for session in sessions:
             tools = _updated(provider.tools.get(session.id, []), message)
             check_definitions(tools)
             check_conflicts(session, provider, tools)
             changed.append((session, tools))
+        provider.offered = offered
         for session, tools in changed:
             provider.tools[session.id] = tools
             r.tools.put(session, provider, tools)
@@ -338,9 +345,9 @@ class ProviderSide:
         session = self._r.sessions.get(message.session_id)
         if not provider.is_everywhere or session is None or not provider.grant.covers(session.id):
             raise _no_session(message.session_id)
-        if session.id in provider.sessions:
+        if provider.is_in(session):
             return
-        tools = next(iter(provider.tools.values()), [])
+        tools = provider.offered
         if self._r.providers.holder([session], provider.name, provider.view.instance):
             raise WireError(
                 ErrorCode.DUPLICATE_INSTANCE,
@@ -348,15 +355,21 @@ class ProviderSide:
                 session_id=session.id,
             )
         check_conflicts(session, provider, tools)
+        former = provider.sessions.get(session.id)
+        if former is not None:
+            # One of the same id that ended: to be ready for the new one is to be done with it.
+            self._binding.left(provider, former)
         self._binding.join(provider, session, tools)
+        self._r.providers.refresh(provider)
         self._binding.greet(provider, session)
 
     def shutdown_ready(self, connection: Connection, message: ShutdownReady) -> None:
         """Clean-up after an ended session is done."""
         provider = _provider(connection)
-        session = provider.sessions.get(message.session_id)
+        id_ = message.session_id
+        session = provider.sessions.get(self._r.sessions.aliases.get(id_, id_))
         if session is None:
-            raise _no_session(message.session_id)
+            raise _no_session(id_)
         if provider in session.leaving:
             self._binding.left(provider, session)
 
@@ -381,7 +394,7 @@ class ProviderSide:
             session = next(iter(provider.sessions.values()), None)
         else:
             session = self._r.sessions.get(session_id)
-        if session is None or not session.is_open or session.id not in provider.sessions:
+        if session is None or not session.is_open or not provider.is_in(session):
             raise _no_session(session_id or provider.view.session_id or "")
         return session
 
@@ -409,14 +422,6 @@ def _former_session(former: ConnectedProvider | Departed | None) -> str | None:
     if former.is_everywhere:
         return ALL
     return next(iter(former.sessions), None)
-
-
-def _former_tools(former: ConnectedProvider | Departed | None) -> list[Tool]:
-    if isinstance(former, Departed):
-        return former.tools
-    if former is not None:
-        return next(iter(former.tools.values()), [])
-    return []
 
 
 def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:

@@ -45,8 +45,8 @@ class ConnectedProvider:
     revisions: dict[str, int] = field(default_factory=dict)
     had_no_choice: bool = False
     """It sits on the local session because there was no other when it came."""
-    builtin_tools: list[Tool] = field(default_factory=list)
-    """The tools of the built-in provider, which is in every session from its beginning."""
+    offered: list[Tool] = field(default_factory=list)
+    """The tools with which it enters a further session, or comes back."""
 
     @property
     def id(self) -> str:
@@ -63,6 +63,10 @@ class ConnectedProvider:
         """Name and instance, for people."""
         return f"{self.name}/{self.view.instance}" if self.view.instance else self.name
 
+    def is_in(self, session: OpenSession) -> bool:
+        """Return whether it is in this session, not in an ended one of the same id."""
+        return self.sessions.get(session.id) is session
+
     def tool_names(self) -> list[str]:
         """Return the names of its tools in any session, each once."""
         return list(dict.fromkeys(tool.name for tools in self.tools.values() for tool in tools))
@@ -76,7 +80,7 @@ class Departed:
     token: Secret
     sessions: list[str]
     is_everywhere: bool
-    tools: list[Tool]
+    offered: list[Tool]
     revisions: dict[str, int]
     deadline: Deadline
 
@@ -126,14 +130,14 @@ class Providers:
 
     def depart(self, provider: ConnectedProvider) -> None:
         """Remember a provider whose connection dropped, for 30 s."""
-        if provider.reconnect is None or not provider.sessions:
+        if provider.reconnect is None:
             return
         departed = Departed(
             view=provider.view,
             token=provider.reconnect,
             sessions=list(provider.sessions),
             is_everywhere=provider.is_everywhere,
-            tools=next(iter(provider.tools.values()), []),
+            offered=provider.offered,
             revisions=provider.revisions,
             deadline=None,  # type: ignore[arg-type]  # set below: it refers back
         )

@@ -53,7 +53,6 @@ class OpenSession:
     leaving: "set[ConnectedProvider]" = field(default_factory=set)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None
-    approvals: set[str] = field(default_factory=set)
 
     @property
     def id(self) -> str:

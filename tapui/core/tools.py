@@ -92,6 +92,16 @@ def _refs(schema: Any) -> Iterable[str]:
             stack.extend(value)
 
 
+def check_twice(tools: Iterable[Tool], session_id: str | None = None) -> None:
+    """Check names against each other. Raises `WireError` (`TOOL_CONFLICT`)."""
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name in seen:
+            text = f"Tool '{tool.name}' stands twice in the list"
+            raise WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session_id)
+        seen.add(tool.name)
+
+
 def check_conflicts(
     session: OpenSession, provider: "ConnectedProvider | None", tools: Iterable[Tool]
 ) -> None:
@@ -99,12 +109,10 @@ def check_conflicts(
 
     Raises `WireError` (`TOOL_CONFLICT`) naming the owner.
     """
-    seen: set[str] = set()
+    tools = list(tools)
+    check_twice(tools, session.id)
     others = {other.name for other in session.providers.values() if other is not provider}
     for tool in tools:
-        if tool.name in seen:
-            raise _conflict(session, f"Tool '{tool.name}' stands twice in the list")
-        seen.add(tool.name)
         owner = session.tools.get(tool.name)
         if owner is not None and owner.provider is not provider:
             raise _conflict(

@@ -155,9 +155,6 @@ class TowerSide:
         source = next(iter(provider.sessions.values()))
         if source is session:
             return
-        if provider.grant.sessions is not None:
-            # The person's word widens what the token was good for.
-            provider.grant.sessions.add(session.id)
         if not source.is_open:
             raise WireError(
                 ErrorCode.INVALID_SESSION, f"Session {source.id} is ending", session_id=source.id
@@ -170,6 +167,9 @@ class TowerSide:
                 session_id=session.id,
             )
         self._binding.move(provider, session, f"moved by {connection.name}", cancel=True)
+        if provider.grant.sessions is not None:
+            # The person's word widens what the token is good for.
+            provider.grant.sessions.add(session.id)
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""

@@ -15,8 +15,8 @@ from tapui.wire.message import Message
 
 Json = dict[str, Any]
 
-PROVIDER_TOKEN = "ptk-project"  # noqa: S105
-INTERNAL_TOKEN = "itk-internal"  # noqa: S105
+PROVIDER_TOKEN = "ptk-project"
+INTERNAL_TOKEN = "itk-internal"
 ORIGIN = "https://app.example.com"
 EVERYTHING = 48 * 3600.0
 """Seconds after which no deadline of the gateway is left."""

@@ -144,7 +144,7 @@ def test_the_size_is_checked_before_the_state(talk: Conversation) -> None:
 @pytest.mark.parametrize("data", [b"{", b"[]", b'{"type":"tool.result","data":1}', b'{"type":7}'])
 def test_garbage_fails_the_one_call_in_flight(scene: Scene, data: bytes) -> None:
     scene.host.invoke("s1")
-    error = scene.provider.hear() and scene.provider.error(data)
+    error = scene.provider.error(data)
     assert scene.host.hear() == [
         {
             "type": "tool.outcome",

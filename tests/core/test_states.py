@@ -121,9 +121,9 @@ def test_a_message_is_refused_where_it_is_not_legal(
     assert peer.closed is None
 
 
-def test_the_state_is_checked_before_the_fields(talk: Conversation) -> None:
+def test_the_state_is_checked_before_the_fields() -> None:
     for state, enter in STATES.items():
-        peer = enter(talk)
+        peer = enter(Conversation())
         for example in EXAMPLES:
             if example["type"] not in LEGAL[state]:
                 assert peer.error(type=example["type"], id=7)["code"] == "UNKNOWN_TYPE"

@@ -1,0 +1,502 @@
+"""Sessions: what clients see of them, how they open, change, are replaced and end."""
+
+import pytest
+
+from tests.core.conftest import Scene
+from tests.core.harness import PROVIDER_TOKEN, Conversation, Peer, tool
+
+
+def seen(talk: Conversation) -> list[str]:
+    """Return the ids of the sessions as a new client sees them."""
+    client = talk.connect().say(type="auth", token=PROVIDER_TOKEN)
+    ids = [one["id"] for one in client.hear_one("sessions")["active"]]
+    client.drop()
+    return ids
+
+
+def test_opening_answers_with_the_tools_and_tells_clients(talk: Conversation) -> None:
+    talk.tools()
+    client = talk.connect(PROVIDER_TOKEN)
+    host = talk.host()
+    opened = host.open("s1", label="PR #42", workspace="/w/s1")
+    assert opened["revision"] == 1
+    assert [one["name"] for one in opened["tools"]] == [
+        "tap_post",
+        "tap_list_streams",
+        "tap_stream_history",
+        "tap_get_session_state",
+        "tap_set_session_mode",
+    ]
+    assert {one["provider"] for one in opened["tools"]} == {"tap"}
+    assert set(opened["tools"][0]) == {"name", "description", "parameters", "provider"}
+    assert client.hear() == [
+        {
+            "type": "sessions.updated",
+            "active": [
+                {"id": "s1", "label": "PR #42", "cwd": "/s1", "foreground": False, "state": "idle"}
+            ],
+        }
+    ]
+    assert talk.events("session.opened")[0]["session"] == {
+        "id": "s1",
+        "label": "PR #42",
+        "cwd": "/s1",
+        "state": "idle",
+        "host": "copilot",
+        "providers": [],
+        "openedAt": "2026-01-01T00:00:00.000000Z",
+        "workspace": "/w/s1",
+    }
+
+
+def test_the_order_is_foreground_then_last_activity_then_local(talk: Conversation) -> None:
+    talk.local()
+    host = talk.host()
+    for id_ in ("s1", "s2", "s3"):
+        talk.wait(1)
+        host.open(id_)
+    assert seen(talk) == ["s3", "s2", "s1", "local"]
+    talk.wait(1)
+    host.event("s1", "assistant.message")
+    assert seen(talk) == ["s1", "s3", "s2", "local"]
+    host.say(type="session.update", sessionId="s2", foreground=True)
+    assert seen(talk) == ["s2", "s1", "s3", "local"]
+    host.say(type="session.update", sessionId="s3", foreground=True)
+    assert seen(talk) == ["s3", "s1", "s2", "local"]
+    states = talk.gateway.state.sessions
+    assert [id_ for id_, one in states.items() if one.foreground] == ["s3"]
+
+
+def test_a_second_open_of_an_open_id_is_refused(scene: Scene) -> None:
+    session = {"id": "s1", "label": "other", "cwd": "/"}
+    assert scene.host.error(type="session.open", session=session, id="o1") == {
+        "type": "error",
+        "code": "INVALID_SESSION",
+        "message": "Session s1 is open already",
+        "replyTo": "session.open",
+        "id": "o1",
+        "sessionId": "s1",
+    }
+    assert scene.talk.gateway.state.sessions["s1"].label == "s1"
+
+
+@pytest.mark.parametrize("id_", ["", "all"])
+def test_an_id_that_hello_could_not_name_is_refused(talk: Conversation, id_: str) -> None:
+    session = {"id": id_, "label": "x", "cwd": "/"}
+    assert talk.host().error(type="session.open", session=session)["code"] == "INVALID_JSON"
+
+
+def test_another_hosts_session_is_none_of_ours(scene: Scene) -> None:
+    other = scene.talk.host("other")
+    for message in (
+        {"type": "session.update", "label": "mine"},
+        {"type": "session.close"},
+        {"type": "session.event", "event": "session.idle"},
+    ):
+        error = other.error(message, sessionId="s1")
+        assert (error["code"], error["sessionId"]) == ("INVALID_SESSION", "s1")
+    session = {"id": "s2", "label": "x", "cwd": "/", "replaces": "s1"}
+    assert other.error(type="session.open", session=session)["code"] == "INVALID_SESSION"
+    assert list(scene.talk.gateway.state.sessions) == ["s1"]
+
+
+def test_an_update_changes_what_it_names(scene: Scene) -> None:
+    scene.host.say(type="session.update", sessionId="s1", label="new", model="gpt-6")
+    event = scene.talk.events()[-1]
+    assert event["kind"] == "session.updated"
+    assert (event["session"]["label"], event["session"]["model"]) == ("new", "gpt-6")
+    assert event["session"]["cwd"] == "/s1"
+    scene.talk.forget()
+    scene.host.say(type="session.update", sessionId="s1", label="new")
+    assert scene.talk.events() == []
+
+
+@pytest.mark.parametrize("event", ["session.busy", "assistant.turn_start"])
+def test_a_session_is_busy_from_its_turn_to_its_idle(scene: Scene, event: str) -> None:
+    scene.host.event("s1", event)
+    assert scene.talk.gateway.state.sessions["s1"].state == "busy"
+    late = scene.talk.provider("s1", name="late", tools=[])
+    assert late.hear_of("session.lifecycle") == []
+    scene.host.event("s1", "session.idle")
+    assert scene.talk.gateway.state.sessions["s1"].state == "idle"
+    idle = {"type": "session.lifecycle", "sessionId": "s1", "state": "idle"}
+    assert scene.provider.hear() == [idle]
+    assert late.hear() == [idle]
+    scene.host.event("s1", "session.idle")
+    assert scene.provider.hear() == [idle]
+
+
+def test_events_of_a_session_are_recorded_by_their_names(scene: Scene) -> None:
+    scene.host.event("s1", "assistant.intent", text="look\u202e")
+    assert scene.talk.events() == [
+        {
+            "kind": "session.event",
+            "sessionId": "s1",
+            "event": "assistant.intent",
+            "data": {"text": "look\u202e"},
+        }
+    ]
+    error = scene.host.error(type="session.event", sessionId="s1", event="e", data=[])
+    assert (error["code"], error["message"]) == ("INVALID_JSON", "data: expected an object")
+
+
+def close(scene: Scene) -> None:
+    scene.host.say(type="session.close", sessionId="s1", reason="the end")
+
+
+def test_a_closing_session_is_gone_at_once_and_providers_have_ten_seconds(scene: Scene) -> None:
+    close(scene)
+    assert scene.provider.hear() == [
+        {"type": "sessions.updated", "active": []},
+        {
+            "type": "session.lifecycle",
+            "sessionId": "s1",
+            "state": "shutdown.pending",
+            "deadline": 10_000,
+        },
+    ]
+    assert scene.host.hear() == []
+    newcomer = scene.talk.connect(PROVIDER_TOKEN)
+    newcomer.hello(session="s1")
+    assert newcomer.hear_one("error")["code"] == "INVALID_SESSION"
+    ended = scene.talk.events("session.closed")[0]["session"]
+    assert (ended["state"], ended["reason"], ended["providers"]) == ("ended", "the end", [])
+    scene.talk.wait(9.999)
+    assert (scene.host.hear(), scene.provider.state) == ([], "Bound")
+    scene.talk.wait(0.001)
+    assert scene.host.hear() == [{"type": "session.closed", "sessionId": "s1"}]
+    assert scene.provider.state == "Unbound"
+    assert scene.provider.closed is None
+    assert scene.talk.deadlines == 0
+
+
+def test_shutdown_ready_ends_the_session_and_keeps_the_connection(scene: Scene) -> None:
+    close(scene)
+    scene.provider.hear()
+    assert scene.provider.ask(type="shutdown.ready", sessionId="s1") == []
+    assert scene.host.hear() == [{"type": "session.closed", "sessionId": "s1"}]
+    assert scene.provider.state == "Unbound"
+    scene.host.open("s2")
+    scene.provider.hello(session="s2")
+    ack = scene.provider.hear_one("hello.ack")
+    assert (ack["providerId"], ack["sessionId"]) == ("p-1", "s2")
+    assert scene.provider.state == "Bound"
+
+
+def test_goodbye_ends_the_session_and_the_connection(scene: Scene) -> None:
+    close(scene)
+    scene.provider.say(type="goodbye", reason="bye")
+    assert scene.provider.closed == (1000, "goodbye")
+    assert scene.host.hear() == [{"type": "session.closed", "sessionId": "s1"}]
+    assert scene.talk.events()[-1]["provider"]["reason"] == "bye"
+
+
+def test_a_session_ends_when_the_last_of_its_providers_has_answered(scene: Scene) -> None:
+    second = scene.talk.provider("s1", name="second", tools=[])
+    third = scene.talk.provider("s1", name="third", tools=[])
+    scene.host.hear()
+    close(scene)
+    scene.provider.say(type="shutdown.ready", sessionId="s1")
+    assert scene.host.hear() == []
+    second.drop()
+    assert scene.host.hear() == []
+    third.say(type="shutdown.ready", sessionId="s1")
+    assert scene.host.hear() == [{"type": "session.closed", "sessionId": "s1"}]
+
+
+def test_a_session_without_providers_ends_at_once(talk: Conversation) -> None:
+    talk.tools()
+    host = talk.host()
+    host.open("s1")
+    assert host.ask(type="session.close", sessionId="s1") == [
+        {"type": "session.closed", "sessionId": "s1"}
+    ]
+    assert talk.deadlines == 0
+
+
+def test_hello_to_another_session_answers_the_shutdown(scene: Scene) -> None:
+    scene.host.open("s2")
+    close(scene)
+    scene.provider.hello(session="s2")
+    assert scene.host.hear_of("session.closed") == [{"type": "session.closed", "sessionId": "s1"}]
+    assert scene.provider.state == "Bound"
+
+
+def test_shutdown_ready_of_a_session_that_goes_on_changes_nothing(scene: Scene) -> None:
+    assert scene.provider.ask(type="shutdown.ready", sessionId="s1") == []
+    assert scene.provider.state == "Bound"
+    error = scene.provider.error(type="shutdown.ready", sessionId="s7")
+    assert (error["code"], error["sessionId"]) == ("INVALID_SESSION", "s7")
+
+
+def test_a_provider_of_an_ending_session_can_push_nothing_to_it(scene: Scene) -> None:
+    close(scene)
+    scene.provider.hear()
+    error = scene.provider.push().hear_one("error")
+    assert (error["code"], error["replyTo"]) == ("INVALID_SESSION", "push")
+
+
+def test_a_host_that_disconnects_takes_its_sessions_along(scene: Scene) -> None:
+    other = scene.talk.host("other")
+    other.open("s2")
+    scene.host.drop()
+    closed = scene.talk.events("session.closed")
+    assert [(one["sessionId"], one["session"]["reason"]) for one in closed] == [
+        ("s1", "host disconnected")
+    ]
+    heard = scene.provider.hear_of("session.lifecycle")
+    assert [one["state"] for one in heard] == ["shutdown.pending"]
+    assert seen(scene.talk) == ["s2"]
+
+
+# Replaced
+
+
+def test_providers_move_along_with_a_session_that_is_replaced(scene: Scene) -> None:
+    opened = scene.host.open("s2", replaces="s1")
+    assert [one["name"] for one in opened["tools"]] == ["greet"]
+    heard = scene.provider.hear()
+    assert [one["type"] for one in heard] == ["sessions.updated"]
+    assert [one["id"] for one in heard[0]["active"]] == ["s2"]
+    assert scene.provider.state == "Bound"
+    kinds = [kind for kind in scene.talk.kinds() if kind != "session.updated"]
+    assert kinds == ["session.replaced", "provider.moved"]
+    assert list(scene.talk.gateway.state.sessions) == ["s2"]
+    moved = scene.talk.events("provider.moved")[0]
+    assert (moved["provider"]["id"], moved["source"], moved["sessionId"]) == ("p-1", "s1", "s2")
+
+
+def test_the_former_id_stays_an_alias_for_providers(scene: Scene) -> None:
+    scene.host.open("s2", replaces="s1")
+    scene.host.open("s3", replaces="s2")
+    scene.provider.hear()
+    for id_ in ("s1", "s2", "s3"):
+        assert scene.provider.ask(type="push", level="keep", event=id_, sessionId=id_) == []
+        ack = scene.provider.ask(
+            type="tools.update", tools=[tool("a")], sessionId=id_, requestId=id_
+        )[0]
+        assert (ack["type"], ack["sessionId"]) == ("ack", "s3")
+    posted = scene.talk.events("stream.posted")
+    assert {one["sessionId"] for one in posted} == {"s3"}
+    assert [one["line"]["seq"] for one in posted] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("id_", ["s1", "s2"])
+def test_shutdown_ready_may_name_the_former_id(scene: Scene, id_: str) -> None:
+    scene.host.open("s2", replaces="s1")
+    scene.host.say(type="session.close", sessionId="s2").hear()
+    scene.provider.hear()
+    assert scene.provider.ask(type="shutdown.ready", sessionId=id_) == []
+    assert scene.host.hear() == [{"type": "session.closed", "sessionId": "s2"}]
+
+
+def test_streams_and_calls_go_on_in_the_session_that_replaces(scene: Scene) -> None:
+    scene.provider.push("before")
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    scene.host.open("s2", replaces="s1")
+    scene.tower.hear()
+    read = {"type": "stream.read", "id": "x", "stream": "greeter@greeter", "sessionId": "s2"}
+    assert [one["event"] for one in scene.tower.ask(read)[0]["lines"]] == ["before"]
+    assert scene.provider.result(call, data=1).state == "Bound"
+    assert scene.host.hear_of("tool.outcome") == [{"type": "tool.outcome", "id": "i1", "data": 1}]
+
+
+def test_calls_of_a_replaced_session_end_with_the_one_that_replaced_it(scene: Scene) -> None:
+    scene.host.invoke("s1")
+    scene.host.open("s2", replaces="s1")
+    scene.host.say(type="session.close", sessionId="s2")
+    assert scene.host.hear_of("tool.outcome")[0]["errorCode"] == "DISCONNECTED"
+
+
+def test_held_injects_are_delivered_in_the_session_that_replaces(scene: Scene) -> None:
+    scene.host.event("s1", "session.busy")
+    scene.provider.push("wake up", "inject")
+    scene.host.hear()
+    scene.host.say(
+        type="session.open", session={"id": "s2", "label": "", "cwd": "/", "replaces": "s1"}
+    )
+    heard = scene.host.hear_of("session.opened", "session.send")
+    assert [one["type"] for one in heard] == ["session.opened", "session.send"]
+    assert (heard[1]["sessionId"], heard[1]["prompt"]) == ("s2", "wake up")
+
+
+def test_who_clashes_with_the_session_that_replaces_is_left_behind(scene: Scene) -> None:
+    session = {
+        "id": "s2",
+        "label": "",
+        "cwd": "/",
+        "replaces": "s1",
+        "reservedTools": ["greet"],
+    }
+    scene.host.say(type="session.open", session=session)
+    assert scene.host.hear_one("session.opened")["tools"] == []
+    error = scene.provider.hear_of("error")[0]
+    assert (error["code"], error["sessionId"]) == ("TOOL_CONFLICT", "s2")
+    assert scene.provider.state == "Unbound"
+    scene.provider.hello(session="s2", tools=[tool("other")])
+    assert scene.provider.hear_one("hello.ack")["providerId"] == "p-1"
+
+
+def test_a_former_id_can_be_opened_anew(scene: Scene) -> None:
+    scene.host.open("s2", replaces="s1")
+    scene.host.open("s1")
+    scene.provider.hear()
+    assert scene.provider.push(sessionId="s1").hear_one("error")["code"] == "INVALID_SESSION"
+    assert scene.provider.push(sessionId="s2").hear() == []
+
+
+def test_an_open_that_is_refused_leaves_the_alias_alone(scene: Scene) -> None:
+    scene.host.open("s2", replaces="s1")
+    other = scene.talk.host("other")
+    session = {"id": "s1", "label": "", "cwd": "/", "replaces": "s2"}
+    other.error(type="session.open", session=session)
+    scene.provider.hear()
+    assert scene.provider.push(sessionId="s1").hear() == []
+
+
+def test_what_waits_in_a_replaced_session_is_withdrawn(scene: Scene) -> None:
+    request = {"type": "approval.request", "id": "r1", "kind": "permission", "detail": {}}
+    scene.host.say(request, sessionId="s1")
+    scene.host.open("s2", replaces="s1")
+    assert scene.talk.events("approval.withdrawn")[0]["approval"]["state"] == "withdrawn"
+    assert scene.host.ask(request, sessionId="s2") == []
+    assert len(scene.talk.events("approval.requested")) == 2
+
+
+# Moved, gathered
+
+
+def two_sessions(scene: Scene) -> Peer:
+    scene.host.open("s2")
+    scene.talk.wait(1)
+    scene.talk.forget()
+    return scene.tower
+
+
+def test_the_person_moves_a_provider(scene: Scene) -> None:
+    tower = two_sessions(scene)
+    scene.host.invoke("s1").hear()
+    scene.provider.hear()
+    assert tower.ask(type="provider.move", providerId="p-1", sessionId="s2") == []
+    assert scene.host.hear() == [
+        {
+            "type": "tool.outcome",
+            "id": "i1",
+            "error": "the provider moved to another session",
+            "errorCode": "CANCELLED",
+        }
+    ]
+    assert scene.provider.hear() == [
+        {"type": "tool.cancel", "id": "call-1", "sessionId": "s1", "reason": "moved"}
+    ]
+    scene.talk.wait(0.2)
+    changed = scene.host.hear_of("tools.changed")
+    names = {one["sessionId"]: [tool["name"] for tool in one["tools"]] for one in changed}
+    assert names == {"s1": [], "s2": ["greet"]}
+    moved = scene.talk.events("provider.moved")[0]
+    assert (moved["source"], moved["sessionId"], moved["reason"]) == ("s1", "s2", "moved by tapui")
+    scene.host.invoke("s2", id_="i2")
+    assert scene.provider.hear_one("tool.call")["sessionId"] == "s2"
+
+
+def test_a_move_that_clashes_is_told_to_the_tower_and_moves_nothing(scene: Scene) -> None:
+    tower = two_sessions(scene)
+    scene.talk.provider("s2", name="other")
+    error = tower.error(type="provider.move", providerId="p-1", sessionId="s2")
+    assert (error["code"], error["replyTo"], error["sessionId"]) == (
+        "TOOL_CONFLICT",
+        "provider.move",
+        "s2",
+    )
+    assert error["message"] == "Tool 'greet' already registered by provider 'other'"
+    assert scene.talk.events("provider.moved") == []
+    scene.host.invoke("s1").hear()
+    assert scene.provider.take_call()
+
+
+def test_a_move_onto_the_same_identity_is_refused(scene: Scene) -> None:
+    tower = two_sessions(scene)
+    scene.talk.provider("s2", tools=[])
+    error = tower.error(type="provider.move", providerId="p-1", sessionId="s2")
+    assert error["code"] == "TOOL_CONFLICT"
+
+
+def test_a_move_that_is_refused_widens_no_token(scene: Scene) -> None:
+    from tests.core.test_opening import paired
+
+    tower = two_sessions(scene)
+    scene.host.say(type="session.update", sessionId="s1", foreground=True)
+    scene.talk.provider("s2", name="owner", tools=[tool("mine")])
+    client, _ = paired(scene.talk)
+    client.hello(session="s1", name="page", tools=[tool("mine")])
+    page = client.hear_one("hello.ack")["providerId"]
+    assert tower.error(type="provider.move", providerId=page, sessionId="s2")
+    client.hello(session="s2", name="page", tools=[])
+    assert client.hear_one("error")["code"] == "INVALID_SESSION"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"providerId": "p-9", "sessionId": "s2"}, "NOT_FOUND"),
+        ({"providerId": "p-1", "sessionId": "s9"}, "INVALID_SESSION"),
+    ],
+)
+def test_a_move_of_or_to_nothing_is_refused(
+    scene: Scene, fields: dict[str, str], code: str
+) -> None:
+    tower = two_sessions(scene)
+    assert tower.error({"type": "provider.move", **fields})["code"] == code
+
+
+def test_a_move_to_where_it_is_does_nothing(scene: Scene) -> None:
+    scene.host.invoke("s1").hear()
+    assert scene.tower.ask(type="provider.move", providerId="p-1", sessionId="s1") == []
+    assert scene.talk.events("provider.moved", "call.cancelling") == []
+
+
+def test_the_person_disconnects_a_provider(scene: Scene) -> None:
+    scene.tower.say(type="provider.disconnect", providerId="p-1")
+    assert scene.provider.closed == (1000, "disconnected by the person")
+    assert scene.tower.error(type="provider.disconnect", providerId="p-1")["code"] == "NOT_FOUND"
+    again = scene.talk.connect(PROVIDER_TOKEN)
+    again.hello(session="s1", reconnectToken="tok-1")
+    assert again.hear_one("hello.ack")["providerId"] != "p-1"
+
+
+def test_who_sat_on_local_for_want_of_another_moves_to_the_first_session(
+    talk: Conversation,
+) -> None:
+    talk.local()
+    provider = talk.provider("local")
+    host = talk.host()
+    provider.hear()
+    opened = host.open("s1")
+    assert [one["name"] for one in opened["tools"]] == ["greet"]
+    assert [one["type"] for one in provider.hear()] == ["sessions.updated"]
+    moved = talk.events("provider.moved")[0]
+    assert (moved["source"], moved["sessionId"]) == ("local", "s1")
+    tower = talk.tower()
+    assert tower.ask(type="provider.move", providerId="p-1", sessionId="local") == []
+    host.open("s2")
+    assert len(talk.events("provider.moved")) == 2
+
+
+def test_who_chose_local_stays_there(talk: Conversation) -> None:
+    talk.local()
+    host = talk.host()
+    host.open("s1")
+    talk.provider("local")
+    host.say(type="session.close", sessionId="s1")
+    host.open("s2")
+    assert talk.events("provider.moved") == []
+
+
+def test_who_would_clash_with_the_first_session_stays_on_local(talk: Conversation) -> None:
+    talk.local()
+    provider = talk.provider("local")
+    provider.hear()
+    talk.host().open("s1", reservedTools=["greet"])
+    assert [one["type"] for one in provider.hear()] == ["error", "sessions.updated"]
+    assert talk.gateway.state.providers["p-1"].session_id == "local"
