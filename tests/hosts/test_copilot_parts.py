@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from tapui.hosts.copilot import attachment
 from tapui.hosts.copilot.permissions import describe
 from tapui.hosts.copilot.settlement import Ledger
 from tapui.hosts.copilot.toolset import needs_no_prompt, text_for_model
 from tapui.wire.codec import raw
-from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionsUnattached
+from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
 from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed, HostThread
@@ -202,3 +203,18 @@ def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pret
         assert listed.hint == "copilot --ui-server --resume 's 1'"
         cli.kill()
         gateway.wait(SessionsUnattached, unattached=[])
+
+
+def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(
+    copilot_home: Path, pretend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "CONNECT_TIME", 0.5)
+    cli: Pretender = pretend("127.0.0.1")
+    cli.hold("s1")
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        until(lambda: host.reports, what="a report")
+        host.stop(within=3.0)
+    ((_, text),) = host.reports
+    assert f"port {cli.ports[0]}: no answer from the CLI within 0.5 s" in text
+    assert not gateway.of(SessionOpen)

@@ -335,17 +335,25 @@ def test_cli_without_a_port_is_listed_with_what_to_do(
     assert gateway.wait(SessionsUnattached, unattached=[])
 
 
-def test_lost_connection_comes_back_with_the_session_kept(
+def test_lost_connection_comes_back_and_its_call_does_not_hang_the_turn(
     copilot: Copilot, model: ModelServer, start_host: Start
 ) -> None:
     gateway, host = start_host(copilot)
     gateway.wait(SessionOpen)
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),
+        Rule(text="the turn went on", role="tool"),
+        Rule(calls=[("tap_list_streams", {})], when="again", needs="tap_list_streams"),
+    )
+    copilot.prompt("list the streams")
+    invoke = gateway.wait(ToolInvoke)
     (attachment,) = host.host._attachments.values()
     host.loop.call_soon_threadsafe(attachment._client._process.terminate)
-    until(lambda: [one for one in host.reports if "is back" in one[1]], what="reconnected")
-    model.script(Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"))
-    copilot.prompt("list the streams")
-    assert gateway.wait(ToolInvoke)
+    assert gateway.wait(ToolAbort, id=invoke.id)
+    copilot.screen.wait_for("the turn went on")
+    copilot.prompt("once again")
+    gateway.wait(ToolInvoke, lambda one: one.id != invoke.id)
+    assert [one for one in host.reports if "is back" in one[1]]
     assert len(gateway.of(SessionOpen)) == 1
     assert not gateway.of(SessionClose)
 

@@ -70,8 +70,10 @@ class Attachment:
             wanted = dict.fromkeys([*([self._foreground] if self._foreground else []), *sessions])
             if not wanted:
                 raise AttachError("the CLI has no session yet")
-            for id_ in wanted:
-                await self._join(id_)
+            first, *others = wanted
+            await self._join(first)
+            for id_ in others:
+                await self._join_late(id_)
         except BaseException:
             self._close_sessions("attaching failed")
             await self._drop()

@@ -3,7 +3,7 @@
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -60,7 +60,8 @@ _EARLY = 1_000
 """Events kept between attaching and the gateway's answer."""
 _SEEN = 2_000
 _OPEN_TIME = 10.0
-_DETACH_TIME = 1.5
+_DETACH_TIME = 2.0
+_CLOCK_SLACK = timedelta(seconds=5)
 
 
 class AttachedSession:
@@ -83,6 +84,7 @@ class AttachedSession:
         self._session: CopilotSession | None = None
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
+        self._unreadable: set[str] = set()
         self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
         self._opened: asyncio.Future[None] | None = None
         self._outgoing: deque[tuple[str, Severity | None]] = deque()
@@ -101,6 +103,8 @@ class AttachedSession:
     ) -> None:
         """Join the session and open it at the gateway; raises `AttachError`."""
         session = await self._resume(client)
+        workspace = session.workspace_path or self._workspace
+        self._ledger.keep_in(workspace / "files" / "tap")
         opening = await self._describe(client, session)
         self._opened = asyncio.get_running_loop().create_future()
         self._link.send(
@@ -109,7 +113,7 @@ class AttachedSession:
                     id=self.id,
                     foreground=foreground,
                     replaces=replaces,
-                    workspace=str(session.workspace_path or self._workspace),
+                    workspace=str(workspace),
                     **opening,
                 )
             )
@@ -145,7 +149,7 @@ class AttachedSession:
     async def _begin(self, session: "CopilotSession") -> None:
         self._session = session
         try:
-            settled = await settle(session, self._ledger)
+            settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
                 self._note(f"tapui settled {settled} call(s) that it had left unanswered")
             await self._permissions.recover(session)
@@ -209,18 +213,23 @@ class AttachedSession:
     async def detach(self) -> None:
         """Leave the session as it was found: alive, without our tools."""
         session = self._session
-        await self.toolset.give_up()
-        self.close(None)
-        if session is not None:
-            try:
-                await sdk.call("leave the session", session.disconnect(), within=_DETACH_TIME)
-            except AttachError as error:
-                self._link.report(str(error), "warning")
+        try:
+            async with asyncio.timeout(_DETACH_TIME):
+                await self.toolset.give_up()
+                self.close(None)
+                if session is not None:
+                    await sdk.call("leave the session", session.disconnect())
+        except (AttachError, TimeoutError) as error:
+            self.close(None)
+            text = str(error) or "the CLI does not answer"
+            self._link.report(f"leave the session: {text}; its tools go with us", "warning")
 
     # What the session says
 
     def _happened(self, event: "CopilotEvent") -> None:
         """Take an event of the SDK; called on the loop's thread, before it runs any tool."""
+        if (now := datetime.now(UTC)) < self._since:
+            self._since = now - _CLOCK_SLACK  # the clock was set back: not all is history
         stale = event.timestamp < self._since or event.id in self._seen
         name = name_of(event)
         if name == "external_tool.requested":
@@ -239,8 +248,21 @@ class AttachedSession:
     def _tell(self, event: "CopilotEvent") -> None:
         if not self.is_open:
             return  # the gateway has closed or replaced it
+        name = name_of(event)
+        try:
+            self._tell_named(name, event)
+        except (AttributeError, TypeError, ValueError) as error:
+            if name not in self._unreadable:
+                self._unreadable.add(name)
+                self._link.report(
+                    f"the CLI's event {name} cannot be read ({error}): "
+                    "this tapui and this Copilot CLI do not fit; update the older one",
+                    "warning",
+                )
+
+    def _tell_named(self, name: str, event: "CopilotEvent") -> None:
         data: Any = event.data
-        match name_of(event):
+        match name:
             case "permission.requested":
                 if not data.resolved_by_hook:
                     self._permissions.requested(data.request_id, data.permission_request.to_dict())

@@ -6,6 +6,7 @@ process, one line per call begun or ended, gone when nothing is pending.
 
 import os
 import re
+from collections import deque
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,12 +32,16 @@ class Ledger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
         me = psutil.Process()
         self._owner = Process(me.pid, me.create_time())
-        self._path = folder / f"unanswered.{me.pid}.calls"
         self._open: set[str] = set()
         self._file: int | None = None
+        self.keep_in(folder)
+
+    def keep_in(self, folder: Path) -> None:
+        """Use this folder, from before the first call on."""
+        self._folder = folder
+        self._path = folder / f"unanswered.{self._owner.pid}.calls"
 
     def begin(self, request_id: str) -> None:
         """Write down that the call was taken."""
@@ -108,15 +113,16 @@ async def fail(session: "CopilotSession", request_id: str, words: str) -> None:
     await sdk.call("answer a call", session.rpc.tools.handle_pending_tool_call(request))
 
 
-async def settle(session: "CopilotSession", ledger: Ledger) -> int:
+async def settle(session: "CopilotSession", ledger: Ledger, abandoned: deque[str]) -> int:
     """Answer the calls that a former tapui left pending, with an error; return how many.
 
-    Calls of other clients are not touched. Raises `AttachError` and `OSError`.
+    `abandoned` are those that this one could not answer itself; it is emptied. Calls of other
+    clients are not touched. Raises `AttachError` and `OSError`.
     """
     inherited = ledger.inherited()
-    if not inherited:
+    if not inherited and not abandoned:
         return 0
-    left = set().union(*inherited.values())
+    left = set(abandoned).union(*inherited.values())
     pending = await sdk.call("list the pending calls", session.rpc.tools.list_pending_requests())
     settled = 0
     for item in pending.items:
@@ -124,6 +130,7 @@ async def settle(session: "CopilotSession", ledger: Ledger) -> int:
             continue
         await fail(session, item.request_id, WORDS)
         settled += 1
+    abandoned.clear()
     for path in inherited:
         path.unlink(missing_ok=True)
     return settled

@@ -1,7 +1,7 @@
 """The gateway's tools in a Copilot session: offered to it, called by it, answered."""
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ _BUILT_IN = "tap"
 _OWN_APPROVAL = "tap_set_session_mode"
 """The built-in tool that changes something and asks the person itself."""
 _REMEMBERED = 1_000
+_ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 GONE = "the tool is no longer offered"
 
@@ -87,6 +88,9 @@ class Toolset:
         self._tools: dict[str, str] = {}
         self._requests: dict[str, str] = {}
         self._told: dict[str, float] = {}
+        self.abandoned: deque[str] = deque(maxlen=_ABANDONED)
+        """Calls that ended without an answer from here. The CLI gave them up, or the connection was
+        lost: then it still waits for them."""
         self._stale: OrderedDict[str, None] = OrderedDict()
 
     def is_ours(self, name: str) -> bool:
@@ -261,9 +265,11 @@ class Toolset:
             return await outcome
         finally:
             del self._waiting[call_id], self._tools[call_id]
-            self._requests.pop(call_id, None)
+            request_id = self._requests.pop(call_id, None)
             self._told.pop(call_id, None)
             if outcome.cancelled():
+                if request_id is not None:
+                    self.abandoned.append(request_id)
                 self._link.send(ToolAbort(id=call_id, reason="the session gave the call up"))
 
     def finished(self, outcome: ToolOutcome) -> None:
