@@ -12,7 +12,7 @@ from tapui.core.connection import Connection, Standing
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession, UnknownSessionError
 from tapui.wire import limits
-from tapui.wire.codec import require_object
+from tapui.wire.codec import optional_object, require_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import (
     Call,
@@ -199,8 +199,9 @@ class HostSide:
         r = self._r
         session = self._own(connection, message.session_id)
         require_object(message.data, "data")
-        session.last_activity = r.out.now
         event = message.event
+        child = _read(message.data, _Subagent) if event == "subagent.started" else None
+        session.last_activity = r.out.now
         if event in ("tool.execution_start", "tool.execution_complete"):
             self._execution(session, connection, message)
         elif event == "session.context":
@@ -216,8 +217,7 @@ class HostSide:
         elif event == "user.message":
             r.budgets.person_spoke(session)
             r.budgets.deliver(session)
-        elif event == "subagent.started":
-            child = _read(message.data, _Subagent)
+        elif child is not None:
             r.sessions.add_child(session, child.remote_session_id, child.agent_name)
 
     def _idle(self, session: OpenSession) -> None:
@@ -252,11 +252,12 @@ class HostSide:
             )
             out.emit(CallStarted(session.id, call))
             return
+        given = optional_object(what.result, "data.result")
+        result = _read(given, _ExecutionResult) if given is not None else _ExecutionResult()
         known = out.state.calls.get(call_id)
         started = session.own_calls.pop(call_id, None)
         if known is None or started is None:
             return
-        result = _read(what.result, _ExecutionResult) if what.result else _ExecutionResult()
         is_ok = result.type == "success"
         data, data_cut = out.recordable(result.output) if result.output else (None, None)
         out.emit(

@@ -14,7 +14,7 @@ from tapui.core.output import MakePersistDir
 from tapui.core.providers import ALL, ConnectedProvider, Departed, check_name
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.tools import check_conflicts, check_definitions, check_twice
+from tapui.core.tools import check_conflicts, check_count, check_definitions, check_twice
 from tapui.core.trust import Grant
 from tapui.wire import limits
 from tapui.wire.codec import optional_object
@@ -317,17 +317,18 @@ class ProviderSide:
         r, provider = self._r, _provider(connection)
         if message.tools is None and message.remove is None:
             raise WireError(ErrorCode.INVALID_JSON, "tools: missing")
+        check_definitions(message.tools or [])
         if provider.is_everywhere and message.session_id is None:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
             sessions = [self._session_of(provider, message.session_id, "tools.update")]
         is_whole = message.session_id is None or not provider.is_everywhere
         offered = _updated(provider.offered, message) if is_whole else provider.offered
-        check_definitions(offered)
+        check_count(offered)
         changed: list[tuple[OpenSession, list[Tool]]] = []
         for session in sessions:
             tools = _updated(provider.tools.get(session.id, []), message)
-            check_definitions(tools)
+            check_count(tools)
             check_conflicts(session, provider, tools)
             changed.append((session, tools))
         provider.offered = offered

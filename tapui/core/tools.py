@@ -48,11 +48,7 @@ def check_definitions(tools: list[Tool]) -> None:
 
     Raises `WireError`: `PAYLOAD_TOO_LARGE` for too many, `INVALID_JSON` naming the field.
     """
-    if len(tools) > limits.MAX_TOOLS:
-        raise WireError(
-            ErrorCode.PAYLOAD_TOO_LARGE,
-            f"{len(tools)} tools; a provider may have at most {limits.MAX_TOOLS}",
-        )
+    check_count(tools)
     for index, tool in enumerate(tools):
         path = f"tools[{index}]"
         if not _NAME.match(tool.name):
@@ -64,6 +60,15 @@ def check_definitions(tools: list[Tool]) -> None:
         _check_parameters(tool, path)
 
 
+def check_count(tools: list[Tool]) -> None:
+    """Check how many there are. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
+    if len(tools) > limits.MAX_TOOLS:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{len(tools)} tools; a provider may have at most {limits.MAX_TOOLS}",
+        )
+
+
 def _invalid(text: str) -> WireError:
     return WireError(ErrorCode.INVALID_JSON, text)
 
@@ -72,7 +77,7 @@ def _check_parameters(tool: Tool, path: str) -> None:
     require_object(tool.parameters, f"{path}.parameters")
     if depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
         raise _invalid(f"{path}.parameters: nested deeper than {limits.MAX_SCHEMA_DEPTH} levels")
-    if b"$ref" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters):
+    if b"$" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters):
         for target in _refs(msgspec.json.decode(tool.parameters)):
             if not target.startswith("#"):
                 raise _invalid(f"{path}.parameters: remote $ref is not allowed")
