@@ -79,9 +79,7 @@ class Budgets:
         """Deliver an inject to an idle session, or hold it."""
         session.injects.append(inject)
         if inject.provider is not None:
-            brake = self._brake(session, inject.provider)
-            if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
-                self._pause(session, inject.provider, brake)
+            self._is_braked(session, inject.provider)
         self.deliver(session)
 
     def deliver(self, session: OpenSession) -> None:
@@ -89,7 +87,7 @@ class Budgets:
         if session.is_busy or session.awaits_turn or not session.is_open:
             return
         for index, inject in enumerate(session.injects):
-            if inject.provider is None or not self._brake(session, inject.provider).is_on:
+            if inject.provider is None or not self._is_braked(session, inject.provider):
                 del session.injects[index]
                 break
         else:
@@ -113,7 +111,9 @@ class Budgets:
 
     def resume(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Release one provider's brake by the person's word."""
-        brake = self._brake(session, provider)
+        brake = self._brakes.get((provider.id, session.id))
+        if brake is None:
+            return
         brake.cycles = 0
         if brake.is_on:
             brake.is_on = False
@@ -135,6 +135,13 @@ class Budgets:
 
     def _brake(self, session: OpenSession, provider: "ConnectedProvider") -> Brake:
         return self._brakes.setdefault((provider.id, session.id), Brake())
+
+    def _is_braked(self, session: OpenSession, provider: "ConnectedProvider") -> bool:
+        """Return whether a provider's injects are held; one cycle too many puts the brake on."""
+        brake = self._brake(session, provider)
+        if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
+            self._pause(session, provider, brake)
+        return brake.is_on
 
     def _pause(self, session: OpenSession, provider: "ConnectedProvider", brake: Brake) -> None:
         brake.is_on = True

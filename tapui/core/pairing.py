@@ -51,7 +51,7 @@ class Pairings:
         )
         prompt = "Enter the pairing code that the person at tapui reads to you"
         r.out.send(connection.id, AuthPairing(prompt))
-        if not r.interactive_towers():
+        if r.sessions.open and not r.interactive_towers():
             self.reveal(waiting, None, (), by="nobody at a tower")
 
     def reveal(
