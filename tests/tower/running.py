@@ -59,7 +59,12 @@ def screen_text(app: TowerApp) -> str:
 async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
     app = pilot.app
     assert isinstance(app, TowerApp)
-    await feed.taken()
+    try:
+        await feed.taken()
+    except TimeoutError:
+        if app._exception is not None:
+            raise app._exception from None  # the app is gone, that is why
+        raise
     await pilot.pause()
     app._paint()
     await pilot.pause()
