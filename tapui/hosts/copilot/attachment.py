@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.link import Link
@@ -28,6 +29,7 @@ REPLACE_TIME = 1.0
 """Seconds within which the former session ends when the new one takes its place (`/clear`)."""
 SHUTDOWN_TIME = 2 * REPLACE_TIME
 """Seconds after which a session that shut down, and was not replaced, is closed."""
+ENDED = "the session ended in the CLI"
 SETTLE_TIME = 2.5
 """Seconds for which a session in the background must be there, or gone, before it counts."""
 
@@ -52,7 +54,8 @@ class Attachment:
         self._foreground: str | None = None
         self._joining: set[str] = set()
         self._noticed: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores(link.report)
+        self._replaced: set[str] = set()
         self._is_leaving = False
 
     # The connection
@@ -126,8 +129,7 @@ class Attachment:
                     return
         finally:
             self._close_sessions(reason)
-            for task in self._tasks:
-                task.cancel()
+            self._chores.cancel()
             await self._drop()
 
     def _is_gone(self) -> bool:
@@ -167,6 +169,9 @@ class Attachment:
                 client = await self._open()
                 for session in list(self.sessions.values()):
                     await session.reattach(client)
+                self._shows(
+                    await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
+                )
             except AttachError:
                 continue
             self._link.report(f"the connection to port {self.port} is back", "info")
@@ -197,12 +202,13 @@ class Attachment:
             raise
         finally:
             self._joining.discard(session_id)
-        self._spawn(self._when_ended(session))
+        self._chores.spawn(self._when_ended(session))
 
     async def _when_ended(self, session: AttachedSession) -> None:
         await session.ended.wait()
         await asyncio.sleep(SHUTDOWN_TIME)
-        self._end(session.id, "the session ended in the CLI")
+        if session.id not in self._replaced:
+            self._end(session.id, ENDED)
 
     def _end(self, session_id: str, reason: str | None) -> None:
         session = self.sessions.pop(session_id, None)
@@ -210,9 +216,13 @@ class Attachment:
             session.close(reason)
 
     def _on_lifecycle(self, event: "SessionLifecycleEvent") -> None:
-        if event.type == "session.foreground" and event.session_id != self._foreground:
-            former, self._foreground = self._foreground, event.session_id
-            self._spawn(self._follow(event.session_id, former))
+        if event.type == "session.foreground":
+            self._shows(event.session_id)
+
+    def _shows(self, session_id: str | None) -> None:
+        if session_id is not None and session_id != self._foreground:
+            former, self._foreground = self._foreground, session_id
+            self._chores.spawn(self._follow(session_id, former))
 
     async def _follow(self, session_id: str, former: str | None) -> None:
         """The screen shows another session: one we know, a further one, or a replacement."""
@@ -228,6 +238,7 @@ class Attachment:
             try:
                 await asyncio.wait_for(old.ended.wait(), REPLACE_TIME)
                 replaces = old.id
+                self._replaced.add(replaces)
             except TimeoutError:
                 old.in_foreground(False)
         self._joining.discard(session_id)
@@ -235,9 +246,10 @@ class Attachment:
             await self._join(session_id, replaces=replaces)
         except AttachError as error:
             self._link.report(f"{error}; it is tried again", "warning")
-            return
-        if replaces is not None:
-            self._end(replaces, None)
+            self._end(replaces or "", ENDED)
+        else:
+            self._end(replaces or "", None)
+        self._replaced.discard(replaces or "")
 
     def sync(self, held: Iterable[str]) -> None:
         """Compare with the sessions that the process holds, as discovery sees them.
@@ -250,9 +262,9 @@ class Attachment:
         for id_ in [id_ for id_, at in self._noticed.items() if now - at >= SETTLE_TIME]:
             del self._noticed[id_]
             if id_ in self.sessions:
-                self._end(id_, "the session ended in the CLI")
+                self._end(id_, ENDED)
             else:
-                self._spawn(self._join_late(id_))
+                self._chores.spawn(self._join_late(id_))
 
     async def _join_late(self, session_id: str) -> None:
         try:
@@ -267,14 +279,8 @@ class Attachment:
     async def leave(self) -> None:
         """Leave all sessions as they were found and disconnect."""
         self._is_leaving = True
-        for task in self._tasks:
-            task.cancel()
+        self._chores.cancel()
         sessions = list(self.sessions.values())
         self.sessions.clear()
         await asyncio.gather(*(session.detach() for session in sessions))
         await self._drop()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

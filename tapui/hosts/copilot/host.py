@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment
+from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.link import Link, Report
@@ -77,6 +78,7 @@ class CopilotHost:
         self._report = report
         self._discovery = Discovery(copilot_home)
         self._ids = itertools.count(1)
+        self._chores = Chores(report)
         self._link = Link(self._send, self._mint, report)
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
@@ -186,10 +188,7 @@ class CopilotHost:
         self._attachments[key] = attachment = Attachment(
             process, ports[0], self._link, copilot_home=self._copilot_home, cwd=cwd
         )
-        task = asyncio.get_running_loop().create_task(
-            self._attend(key, attachment, ports, sessions)
-        )
-        self._running[key] = task
+        self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
 
     async def _attend(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, as_mode, name_of
 from tapui.hosts.copilot.link import Link, Severity
@@ -80,7 +81,7 @@ class AttachedSession:
         self._link = link
         self._workspace = workspace
         self._cwd = cwd
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._chores = Chores(link.report)
         self._session: CopilotSession | None = None
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
@@ -91,9 +92,9 @@ class AttachedSession:
         self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
-            session_id, link, ledger=self._ledger, log=self._note, spawn=self._spawn
+            session_id, link, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
         )
-        self._permissions = Permissions(session_id, link, self._spawn)
+        self._permissions = Permissions(session_id, link, self._chores.spawn)
         self._translator = Translator(session_id, self.toolset.is_ours)
 
     # Coming and going
@@ -204,8 +205,7 @@ class AttachedSession:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
         self.lost()
         self.toolset.close()
-        for task in self._tasks:
-            task.cancel()
+        self._chores.cancel()
         if self.is_open and reason is not None:
             self._link.send(SessionClose(session_id=self.id, reason=reason))
         self.is_open = False
@@ -324,7 +324,7 @@ class AttachedSession:
         self._outgoing.append((text, level))
         if not self._sending:
             self._sending = True
-            self._spawn(self._send())
+            self._chores.spawn(self._send())
 
     async def _send(self) -> None:
         try:
@@ -348,7 +348,7 @@ class AttachedSession:
     def abort(self) -> None:
         """Stop the session's turn."""
         if self._session is not None:
-            self._spawn(self._abort(self._session))
+            self._chores.spawn(self._abort(self._session))
 
     async def _abort(self, session: "CopilotSession") -> None:
         try:
@@ -362,7 +362,7 @@ class AttachedSession:
             gone = "the connection to the CLI is lost"
             self._link.send(ModeResult(id=order.id, ok=False, error=gone))
         else:
-            self._spawn(self._set_mode(order, self._session))
+            self._chores.spawn(self._set_mode(order, self._session))
 
     async def _set_mode(self, order: ModeSet, session: "CopilotSession") -> None:
         from copilot.rpc import ModeSetRequest
@@ -375,11 +375,6 @@ class AttachedSession:
             self._link.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:
             self._link.send(ModeResult(id=order.id, ok=True))
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _agent(name: str, tools: list[str] | None) -> Agent:
