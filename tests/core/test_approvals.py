@@ -1,0 +1,381 @@
+"""Approvals and modes: the first decision wins, and holds once it is recorded."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.conftest import Scene
+from tests.core.harness import Conversation, Json, Peer
+
+DETAIL = {"command": "rm -rf /", "note": "\u202e"}
+
+
+def ask(scene: Scene, id_: str = "r1", **more: Any) -> str:
+    """Let the host ask for a permission; return the approval's id."""
+    scene.host.say(
+        {"type": "approval.request", "id": id_, "sessionId": "s1", "kind": "permission",
+         "detail": DETAIL, **more}
+    )  # fmt: skip
+    scene.host.hear()
+    scene.tower.hear()
+    return str(scene.talk.events("approval.requested")[-1]["approval"]["id"])
+
+
+def decide(tower: Peer, approval: str, decision: str = "approve", **more: Any) -> list[Json]:
+    tower.hear()
+    return tower.ask(
+        {"type": "approval.decide", "approvalId": approval, "decision": decision, **more}
+    )
+
+
+@pytest.mark.parametrize("kind", ["permission", "userInput", "elicitation"])
+def test_a_request_waits_and_is_answered(scene: Scene, kind: str) -> None:
+    approval = ask(scene, kind=kind)
+    assert scene.talk.events("approval.requested") == [
+        {
+            "kind": "approval.requested",
+            "approval": {
+                "id": approval,
+                "kind": kind,
+                "state": "waiting",
+                "detail": DETAIL,
+                "createdAt": "2026-01-01T00:00:01.000000Z",
+                "expiresAt": "2026-01-02T00:00:01.000000Z",
+                "sessionId": "s1",
+            },
+            "sessionId": "s1",
+        }
+    ]
+    assert decide(scene.tower, approval, answer={"x": [1]}, reason="fine") == []
+    assert scene.host.hear() == [
+        {
+            "type": "approval.answer",
+            "id": "r1",
+            "decision": "approve",
+            "answer": {"x": [1]},
+            "reason": "fine",
+        }
+    ]
+    decided = scene.talk.events("approval.decided")[0]["approval"]
+    assert (decided["state"], decided["decidedBy"], decided["reason"]) == (
+        "approved",
+        "tapui",
+        "fine",
+    )
+    assert scene.talk.deadlines == 0
+
+
+def test_the_first_decision_wins(scene: Scene) -> None:
+    approval = ask(scene)
+    second = scene.talk.tower(name="second")
+    assert decide(second, approval, "deny") == []
+    error = decide(scene.tower, approval)[0]
+    assert (error["code"], error["replyTo"]) == ("UNKNOWN_APPROVAL", "approval.decide")
+    assert [one["decision"] for one in scene.host.hear()] == ["deny"]
+
+
+def test_while_a_decision_is_recorded_it_neither_holds_nor_can_be_overtaken(scene: Scene) -> None:
+    approval = ask(scene)
+    scene.talk.records = "held"
+    decide(scene.tower, approval, "deny")
+    assert scene.host.hear() == []
+    assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
+    scene.talk.wait(48 * 3600)
+    assert scene.host.hear() == []
+    scene.talk.recorded()
+    assert [one["decision"] for one in scene.host.hear()] == ["deny"]
+
+
+def test_a_decision_that_cannot_be_recorded_does_not_hold(scene: Scene) -> None:
+    approval = ask(scene)
+    scene.talk.records = "refused"
+    error = decide(scene.tower, approval)[0]
+    assert error["code"] == "INTERNAL"
+    assert "could not be recorded" in error["message"]
+    assert scene.host.hear() == [
+        {
+            "type": "approval.answer",
+            "id": "r1",
+            "decision": "deny",
+            "reason": "the decision could not be recorded",
+        }
+    ]
+
+
+@pytest.mark.parametrize(("timeout", "seconds"), [(60_000, 60), (0.5, 0.0005), (1e12, 24 * 3600)])
+def test_a_request_expires(scene: Scene, timeout: float, seconds: float) -> None:
+    approval = ask(scene, timeout=timeout)
+    scene.talk.wait(seconds * 0.999)
+    assert scene.host.hear() == []
+    scene.talk.wait(seconds * 0.002)
+    assert scene.host.hear() == [{"type": "approval.answer", "id": "r1", "decision": "expired"}]
+    assert scene.talk.gateway.state.approvals[approval].state == "expired"
+    assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
+
+
+@pytest.mark.parametrize("timeout", [0, -1, "60"])
+def test_a_timeout_is_above_zero(scene: Scene, timeout: Any) -> None:
+    error = scene.host.error(
+        type="approval.request", id="r", sessionId="s1", kind="permission", timeout=timeout
+    )
+    assert (error["code"], error["id"]) == ("INVALID_JSON", "r")
+
+
+def test_a_request_that_was_answered_elsewhere_is_withdrawn(scene: Scene) -> None:
+    approval = ask(scene)
+    assert scene.host.ask(type="approval.withdraw", id="r1", decidedBy="cli") == []
+    withdrawn = scene.talk.events("approval.withdrawn")[0]["approval"]
+    assert (withdrawn["state"], withdrawn["decidedBy"]) == ("withdrawn", "cli")
+    assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
+    assert scene.host.ask(type="approval.withdraw", id="r1") == []
+    ask(scene, "r1")
+
+
+def test_an_id_waits_once(scene: Scene) -> None:
+    ask(scene)
+    error = scene.host.error(type="approval.request", id="r1", sessionId="s1", kind="permission")
+    assert (error["code"], error["id"]) == ("INVALID_JSON", "r1")
+    assert len(scene.talk.events("approval.requested")) == 1
+
+
+def test_requests_go_with_their_session_and_their_host(scene: Scene) -> None:
+    first = ask(scene)
+    scene.host.say(type="session.close", sessionId="s1")
+    assert scene.talk.gateway.state.approvals[first].state == "withdrawn"
+    scene.host.open("s2")
+    second = ask(scene, "r1", sessionId="s2")
+    scene.host.drop()
+    assert scene.talk.gateway.state.approvals[second].state == "withdrawn"
+
+
+def test_a_decision_for_a_host_that_left_reaches_nobody(scene: Scene) -> None:
+    approval = ask(scene)
+    scene.talk.records = "held"
+    decide(scene.tower, approval)
+    scene.host.drop()
+    scene.talk.recorded()
+    assert scene.host.hear() == []
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "approval.decide", "approvalId": "a-9", "decision": "deny"},
+        {"type": "approval.reveal", "approvalId": "a-9"},
+    ],
+)
+def test_an_unknown_approval(scene: Scene, message: Json) -> None:
+    assert scene.tower.error(message)["code"] == "UNKNOWN_APPROVAL"
+
+
+def test_only_a_pairing_is_revealed(scene: Scene) -> None:
+    error = scene.tower.error(type="approval.reveal", approvalId=ask(scene))
+    assert error["code"] == "INVALID_JSON"
+
+
+@pytest.mark.parametrize("decision", ["maybe", "", None, "revealed"])
+def test_a_decision_is_yes_or_no(scene: Scene, decision: Any) -> None:
+    error = decide(scene.tower, ask(scene), decision)[0]
+    assert error["code"] == "INVALID_JSON"
+    assert error["message"].startswith("decision: ")
+
+
+# Modes
+
+
+def set_mode(scene: Scene, mode: str = "plan") -> Json:
+    """Let the person set a mode; return the `mode.set` that the host hears."""
+    scene.host.hear()
+    scene.tower.say(type="session.mode", sessionId="s1", mode=mode)
+    return scene.host.hear_one("mode.set")
+
+
+def changes(scene: Scene) -> list[tuple[str, str, str | None]]:
+    found = scene.talk.events("mode.changed")
+    return [(one["mode"], one["state"], one.get("error")) for one in found]
+
+
+def test_the_person_sets_a_mode(scene: Scene) -> None:
+    order = set_mode(scene)
+    assert order == {"type": "mode.set", "id": "m-1", "sessionId": "s1", "mode": "plan"}
+    assert scene.talk.gateway.state.sessions["s1"].mode is None
+    scene.host.say(type="session.update", sessionId="s1", mode="plan")
+    scene.host.say(type="mode.result", id="m-1", ok=True)
+    assert changes(scene) == [("plan", "ordered", None), ("plan", "done", None)]
+    assert scene.talk.gateway.state.sessions["s1"].mode == "plan"
+    assert scene.talk.deadlines == 0
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"ok": False, "error": "not now"}, "not now"),
+        ({"ok": False}, "the session refused the mode"),
+        (None, "the session did not answer in time"),
+    ],
+)
+def test_a_mode_that_the_host_does_not_set(scene: Scene, result: Json | None, text: str) -> None:
+    order = set_mode(scene)
+    scene.tower.hear()
+    if result is None:
+        scene.talk.wait(10)
+    else:
+        scene.host.say({"type": "mode.result", "id": order["id"], **result})
+    error = scene.tower.hear_one("error")
+    assert (error["message"], error["replyTo"], error["sessionId"]) == (text, "session.mode", "s1")
+    assert changes(scene)[-1] == ("plan", "failed", text)
+    assert scene.talk.gateway.state.sessions["s1"].mode is None
+    assert scene.host.ask(type="mode.result", id=order["id"], ok=True) == []
+
+
+def test_a_mode_is_set_once_it_is_recorded(scene: Scene) -> None:
+    scene.talk.records = "held"
+    scene.tower.say(type="session.mode", sessionId="s1", mode="plan")
+    assert scene.host.hear() == []
+    scene.talk.recorded(is_ok=False)
+    assert scene.host.hear() == []
+    assert "could not be recorded" in scene.tower.hear_one("error")["message"]
+    assert changes(scene)[-1][1] == "failed"
+
+
+def test_a_mode_that_changed_in_the_session_is_recorded(scene: Scene) -> None:
+    scene.host.say(type="session.update", sessionId="s1", mode="autopilot", label="x")
+    changed = scene.talk.events("mode.changed")[0]
+    assert (changed["by"], changed["mode"], changed["state"]) == ("copilot", "autopilot", "done")
+    assert "source" not in changed
+    scene.host.say(type="session.update", sessionId="s1", mode="autopilot")
+    assert len(scene.talk.events("mode.changed")) == 1
+    session = scene.talk.gateway.state.sessions["s1"]
+    assert (session.mode, session.label) == ("autopilot", "x")
+
+
+def test_a_session_that_ends_fails_its_mode_orders(scene: Scene) -> None:
+    set_mode(scene)
+    scene.tower.hear()
+    scene.host.say(type="session.close", sessionId="s1")
+    assert scene.tower.hear_one("error")["message"] == "the session has ended"
+    assert changes(scene)[-1][1] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"sessionId": "s9", "mode": "plan"}, "INVALID_SESSION"),
+        ({"sessionId": "s1", "mode": "party"}, "INVALID_JSON"),
+    ],
+)
+def test_a_mode_of_nothing_or_no_mode(scene: Scene, fields: Json, code: str) -> None:
+    assert scene.tower.error({"type": "session.mode", **fields})["code"] == code
+
+
+def test_local_has_no_modes(talk: Conversation) -> None:
+    talk.local()
+    tower = talk.tower()
+    error = tower.error(type="session.mode", sessionId="local", mode="plan")
+    assert "no modes" in error["message"]
+
+
+# tap_set_session_mode
+
+
+@pytest.fixture
+def asked(talk: Conversation) -> Scene:
+    """A call of `tap_set_session_mode` that waits for the person."""
+    talk.tools()
+    host = talk.host()
+    host.open("s1", mode="interactive")
+    tower = talk.tower()
+    provider = talk.provider("s1")
+    host.invoke("s1", "tap_set_session_mode", args={"mode": "plan", "reason": "think first"})
+    host.hear()
+    tower.hear()
+    return Scene(talk, host, provider, tower)
+
+
+def outcome(scene: Scene) -> Json:
+    return scene.host.hear_one("tool.outcome")
+
+
+def test_the_person_approves_a_mode(asked: Scene) -> None:
+    approval = asked.talk.events("approval.requested")[0]["approval"]
+    assert (approval["kind"], approval["sessionId"]) == ("mode", "s1")
+    assert approval["detail"] == {
+        "from": "interactive",
+        "to": "plan",
+        "asker": "Copilot",
+        "reason": "think first",
+    }
+    assert decide(asked.tower, approval["id"]) == []
+    order = asked.host.hear_one("mode.set")
+    asked.host.say(type="mode.result", id=order["id"], ok=True)
+    assert outcome(asked)["data"] == {"mode": "plan", "decidedBy": "tapui"}
+    assert asked.talk.gateway.state.sessions["s1"].mode == "plan"
+
+
+def test_a_mode_that_is_denied_or_expires(asked: Scene) -> None:
+    assert decide(asked.tower, "a-1", "deny") == []
+    denied = outcome(asked)
+    assert denied["errorCode"] == "UNAUTHORIZED"
+    assert "tapui" in denied["error"]
+    asked.host.invoke("s1", "tap_set_session_mode", args={"mode": "plan"}, id_="i2").hear()
+    asked.talk.wait(59.9)
+    assert asked.host.hear_of("tool.outcome") == []
+    asked.talk.wait(0.1)
+    expired = outcome(asked)
+    assert expired["errorCode"] == "UNAUTHORIZED"
+    assert "nobody" in expired["error"]
+    assert asked.talk.events("mode.changed") == []
+
+
+def test_a_mode_that_it_is_already_asks_nobody(asked: Scene) -> None:
+    asked.host.invoke("s1", "tap_set_session_mode", args={"mode": "interactive"}, id_="i2")
+    assert outcome(asked)["data"]["mode"] == "interactive"
+    assert len(asked.talk.events("approval.requested")) == 1
+
+
+def test_an_approved_mode_that_the_host_refuses(asked: Scene) -> None:
+    decide(asked.tower, "a-1")
+    order = asked.host.hear_one("mode.set")
+    asked.host.say(type="mode.result", id=order["id"], ok=False, error="not now")
+    assert "not now" in outcome(asked)["error"]
+
+
+def test_giving_the_call_up_withdraws_the_question(asked: Scene) -> None:
+    asked.host.say(type="tool.abort", id="i1")
+    assert outcome(asked)["errorCode"] == "CANCELLED"
+    assert asked.talk.gateway.state.approvals["a-1"].state == "withdrawn"
+    assert asked.talk.gateway.state.calls == {}
+    assert decide(asked.tower, "a-1")[0]["code"] == "UNKNOWN_APPROVAL"
+
+
+def test_a_session_that_is_replaced_answers_the_question(asked: Scene) -> None:
+    asked.host.say(
+        type="session.open", session={"id": "s2", "label": "", "cwd": "/", "replaces": "s1"}
+    )
+    answered = outcome(asked)
+    assert (answered["errorCode"], answered["error"]) == (
+        "UNAUTHORIZED",
+        "the session was replaced (decided by nobody)",
+    )
+    asked.talk.wait(1)
+    assert asked.talk.deadlines == 0
+
+
+def test_a_decision_that_could_not_be_recorded_switches_nothing(asked: Scene) -> None:
+    asked.talk.records = "refused"
+    assert decide(asked.tower, "a-1")[0]["code"] == "INTERNAL"
+    heard = asked.host.hear()
+    assert [one["type"] for one in heard] == ["tool.outcome"]
+    assert heard[0]["errorCode"] == "UNAUTHORIZED"
+    assert "could not be recorded" in heard[0]["error"]
+
+
+def test_a_session_that_ended_while_the_decision_was_recorded(asked: Scene) -> None:
+    asked.talk.records = "held"
+    decide(asked.tower, "a-1")
+    asked.host.say(type="session.close", sessionId="s1").hear()
+    asked.talk.recorded()
+    assert asked.host.hear_of("mode.set") == []
+    asked.talk.wait(20)
+    assert asked.talk.gateway.state.calls == {}
+    assert asked.talk.deadlines == 0
