@@ -190,7 +190,7 @@ class Conversation:
     `"held"` until `recorded()` is called.
     """
 
-    def __init__(self, settings: Settings | None = None, *, builtin: bool = False) -> None:
+    def __init__(self, settings: Settings | None = None) -> None:
         self.now = 0.0
         self.mint = CountingMint()
         self.gateway = Gateway(
@@ -208,9 +208,6 @@ class Conversation:
         self.held: list[int] = []
         self.folders: list[str] = []
         self.is_stopped = False
-        if builtin:
-            self.local()
-            self.tools()
 
     # The shell
 
@@ -310,7 +307,7 @@ class Conversation:
     def tools(self) -> InProcessEnd:
         """Run the built-in tools."""
         ends: list[InProcessEnd] = []
-        BuiltinTools(self._opener(ends, is_builtin=True), 60.0)
+        self.builtin = BuiltinTools(self._opener(ends, is_builtin=True), 60.0)
         self.turn()
         return ends[0]
 
