@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tapui.hosts.copilot import toolset
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -30,7 +32,7 @@ from tapui.wire.host import (
     ToolsChanged,
 )
 from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
-from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
 from tests.rig.waiting import until
@@ -406,3 +408,62 @@ def test_what_happened_before_is_not_told_as_new(
     assert said == ["the second prompt"]
     assert not [one for one in gateway.of(SessionEvent) if one.event.startswith("tool.")]
     assert len(gateway.of(ToolInvoke)) == 1
+
+
+def test_second_host_gets_the_tools_when_the_first_one_leaves(
+    copilot: Copilot, model: ModelServer, start_host: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset, "RETRY_TIME", 0.5)
+    first, first_host = start_host(copilot)
+    first.wait(SessionOpen)
+    session = first_host.host._session(copilot.session_id)
+    assert session is not None
+    until(lambda: session._early is None and not session.toolset._setting, what="tools are set")
+    second, second_host = start_host(copilot)
+    second.wait(SessionOpen)
+    (_, text) = until(lambda: second_host.reports, what="the clash is told")[0]
+    assert "greet, tap_list_streams" in text
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),
+        Rule(text="listed", role="tool"),
+        Rule(calls=[("tap_list_streams", {})], when="more", needs="tap_list_streams"),
+    )
+    copilot.prompt("list the streams")
+    first.tell(ToolOutcome(first.wait(ToolInvoke).id, data=raw([])))
+    copilot.screen.wait_for("listed")
+    assert not second.of(ToolInvoke)
+    first_host.stop()
+    taken = second_host.host._session(copilot.session_id)
+    assert taken is not None
+    until(lambda: not taken.toolset._complaint, what="the second one's tools are set")
+    copilot.prompt("once more")
+    second.wait(ToolInvoke)
+    assert len(second_host.reports) == 1
+
+
+def test_autopilot_is_set_from_here(attached: GatewayPlayed, copilot: Copilot) -> None:
+    attached.tell(ModeSet("m1", copilot.session_id, "autopilot"))
+    result = attached.wait(ModeResult, id="m1")
+    assert result.ok, result.error
+    until(lambda: copilot.mode == "Autopilot", what=copilot.screen.text)
+
+
+def test_call_of_a_tool_that_was_taken_back_meanwhile_does_not_hang_the_turn(
+    copilot: Copilot, model: ModelServer, start_host: Start
+) -> None:
+    gateway, host = start_host(copilot)
+    gateway.wait(SessionOpen)
+    taken_back = threading.Event()
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], needs="tap_list_streams", until=taken_back),
+        Rule(text="the turn went on", role="tool"),
+    )
+    copilot.prompt("list the streams")
+    model.wait_for(lambda one: "list the streams" in one.text)
+    gateway.tell(ToolsChanged(copilot.session_id, [GREET], 2))
+    session = host.host._session(copilot.session_id)
+    assert session is not None
+    until(lambda: session.toolset._held == {"greet"}, what="the tool is taken back")
+    taken_back.set()
+    copilot.screen.wait_for("the turn went on")
+    assert not gateway.of(ToolInvoke)

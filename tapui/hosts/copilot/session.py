@@ -370,7 +370,12 @@ class AttachedSession:
 
         try:
             request = ModeSetRequest(mode=SessionMode(order.mode))
-            await sdk.call("switch the mode", session.rpc.mode.set(request))
+            result = await sdk.call("switch the mode", session.rpc.mode.set(request))
+            if result.confirmation is not None or result.mode_applied is False:
+                raise AttachError(
+                    f"the CLI did not switch to {order.mode} ({result.message or result.status}): "
+                    "switch it there (Shift+Tab)"
+                )
         except AttachError as error:
             self._link.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.link import Link
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.wire.codec import compact, raw
@@ -22,6 +22,9 @@ PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress of one call in the timeline; the tower shows them all."""
 RETRY_TIME = 15.0
 """Seconds after which tools that could not be offered are offered again."""
+RETIRED_TIME = 120.0
+"""Seconds in which a request to the model that is under way may still bring a call of a tool that
+was taken back."""
 _BUILT_IN = "tap"
 _OWN_APPROVAL = "tap_set_session_mode"
 """The built-in tool that changes something and asks the person itself."""
@@ -80,6 +83,8 @@ class Toolset:
         self._session: CopilotSession | None = None
         self._offered: Sequence[OfferedTool] = ()
         self._names: set[str] = set()
+        self._held: set[str] = set()
+        self._retired: dict[str, float] = {}
         self._changed = False
         self._setting = False
         self._complaint = ""
@@ -96,10 +101,6 @@ class Toolset:
     def is_ours(self, name: str) -> bool:
         """Return whether a tool of this name was ever offered here."""
         return name in self._names
-
-    def is_offered(self, name: str) -> bool:
-        """Return whether a tool of this name is offered now."""
-        return any(tool.name == name for tool in self._offered)
 
     def owns(self, call_id: str) -> bool:
         """Return whether the invocation `call_id` is this session's."""
@@ -136,21 +137,30 @@ class Toolset:
 
     async def _set_once(self, session: "CopilotSession", offered: Sequence[OfferedTool]) -> None:
         try:
-            await sdk.call("offer the tools", session.set_tools(self._definitions(offered)))
+            await self._replace(session, offered)
             self._complaint = ""
         except AttachError as error:
-            await self._set_what_can_be(session, offered, error)
+            if self._session is session:
+                await self._set_what_can_be(session, offered, error)
+
+    async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
+        await sdk.call("offer the tools", session.set_tools(self._definitions(tools)))
+        held = {tool.name for tool in tools}
+        now = asyncio.get_running_loop().time()
+        self._retired.update(dict.fromkeys(self._held - held, now))
+        self._held = held
 
     async def _set_what_can_be(
         self, session: "CopilotSession", offered: Sequence[OfferedTool], first: AttachError
     ) -> None:
         """Leave out what another connection offers already, and try again after a while."""
-        free = await self._not_taken(session, offered)
+        slow = isinstance(first, NoAnswerError)
+        free = [] if slow else await self._not_taken(session, offered)
         taken = [tool.name for tool in offered if tool not in free]
         try:
             if not taken or not free:
                 raise first
-            await sdk.call("offer the tools", session.set_tools(self._definitions(free)))
+            await self._replace(session, free)
         except AttachError as error:
             text = f"{error}; the session has the tools it had before"
         else:
@@ -174,8 +184,7 @@ class Toolset:
         free: list[OfferedTool] = []
         for tool in offered:
             try:
-                tools = self._definitions([*free, tool])
-                await sdk.call("offer a tool", session.set_tools(tools))
+                await self._replace(session, [*free, tool])
             except AttachError:
                 continue
             free.append(tool)
@@ -206,8 +215,14 @@ class Toolset:
             self._stale[request_id] = None
             if len(self._stale) > _REMEMBERED:
                 self._stale.popitem(last=False)
-        elif self.is_ours(tool) and not self.is_offered(tool) and self._session is not None:
+        elif self._is_retired(tool) and self._session is not None:
             self._spawn(self._refuse(request_id, self._session, GONE))
+
+    def _is_retired(self, tool: str) -> bool:
+        """Return whether the tool was ours a moment ago, so that nobody else answers its calls."""
+        since = self._retired.get(tool)
+        now = asyncio.get_running_loop().time()
+        return tool not in self._held and since is not None and now - since < RETIRED_TIME
 
     async def _refuse(self, request_id: str, session: "CopilotSession", words: str) -> None:
         try:
