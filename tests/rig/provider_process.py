@@ -154,4 +154,7 @@ async def _main(url: str, hello: Json) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], json.loads(sys.argv[2])))
+    try:
+        asyncio.run(_main(sys.argv[1], json.loads(sys.argv[2])))
+    except websockets.ConnectionClosedError as error:
+        sys.exit(f"the gateway went away: {error}")
