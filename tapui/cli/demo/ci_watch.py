@@ -25,6 +25,7 @@ async def watch() -> None:
 
 
 async def _push(line: Line) -> None:
+    await line.send("push", level="surface", stream="alerts", event="watching the builds of main")
     for build in itertools.count(511):
         for number, step in enumerate(STEPS, 1):
             await line.send(

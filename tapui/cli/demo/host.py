@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Coroutine
@@ -39,6 +40,8 @@ class Host:
         self._ids = itertools.count(1)
         self._outcomes: dict[str, asyncio.Future[Json]] = {}
         self._playing: set[asyncio.Task[None]] = set()
+        self._tools: set[str] = set()
+        self._tools_changed = asyncio.Event()
 
     async def open(self) -> None:
         """Say hello and open the session."""
@@ -58,7 +61,7 @@ class Host:
             "model": "scripted",
         }
         await self._line.send("session.open", session=session)
-        await self._line.until("session.opened")
+        self._offer((await self._line.until("session.opened"))["tools"])
 
     async def play(self) -> None:
         """Play the script and answer the gateway, until it is gone."""
@@ -82,6 +85,8 @@ class Host:
 
     async def _answer(self, message: Json) -> None:
         match message["type"]:
+            case "tools.changed":
+                self._offer(message["tools"])
             case "tool.outcome":
                 self._settle(message["id"], message)
             case "approval.answer":
@@ -104,7 +109,15 @@ class Host:
         self._outcomes[id_] = asyncio.get_running_loop().create_future()
         return id_, self._outcomes[id_]
 
+    def _offer(self, tools: list[Json]) -> None:
+        self._tools = {tool["name"] for tool in tools}
+        self._tools_changed.set()
+
     async def _invoke(self, tool: str, **args: object) -> tuple[str, "asyncio.Future[Json]"]:
+        """Call a tool as soon as a provider offers it; return the call's id and its outcome."""
+        while tool not in self._tools:
+            self._tools_changed.clear()
+            await self._tools_changed.wait()
         id_, outcome = self._expect()
         await self._line.send("tool.invoke", id=id_, sessionId=SESSION, tool=tool, args=args)
         return id_, outcome
@@ -133,9 +146,7 @@ class Host:
             await self._event("assistant.turn_start")
             await self._own_tool(_COMMANDS[turn % len(_COMMANDS)])
             _, outcome = await self._invoke("run_tests", subject="main")
-            said = await outcome
-            if said.get("errorCode") == "NOT_FOUND":  # the provider is not there yet
-                await asyncio.sleep(0.2)
+            await outcome
             tokens = min(18_000 + 7_000 * turn, _CONTEXT_LIMIT)
             await self._event("session.context", tokens=tokens, limit=_CONTEXT_LIMIT)
             await self._event("assistant.usage", inputTokens=tokens, outputTokens=420)
@@ -146,7 +157,7 @@ class Host:
     async def _slow_calls(self) -> None:
         """One call that times out, and one that is given up."""
         while True:
-            await asyncio.sleep(1.5)
+            await asyncio.sleep(0.7)
             id_, moved = await self._invoke("migrate", subject="builds")
             _, report = await self._invoke("yearly_report", subject="2025")
             await report
@@ -158,7 +169,7 @@ class Host:
 
     async def _permissions(self) -> None:
         while True:
-            await asyncio.sleep(1)
+            await asyncio.sleep(0.3)
             id_, answer = self._expect()
             await self._line.send(
                 "approval.request",
@@ -177,7 +188,7 @@ class Host:
 
     async def _modes(self) -> None:
         for mode in itertools.cycle(("plan", "autopilot", "interactive")):
-            await asyncio.sleep(2)
+            await asyncio.sleep(0.5)
             _, outcome = await self._invoke(
                 "tap_set_session_mode", mode=mode, reason="the next step needs it"
             )
@@ -185,30 +196,15 @@ class Host:
             await asyncio.sleep(30)
 
 
-async def host(folder: Path, said: Json, internal: str, token: str) -> None:
-    """Play the session at the gateway that said so, until it is gone."""
-    line = await Line.open(said["url"], {"token": internal})
-    playing = Host(line, folder)
-    await playing.open()
-    environment = {**os.environ, URL: said["url"], TOKEN: token}
-    providers = [
-        await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            f"tapui.cli.demo.{name}",
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL,
-        )
-        for name in PROVIDERS
-    ]
+async def host(folder: Path, url: str, internal: str) -> None:
+    """Play the session at a gateway, until it is gone."""
+    line = await Line.open(url, {"token": internal})
     try:
+        playing = Host(line, folder)
+        await playing.open()
         await playing.play()
     finally:
         await line.close()
-        for process in providers:
-            with contextlib.suppress(ProcessLookupError):
-                process.terminate()
-        await asyncio.gather(*(process.wait() for process in providers))
 
 
 def gateway(folder: Path, starter: int) -> Json | None:
@@ -223,10 +219,14 @@ def gateway(folder: Path, starter: int) -> Json | None:
     return None
 
 
-def wait_for_end(pid: int) -> None:
-    """Wait until the gateway's process has ended: it may still write into our folder."""
+def wait_for_end(pid: int, starter: int) -> None:
+    """Wait until the gateway's process has ended: it may still write into our folder.
+
+    It is the process that started us, as a rule; we then have another parent as soon as it ends,
+    also while nobody has asked for its exit code.
+    """
     deadline = time.monotonic() + END_WITHIN
-    while time.monotonic() < deadline:
+    while os.getppid() == starter and time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
         except ProcessLookupError:
@@ -236,16 +236,42 @@ def wait_for_end(pid: int) -> None:
 
 def main(folder: Path, starter: int) -> None:
     """Play the demo in `folder`, and remove it."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that the folder is removed
+    _end_in_order()
     try:
         said = gateway(folder, starter)
         if said is not None:
-            internal = Path(said["internalTokenFile"]).read_text().strip()
-            token = Path(said["tokenFile"]).read_text().strip()
-            run(host(folder, said, internal, token))
-            wait_for_end(said["pid"])
+            play(folder, said)
+            wait_for_end(said["pid"], starter)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def play(folder: Path, said: Json) -> None:
+    """Play the session and run the providers, until the gateway is gone or SIGTERM comes."""
+    internal = Path(said["internalTokenFile"]).read_text().strip()
+    token = Path(said["tokenFile"]).read_text().strip()
+    environment = {**os.environ, URL: said["url"], TOKEN: token}
+    providers = [
+        subprocess.Popen(
+            [sys.executable, "-m", f"tapui.cli.demo.{name}"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+        )
+        for name in PROVIDERS
+    ]
+    try:
+        run(host(folder, said["url"], internal))
+    finally:
+        _end_in_order()  # the event loop has taken its own handler away
+        for process in providers:
+            process.terminate()
+        for process in providers:
+            process.wait()
+
+
+def _end_in_order() -> None:
+    """Let SIGTERM run what stands in `finally`."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
 
 
 if __name__ == "__main__":

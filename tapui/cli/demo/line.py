@@ -16,6 +16,7 @@ Json = dict[str, Any]
 
 SESSION = "demo-session"
 URL = "TAPUI_DEMO_URL"
+_LISTS = ("sessions", "sessions.updated")
 TOKEN = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -63,7 +64,8 @@ class Line:
 async def provide(name: str, tools: list[Json]) -> Line:
     """Connect as a provider of the demo's session, with the token that it was started with."""
     line = await Line.open(os.environ[URL], {"token": os.environ[TOKEN]})
-    await line.until("sessions")
+    while SESSION not in [one["id"] for one in (await line.until(*_LISTS))["active"]]:
+        pass
     await line.send("hello", name=name, protocolVersion=2, session=SESSION, tools=tools)
     await line.until("hello.ack")
     return line

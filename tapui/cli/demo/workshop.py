@@ -1,6 +1,9 @@
 """A provider with three tools: one reports progress, one is too slow, one waits to be cancelled."""
 
 import asyncio
+import contextlib
+
+from websockets.exceptions import ConnectionClosed
 
 from tapui.cli.demo.line import Json, Line, is_farewell, provide, run
 
@@ -60,7 +63,8 @@ async def _answer(line: Line, call: Json) -> None:
                 await line.send("tool.progress", id=id_, message=f"{moved * 37} builds moved")
                 await asyncio.sleep(2 * STEP)
     except asyncio.CancelledError:
-        await line.send("tool.result", id=id_, error="stopped half way", errorCode="CANCELLED")
+        with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
+            await line.send("tool.result", id=id_, error="stopped half way", errorCode="CANCELLED")
 
 
 if __name__ == "__main__":
