@@ -259,7 +259,6 @@ class Binding:
         former.is_open = False
         former.is_gone = True
         r.tools.settle(former)
-        r.sessions.remove(former)
         r.sessions.replace(former, current)
         r.trustees.session_replaced(former.id, current.id)
         r.providers.session_replaced(former.id, current.id)

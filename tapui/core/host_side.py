@@ -110,6 +110,7 @@ class HostSide:
         session = self._new_session(connection, wanted)
         if former is not None:
             r.out.emit(SessionReplaced(session.id, session.view, former.id))
+            r.sessions.remove(former)
             r.sessions.add(session)
             self._binding.replace_session(former, session)
         else:

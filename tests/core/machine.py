@@ -216,9 +216,9 @@ class ConversationMachine(RuleBasedStateMachine):
     def everything_is_bounded(self) -> None:
         r = self.talk.gateway._r
         live = {
-            (provider, session.id)
-            for session in r.sessions.open.values()
-            for provider in session.providers
+            (provider.id, session)
+            for provider in r.providers.connected.values()
+            for session in provider.sessions
         }
         assert r.budgets._brakes.keys() <= live
         assert r.budgets._pushes.keys() <= live

@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.core.machine import ConversationMachine
@@ -38,6 +38,7 @@ def main() -> int:
                 stateful_step_count=STEPS_PER_CONVERSATION,
                 deadline=None,
                 database=None,
+                phases=[Phase.generate],
                 suppress_health_check=list(HealthCheck),
             ),
         )

@@ -266,6 +266,12 @@ def test_providers_move_along_with_a_session_that_is_replaced(scene: Scene) -> N
     assert (moved["provider"]["id"], moved["source"], moved["sessionId"]) == ("p-1", "s1", "s2")
 
 
+def test_a_replaced_foreground_session_is_not_seen_again(scene: Scene) -> None:
+    scene.host.say(type="session.update", sessionId="s1", foreground=True)
+    scene.host.open("s2", replaces="s1", foreground=True)
+    assert list(scene.talk.gateway.state.sessions) == ["s2"]
+
+
 def test_the_former_id_stays_an_alias_for_providers(scene: Scene) -> None:
     scene.host.open("s2", replaces="s1")
     scene.host.open("s3", replaces="s2")
