@@ -183,7 +183,7 @@ class Binding:
     def _end_own_calls(self, session: OpenSession, reason: str) -> None:
         """The session's own tools cannot report any more."""
         out = self._r.out
-        for call_id, started in session.own_calls.items():
+        for call_id, started in session.own_calls.values():
             known = out.state.calls.get(call_id)
             if known is not None:
                 ended = replace(

@@ -236,10 +236,13 @@ class HostSide:
         """The session's own tool calls stand beside the providers'."""
         out = self._r.out
         what = _read(message.data, _Execution)
-        call_id = what.tool_call_id or f"{session.id}-{what.tool}"
+        id_ = what.tool_call_id or f"{session.id}-{what.tool}"
         args, args_cut = out.recordable(what.args)
         if message.event == "tool.execution_start":
-            session.own_calls[call_id] = out.now
+            call_id, _ = session.own_calls.get(id_, (id_, 0.0))
+            if id_ not in session.own_calls and id_ in out.state.calls:
+                call_id = self._r.mint.id("call")
+            session.own_calls[id_] = (call_id, out.now)
             call = Call(
                 id=call_id,
                 session_id=session.id,
@@ -255,9 +258,9 @@ class HostSide:
             return
         given = optional_object(what.result, "data.result")
         result = _read(given, _ExecutionResult) if given is not None else _ExecutionResult()
+        call_id, started = session.own_calls.pop(id_, ("", 0.0))
         known = out.state.calls.get(call_id)
-        started = session.own_calls.pop(call_id, None)
-        if known is None or started is None:
+        if known is None:
             return
         is_ok = result.type == "success"
         data, data_cut = out.recordable(result.output) if result.output else (None, None)

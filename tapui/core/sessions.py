@@ -45,8 +45,8 @@ class OpenSession:
     tools_changed_since: float = 0.0
     children: dict[str, str] = field(default_factory=dict)
     """Child session id → name of its agent."""
-    own_calls: dict[str, float] = field(default_factory=dict)
-    """Calls of the session's own tools under way: id → when they began."""
+    own_calls: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Calls of the session's own tools under way: the host's id → the call's, when it began."""
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""

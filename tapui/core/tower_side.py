@@ -131,7 +131,7 @@ class TowerSide:
             )
             return
         for session in r.sessions.open.values():
-            if message.id in session.own_calls:
+            if any(call_id == message.id for call_id, _ in session.own_calls.values()):
                 r.out.send(session.host, SessionAbort(session.id))
                 return
         raise WireError(ErrorCode.NOT_FOUND, f"call {message.id} is not in flight", id=message.id)

@@ -163,7 +163,7 @@ class ConversationMachine(RuleBasedStateMachine):
             one = shown[id_]
             same = ("name", "instance", "state", "session_id", "tools", "trust", "origin")
             assert [getattr(one, x) for x in same] == [getattr(view, x) for x in same]
-        own = {id_ for session in r.sessions.open.values() for id_ in session.own_calls}
+        own = {id_ for one in r.sessions.open.values() for id_, _ in one.own_calls.values()}
         assert state.calls.keys() == r.calls.pending.keys() | own
         for id_, call in r.calls.pending.items():
             assert (state.calls[id_].state == "cancelling") == call.is_settled

@@ -414,6 +414,18 @@ def test_a_malformed_end_of_an_own_call_leaves_it_under_way(scene: Scene) -> Non
     assert scene.talk.gateway.state.calls == {}
 
 
+def test_own_calls_of_two_sessions_may_have_the_same_id(scene: Scene) -> None:
+    scene.host.open("s2")
+    for id_ in ("s1", "s2"):
+        scene.host.event(id_, "tool.execution_start", tool="bash", toolCallId="t1")
+    calls = scene.talk.gateway.state.calls.values()
+    assert {(one.id == "t1", one.session_id) for one in calls} == {(True, "s1"), (False, "s2")}
+    scene.host.event("s2", "tool.execution_complete", tool="bash", toolCallId="t1")
+    assert [one.session_id for one in scene.talk.gateway.state.calls.values()] == ["s1"]
+    scene.host.say(type="session.close", sessionId="s1")
+    assert scene.talk.gateway.state.calls == {}
+
+
 def test_own_calls_end_with_their_session(scene: Scene) -> None:
     execution(scene, "start", tool="bash", toolCallId="t1")
     scene.host.say(type="session.close", sessionId="s1")
