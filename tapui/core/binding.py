@@ -34,6 +34,10 @@ class Binding:
 
     def join(self, provider: ConnectedProvider, session: OpenSession, tools: list[Tool]) -> None:
         """Put a provider into a session with `tools`, already checked for conflicts."""
+        former = provider.sessions.get(session.id)
+        if former is not None:
+            # One of the same id has ended: who enters the new one is done with it.
+            self.leave(provider, former)
         read_only = READ_ONLY_BUILTINS if provider.connection.is_builtin else frozenset()
         provider.sessions[session.id] = session
         provider.tools[session.id] = tools

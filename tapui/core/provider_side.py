@@ -356,10 +356,6 @@ class ProviderSide:
                 session_id=session.id,
             )
         check_conflicts(session, provider, tools)
-        former = provider.sessions.get(session.id)
-        if former is not None:
-            # One of the same id that ended: to be ready for the new one is to be done with it.
-            self._binding.left(provider, former)
         self._binding.join(provider, session, tools)
         self._r.providers.refresh(provider)
         self._binding.greet(provider, session)

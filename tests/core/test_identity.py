@@ -413,6 +413,20 @@ def test_a_session_of_the_same_id_is_another_session(talk: Conversation) -> None
     assert talk.deadlines == 1
 
 
+def test_a_session_may_take_the_id_of_one_that_is_ending(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    host.open("s2")
+    peer = everywhere(talk)
+    host.say(type="session.close", sessionId="s1")
+    host.open("s1", replaces="s2")
+    assert peer.hear_of("session.lifecycle")[-1]["state"] == "shutdown.pending"
+    talk.wait(60)
+    host.invoke("s1").hear()
+    assert peer.take_call()
+    assert talk.deadlines == 1
+
+
 def test_a_provider_of_all_names_a_session_in_each_push(talk: Conversation) -> None:
     host = talk.host()
     host.open("s1")
