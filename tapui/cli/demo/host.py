@@ -24,6 +24,7 @@ from tapui.cli.demo.line import SESSION, TOKEN, URL, Json, Line, run
 PROVIDERS = ("ci_watch", "workshop", "visitor")
 START_WITHIN = 60.0
 END_WITHIN = 15.0
+NOTICE_WITHIN = 1.0
 _POLL = 0.05
 
 _PROMPTS = ("Is main green?", "Which test fails, and since when?", "Fix it and push the branch.")
@@ -263,6 +264,16 @@ def play(folder: Path, said: Json) -> None:
         run(host(folder, said["url"], internal))
     finally:
         _end_in_order()  # the event loop has taken its own handler away
+        _end(providers)
+
+
+def _end(providers: list["subprocess.Popen[bytes]"]) -> None:
+    """Let the providers notice that the gateway is gone; end those that were not looking."""
+    deadline = time.monotonic() + NOTICE_WITHIN
+    try:
+        while time.monotonic() < deadline and any(one.poll() is None for one in providers):
+            time.sleep(_POLL)
+    finally:
         for process in providers:
             process.terminate()
         for process in providers:
