@@ -108,6 +108,7 @@ class TowerApp(App[str]):
         self._on_shown = on_shown
         self._visible: set[Pane] = set()
         self._waiting = -1
+        self._offered: tuple[object, ...] = ()
         self._meter = Meter()
         self._own_moves: set[tuple[str, str]] = set()
         self._undo: ev.ProviderMoved | None = None
@@ -168,6 +169,8 @@ class TowerApp(App[str]):
 
     def _paint(self) -> None:
         """Paint what changed, where it can be seen."""
+        if not self.is_running or not self.main.is_mounted:
+            return  # the panes are still being made, or are gone
         view = self.view
         view.now = self.clock()
         self._tick()
@@ -190,8 +193,17 @@ class TowerApp(App[str]):
                 if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
                     screen.show(view, dirty)
         self._visible = visible
-        if dirty & {"link", "calls", "providers", "sessions"}:
-            self.screen.refresh_bindings()
+        main.keep_focus()
+        offers = self._offers()
+        if offers != self._offered:
+            self._offered = offers
+            self.main.refresh_bindings()
+
+    def _offers(self) -> tuple[object, ...]:
+        """Return what the keys can do now: the footer is made anew only when this changes."""
+        pane = self.main.current
+        can = [pane.check_action(one.action, ()) for one in pane.own_bindings()]
+        return (pane.TITLE, *can, self._undo is not None, self._can_start)
 
     def _tick(self) -> None:
         """Once a second: ages go on, and the events are counted."""
@@ -227,7 +239,6 @@ class TowerApp(App[str]):
             self._own_moves.discard(move)
             return
         self._undo = event
-        self.refresh_bindings()
         name = self.view.session_name(event.session_id)
         self.notify(
             f"{name_of(event.provider)} moved to {name} ({event.reason}). Press u to move it back.",
@@ -308,7 +319,6 @@ class TowerApp(App[str]):
         if self._undo is not None:
             self.move(self._undo.provider.id, self._undo.source)
             self._undo = None
-            self.refresh_bindings()
 
     def action_help(self) -> None:
         """Show the keys."""

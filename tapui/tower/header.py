@@ -36,7 +36,7 @@ class HeaderLine(Widget):
         clock = plain(times.clock(view.now), "$text-muted")
         for brevity in range(4):
             left = Content("  ").join(self._parts(view, brevity))
-            room = self.size.width - 2 - cell_len(left.plain) - cell_len(clock.plain)
+            room = self.size.width - cell_len(left.plain) - cell_len(clock.plain)
             if room > 0:
                 break
         line = left + plain(" " * max(room, 1)) + clock
@@ -52,9 +52,15 @@ class HeaderLine(Widget):
         if self._note:
             note = self._note.partition(" (")[0] if brevity else self._note
             parts.append(plain(note, "bold $accent", limit=40))
-        nouns = ("sess", "prov", "call") if brevity == 3 else ("session", "provider", "call")
-        counts = (len(view.open_sessions), len(view.providers), len(view.state.calls))
-        parts += [plain(quantity(count, noun)) for count, noun in zip(counts, nouns, strict=True)]
+        counts = (
+            (len(view.open_sessions), "session"),
+            (len(view.providers), "provider"),
+            (len(view.state.calls), "call"),
+        )
+        parts += [
+            plain(f"{count} {noun[:4]}" if brevity == 3 else quantity(count, noun))
+            for count, noun in counts
+        ]
         parts.append(
             plain(f"{rate(view.rate)} events/s" if not brevity else f"{rate(view.rate)}/s")
         )

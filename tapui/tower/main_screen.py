@@ -49,7 +49,9 @@ class MainScreen(Screen[object]):
         self._number = 1
 
     def compose(self) -> ComposeResult:
-        """Header, panes, keys."""
+        """Header, panes, keys; the first frame has its final layout already."""
+        width = self.app.size.width
+        self.add_class(max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1])
         yield self._header
         yield self._banner
         yield self._tabs
@@ -86,6 +88,11 @@ class MainScreen(Screen[object]):
         """Make a pane the current one and give it the keys."""
         self._mark_current(number)
         self.call_after_refresh(self.current.focus_inside)
+
+    def keep_focus(self) -> None:
+        """Give the current pane the keys when nothing has them: an empty pane cannot."""
+        if self.focused is None:
+            self.current.focus_inside()
 
     def action_next_pane(self, step: int) -> None:
         """Go to the next or former pane."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -18,8 +19,13 @@ from tapui.text import safe_text
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
 _GAP = 2
+_KEPT_STRIPS = 600
 _CELL_CHARS = 400
 """A cell holds no more of its text: no screen is wider."""
+
+
+Layout = list[tuple[int, int]]
+"""(index of a column, its width) of the columns that are shown."""
 
 
 class Cell(NamedTuple):
@@ -66,6 +72,11 @@ def fit(text: str, width: int, *, right: bool = False) -> str:
     return pad + text if right else text + pad
 
 
+@lru_cache(maxsize=8192)
+def _width_of(text: str, most: int) -> int:
+    return cell_len(safe_text(text, limit=most))
+
+
 class Table(ScrollView, can_focus=True):
     """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
 
@@ -106,10 +117,11 @@ class Table(ScrollView, can_focus=True):
         self.rows: list[Row] = []
         self._cursor = 0
         self._is_pinned = False
-        self._layout: list[tuple[int, int]] = []
+        self._layout: Layout = []
         self._layout_for: tuple[int, int] = (-1, -1)
         self._version = 0
         self._tones: dict[str, Style] = {}
+        self._strips: dict[tuple[object, ...], Strip] = {}
 
     @property
     def _width(self) -> int:
@@ -200,6 +212,7 @@ class Table(ScrollView, can_focus=True):
         """The theme changed: look its colours up again."""
         super().notify_style_update()
         self._tones.clear()
+        self._strips.clear()
 
     def on_resize(self) -> None:
         """Keep the selection in sight."""
@@ -209,15 +222,19 @@ class Table(ScrollView, can_focus=True):
         )
 
     def _style(self, name: str) -> Style:
+        """Return the style of a tone or part; "" is the plain one."""
         style = self._tones.get(name)
         if style is None:
-            style = self.get_component_rich_style(f"table--{name}")
+            style = self.rich_style
             if name == "cursor":
-                style = Style(bgcolor=style.bgcolor, bold=style.bold)  # tones keep their colours
+                cursor = self.get_component_rich_style("table--cursor")
+                style = Style(bgcolor=cursor.bgcolor, bold=cursor.bold)  # tones keep their colours
+            elif name:
+                style += self.get_component_rich_style(f"table--{name}")
             self._tones[name] = style
         return style
 
-    def _fitted(self, width: int) -> list[tuple[int, int]]:
+    def _fitted(self, width: int) -> Layout:
         """Return (column, width) of the columns that fit, in order."""
         if self._layout_for == (self._version, width):
             return self._layout
@@ -249,38 +266,50 @@ class Table(ScrollView, can_focus=True):
         if column.most > column.least:
             for row in self.rows:
                 if not row.is_heading and index < len(row.cells):
-                    text = safe_text(row.cells[index].text, limit=column.most)
-                    longest = max(longest, cell_len(text))
+                    longest = max(longest, _width_of(row.cells[index].text, column.most))
         return longest
 
     def render_line(self, y: int) -> Strip:
-        """Paint one line: the titles, a heading or a row."""
+        """Paint one line: the titles, a heading or a row. Lines that did not change are kept."""
+        index = y - 1 + self.scroll_offset.y if y else -1
+        row = self.rows[index] if 0 <= index < len(self.rows) else None
         width = self._width
-        base = self.rich_style
-        if y == 0:
-            style = base + self._style("title")
-            text = " " + (" " * _GAP).join(
-                fit(self.columns[index].title, size, right=self.columns[index].right)
-                for index, size in self._fitted(width - 1)
-            )
-            return Strip([Segment(fit(text, width), style)], width)
-        index = y - 1 + self.scroll_offset.y
-        if index >= len(self.rows):
-            return Strip.blank(width, base)
-        row = self.rows[index]
-        if row.is_heading:
-            style = base + self._style("heading")
-            text = f" {safe_text(row.cells[0].text, limit=_CELL_CHARS)}"
-            return Strip([Segment(fit(text, width), style)], width)
-        is_selected = index == self._cursor
-        mark = "▌" if is_selected else " "
+        fitted = self._fitted(width - 1)
+        is_selected = row is not None and index == self._cursor
+        key = (y == 0, row.cells if row else None, is_selected, width, tuple(fitted))
+        strip = self._strips.get(key)
+        if strip is None:
+            if len(self._strips) > _KEPT_STRIPS:
+                self._strips.clear()
+            if y == 0:
+                strip = self._titles(width, fitted)
+            elif row is None:
+                strip = Strip.blank(width, self._style(""))
+            elif row.is_heading:
+                strip = self._heading(row, width)
+            else:
+                strip = self._row(row, width, fitted, is_selected=is_selected)
+            self._strips[key] = strip
+        return strip
+
+    def _titles(self, width: int, fitted: Layout) -> Strip:
+        text = " " + (" " * _GAP).join(
+            fit(self.columns[index].title, size, right=self.columns[index].right)
+            for index, size in fitted
+        )
+        return Strip([Segment(fit(text, width), self._style("title"))], width)
+
+    def _heading(self, row: Row, width: int) -> Strip:
+        text = f" {safe_text(row.cells[0].text, limit=_CELL_CHARS)}"
+        return Strip([Segment(fit(text, width), self._style("heading"))], width)
+
+    def _row(self, row: Row, width: int, fitted: Layout, *, is_selected: bool) -> Strip:
         over = self._style("cursor") if is_selected else Style.null()
-        segments = [Segment(mark, base + over)]
-        for position, (column, size) in enumerate(self._fitted(width - 1)):
+        segments = [Segment("▌" if is_selected else " ", self._style("") + over)]
+        for position, (column, size) in enumerate(fitted):
             cell = row.cells[column]
-            style = base + self._style(cell.tone) if cell.tone else base
             text = safe_text(cell.text, limit=_CELL_CHARS)
             gap = " " * _GAP if position else ""
-            right = self.columns[column].right
-            segments.append(Segment(gap + fit(text, size, right=right), style + over))
-        return Strip(segments).adjust_cell_length(width, base + over)
+            text = gap + fit(text, size, right=self.columns[column].right)
+            segments.append(Segment(text, self._style(cell.tone) + over))
+        return Strip(segments).adjust_cell_length(width, self._style("") + over)

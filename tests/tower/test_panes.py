@@ -92,6 +92,14 @@ async def test_a_mode_is_set_by_key() -> None:
         assert rig.feed.sent == [SessionMode(session_id="s1", mode="plan")]
 
 
+async def test_a_pane_that_was_empty_has_the_keys_once_it_is_filled() -> None:
+    async with running() as rig:
+        rig.feed.happen(ev.SessionOpened(session_id="s1", session=session("s1", "first")))
+        await rig.settle()
+        await rig.press("m")
+        assert isinstance(rig.app.screen, ChooseScreen)
+
+
 async def test_the_mode_in_force_is_selected_and_not_sent_again() -> None:
     async with running(world()) as rig:
         await rig.press("down", "m", "enter")

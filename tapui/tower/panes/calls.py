@@ -38,6 +38,10 @@ has its answer and the provider was told to stop.
         Column("age", 4, right=True),
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = _Rows()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """*Cancel* is offered for calls in flight at a provider."""
         del parameters
@@ -65,7 +69,7 @@ has its answer and the provider was told to stop.
         if view.state.recent_calls:
             if rows:
                 rows.append(heading("recent"))
-            rows.extend(_row(view, call) for call in reversed(view.state.recent_calls.values()))
+            rows.extend(self._ended.of(view))
         return rows
 
     def about(self, view: View, key: str) -> list[Content]:
@@ -99,6 +103,26 @@ has its answer and the provider was told to stop.
 
     def _call(self) -> ev.Call | None:
         return self.tower.view.call(self.selected)
+
+
+class _Rows:
+    """The rows of calls that ended, made again only when their age is told otherwise."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[ev.Call, str, str, Row]] = {}
+
+    def of(self, view: View) -> list[Row]:
+        """Return the rows, newest first."""
+        made: dict[str, tuple[ev.Call, str, str, Row]] = {}
+        for call in reversed(view.state.recent_calls.values()):
+            age = times.age(times.since(call.started_at, view.now))
+            name = view.session_name(call.session_id)
+            known = self._made.get(call.id)
+            if known is None or known[0] is not call or known[1] != age or known[2] != name:
+                known = (call, age, name, _row(view, call))
+            made[call.id] = known
+        self._made = made
+        return [one[3] for one in made.values()]
 
 
 def _row(view: View, call: ev.Call) -> Row:

@@ -61,7 +61,6 @@ class TablePane(Pane):
     def on_table_moved(self) -> None:
         """Another row is selected."""
         self._show_about()
-        self.refresh_bindings()
 
     def action_open(self) -> None:
         """Open the selected row."""
