@@ -5,7 +5,7 @@ Provider Interface v2 "Push loop prevention"; design section 5, "Streams, pushes
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
@@ -123,9 +123,11 @@ class Budgets:
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Let what was held for `former`, and how its brakes stand, go on in `current`."""
         current.injects, former.injects = former.injects, []
-        for table in (self._pushes, self._brakes):
-            for key in [key for key in table if key[1] == former.id]:
-                table[key[0], current.id] = table.pop(key)  # type: ignore[assignment]
+        tables: tuple[dict[tuple[str, str], Any], ...] = (self._pushes, self._brakes)
+        for table in tables:
+            for provider_id in former.providers:
+                if (provider_id, former.id) in table:
+                    table[provider_id, current.id] = table.pop((provider_id, former.id))
 
     def forget_provider(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Drop what a provider holds in a session that it left."""

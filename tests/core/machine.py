@@ -67,15 +67,17 @@ class ConversationMachine(RuleBasedStateMachine):
         """Somebody says what another kind of client would."""
         peers = self._open()
         if peers:
+            peer = dice.choice(peers)
             speaker = dice.choice(list(says.SPEAKERS.values()))
-            self._say(dice.choice(peers), speaker(self.talk, dice))
+            self._say(peer, speaker(self.talk, dice, peer))
 
     @rule(dice=dice)
     def garbage(self, dice: Random) -> None:
         peers = self._open()
         if peers:
             peer = dice.choice(peers)
-            data = says.garbled(dice, says.SPEAKERS[peer.state](self.talk, dice))
+            message = says.SPEAKERS[peer.state](self.talk, dice, peer)
+            data = says.garbled(dice, message)
             if b"tool.invoke" not in data:
                 peer.say(data) if dice.random() < 0.9 else peer.say_binary()
                 self._listen()
@@ -88,7 +90,7 @@ class ConversationMachine(RuleBasedStateMachine):
     @rule(dice=dice)
     def drops(self, dice: Random) -> None:
         peers = self._open()
-        if len(peers) > 3:
+        if len(peers) > MOST_PEERS // 2:
             dice.choice(peers).drop()
             self._listen()
 
@@ -105,7 +107,7 @@ class ConversationMachine(RuleBasedStateMachine):
         peers = [peer for peer in self._open() if peer.state in states]
         if peers:
             peer = dice.choice(peers)
-            self._say(peer, says.SPEAKERS[peer.state](self.talk, dice))
+            self._say(peer, says.SPEAKERS[peer.state](self.talk, dice, peer))
 
     def _open(self) -> list[Peer]:
         return [peer for peer in self.talk.peers.values() if peer.state != "Closed"]

@@ -52,11 +52,15 @@ def session(dice: Random) -> Json:
     }
 
 
-def of_host(talk: Conversation, dice: Random) -> Json:
-    id_, kind = one(dice, SESSIONS, *CHILDREN), dice.randrange(16)
+def of_host(talk: Conversation, dice: Random, peer: Peer) -> Json:
+    r = talk.gateway._r
+    mine = [id_ for id_, one in r.sessions.open.items() if one.host == peer.number]
+    id_, kind = one(dice, mine or SESSIONS, *SESSIONS, *CHILDREN), dice.randrange(20)
+    if kind == 2 and len(mine) > 1:
+        kind = 5
     if kind <= 2:
         return {"type": "session.open", "session": session(dice)}
-    if kind == 3:
+    if kind == 3 and dice.random() < 0.3:
         return {"type": "session.close", "sessionId": id_}
     if kind == 4:
         fields: Json = {"mode": one(dice, MODES, "party"), "label": dice.choice(["x", "y"])}
@@ -98,14 +102,18 @@ def of_host(talk: Conversation, dice: Random) -> Json:
     if kind == 11:
         kind_ = dice.choice(["hook.preToolUse", "prompt.submitted"])
         return {"type": kind_, "id": "k", "sessionId": id_, "tool": "t", "prompt": "p"}
-    return calling(dice, id_)
+    return calling(talk, dice)
 
 
-def calling(dice: Random, session_id: str) -> Json:
+def calling(talk: Conversation, dice: Random) -> Json:
+    open_ = talk.gateway._r.sessions.open
+    session_id = one(dice, open_, "s9", *CHILDREN)
+    offered = list(open_[session_id].tools) if session_id in open_ else []
+    own = [name for name in offered if not name.startswith("tap_")]
     invoke = one(dice, ["i1", "i2", "i3"])
     if dice.random() < 0.2:
         return {"type": "tool.abort", "id": invoke}
-    tool = one(dice, [*TOOLS[:2], *TAP, "tap_set_session_mode"], "unknown")
+    tool = one(dice, own * 5 + [*TAP, "tap_set_session_mode"], "unknown")
     args: Json = {"stream": "n", "message": "m", "level": one(dice, LEVELS)}
     if tool != "tap_post":
         args = {"stream": "n"} if "history" in tool else {"mode": one(dice, MODES, "party")}
@@ -116,10 +124,14 @@ def calling(dice: Random, session_id: str) -> Json:
     }  # fmt: skip
 
 
-def of_provider(talk: Conversation, dice: Random) -> Json:
-    id_, kind = one(dice, SESSIONS, None, "s9"), dice.randrange(16)
-    call = one(dice, talk.gateway.state.calls, "call-0")
-    if kind <= 3:
+def of_provider(talk: Conversation, dice: Random, peer: Peer) -> Json:
+    connection = talk.gateway._r.connections.get(peer.number)
+    provider = connection.provider if connection else None
+    mine = list(provider.sessions) if provider else []
+    id_, kind = one(dice, mine or [None], *SESSIONS, None, "s9"), dice.randrange(16)
+    calls = list(provider.calls) if provider else []
+    call = one(dice, calls, *talk.gateway.state.calls, "call-0")
+    if kind <= 3 or (calls and dice.random() < 0.4):
         answers: list[Json] = [
             {"data": {"x": 1}},
             {"data": None},
@@ -144,18 +156,25 @@ def of_provider(talk: Conversation, dice: Random) -> Json:
         return update
     if kind <= 12:
         return {"type": one(dice, ["session.ready", "shutdown.ready"]), "sessionId": id_ or "s1"}
-    if kind == 13 and dice.random() < 0.3:
-        return {"type": "goodbye"}
+    if kind == 13:
+        return (
+            {"type": "goodbye"}
+            if dice.random() < 0.3
+            else {"type": "push", "level": "inject", "event": "e", "sessionId": id_}
+        )
+    if kind == 14 and mine:
+        return {"type": "tool.progress", "id": call, "message": "60 %"}
     return hello(talk, dice)
 
 
 def hello(talk: Conversation, dice: Random) -> Json:
+    open_ = talk.gateway._r.sessions.open
     tokens = [f"tok-{n}" for n in range(max(1, talk.mint.numbers.get("tok-", 0) - 5), 99)][:6]
     message: Json = {
         "type": "hello",
         "name": one(dice, NAMES, "tap", ""),
-        "protocolVersion": one(dice, [2] * 30, 3),
-        "session": one(dice, [*SESSIONS, "all", None], "s9"),
+        "protocolVersion": 3 if dice.random() < 0.01 else 2,
+        "session": one(dice, [*open_, *open_, "all"], "s9", None),
         "instance": one(dice, [None], "i"),
         "reconnectToken": one(dice, [None, None, *tokens]),
     }
@@ -164,7 +183,7 @@ def hello(talk: Conversation, dice: Random) -> Json:
     return message
 
 
-def of_tower(talk: Conversation, dice: Random) -> Json:
+def of_tower(talk: Conversation, dice: Random, peer: Peer) -> Json:
     state = talk.gateway.state
     id_, kind = one(dice, SESSIONS, "s9"), dice.randrange(12)
     provider = one(dice, state.providers, "p-0")
@@ -181,7 +200,7 @@ def of_tower(talk: Conversation, dice: Random) -> Json:
         return {"type": "approval.reveal", "approvalId": approval, "sessions": sessions}
     if kind == 3:
         return {"type": "call.cancel", "id": one(dice, state.calls, "call-0")}
-    if kind == 4 and dice.random() < 0.3:
+    if kind == 4 and dice.random() < 0.1:
         return {"type": "provider.disconnect", "providerId": provider}
     if kind == 5:
         return {"type": "provider.move", "providerId": provider, "sessionId": id_}
@@ -191,10 +210,10 @@ def of_tower(talk: Conversation, dice: Random) -> Json:
         return {"type": "session.mode", "sessionId": id_, "mode": one(dice, MODES)}
     if kind == 8:
         return {"type": "stream.read", "id": "x", "stream": "a@ann", "sessionId": id_}
-    return calling(dice, id_)
+    return calling(talk, dice)
 
 
-def of_stranger(talk: Conversation, dice: Random) -> Json:
+def of_stranger(talk: Conversation, dice: Random, peer: Peer) -> Json:
     code = f"{talk.mint.numbers.get('code', 0):06d}"
     messages: list[Json] = [
         {"type": "auth", "mode": "pair"},
@@ -207,7 +226,7 @@ def of_stranger(talk: Conversation, dice: Random) -> Json:
     return dice.choice(messages)
 
 
-SPEAKERS: dict[str, Callable[[Conversation, Random], Json]] = {
+SPEAKERS: dict[str, Callable[[Conversation, Random, Peer], Json]] = {
     "Host": of_host,
     "Tower": of_tower,
     "Bound": of_provider,
