@@ -182,6 +182,17 @@ def _add_client_commands(commands: "_Commands") -> None:
     tail.add_argument("--json", action="store_true", help="print a JSON object a line")
     _add_port(tail, "the gateway's port")
 
+    token = _add(
+        commands,
+        "token",
+        "token",
+        "make a provider token that is good for one session",
+        "For a process that others start, in its environment as TAP_PROVIDER_TOKEN.",
+    )
+    token.add_argument("--session", metavar="ID", required=True, help="the session")
+    token.add_argument("--json", action="store_true", help="print session and token as JSON")
+    _add_port(token, "the gateway's port")
+
 
 def _add_decisions(commands: "_Commands") -> None:
     approve = _add(

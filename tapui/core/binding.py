@@ -5,10 +5,12 @@ from msgspec.structs import replace
 from tapui.core.builtin_side import answer_mode
 from tapui.core.connection import Standing
 from tapui.core.deadlines import Due
+from tapui.core.hooks import HookSet, reindex
+from tapui.core.instances import instances_of
 from tapui.core.providers import ALL, ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.tools import check_conflicts
+from tapui.core.tools import Claimant, check_conflicts
 from tapui.wire import limits
 from tapui.wire.errors import CallError, WireError
 from tapui.wire.events import (
@@ -32,8 +34,17 @@ class Binding:
     def __init__(self, registers: Registers) -> None:
         self._r = registers
 
-    def join(self, provider: ConnectedProvider, session: OpenSession, tools: list[Tool]) -> None:
-        """Put a provider into a session with `tools`, already checked for conflicts."""
+    def join(
+        self,
+        provider: ConnectedProvider,
+        session: OpenSession,
+        tools: list[Tool],
+        hooks: HookSet | None = None,
+    ) -> None:
+        """Put a provider into a session with `tools`, already checked for conflicts.
+
+        Its hooks there are those it declared, or those that it brings from another session.
+        """
         former = provider.sessions.get(session.id)
         if former is not None:
             # One of the same id has ended: who enters the new one is done with it.
@@ -41,7 +52,9 @@ class Binding:
         read_only = READ_ONLY_BUILTINS if provider.connection.is_builtin else frozenset()
         provider.sessions[session.id] = session
         provider.tools[session.id] = tools
+        provider.hooks[session.id] = hooks or provider.declared.copy()
         session.providers[provider.id] = provider
+        reindex(session)
         self._r.tools.put(session, provider, tools, read_only)
         self._r.sessions.refresh_providers(session)
 
@@ -49,7 +62,13 @@ class Binding:
         """Take a provider out of a session, its tools with it."""
         provider.sessions.pop(session.id, None)
         provider.tools.pop(session.id, None)
+        self._r.gates.provider_gone(provider, session.id)
+        self._r.prompts.provider_gone(provider, session.id)
+        provider.hooks.pop(session.id, None)
         session.providers.pop(provider.id, None)
+        reindex(session)
+        if not instances_of(session, provider.name):
+            self._r.streams.drop_filters(session.id, provider.name)
         self._r.tools.remove(session, provider)
         self._r.budgets.forget_provider(session, provider)
         self._r.sessions.refresh_providers(session)
@@ -64,11 +83,7 @@ class Binding:
             Standing.BUILTIN if provider.connection.is_builtin else Standing.BOUND
         )
         provider.view = replace(
-            provider.view,
-            state="bound",
-            session_id=session_id,
-            tools=provider.tool_names(),
-            reason=None,
+            provider.described(), state="bound", session_id=session_id, reason=None
         )
         if not provider.connection.is_builtin:
             self._r.out.emit(ProviderBound(provider.view, session_id))
@@ -121,14 +136,15 @@ class Binding:
         """
         source = next(iter(provider.sessions.values()))
         tools = provider.tools[source.id]
-        check_conflicts(target, provider, tools)
+        check_conflicts(target, Claimant.of(provider), tools)
         if cancel:
             for call in list(provider.calls.values()):
                 self._r.calls.cancel(
                     call, CallError.CANCELLED, "the provider moved to another session", "moved"
                 )
+        hooks = provider.hooks[source.id]
         self.leave(provider, source)
-        self.join(provider, target, tools)
+        self.join(provider, target, tools, hooks)
         provider.view = replace(provider.view, session_id=target.id)
         self._r.out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
 
@@ -282,7 +298,7 @@ class Binding:
     ) -> None:
         tools = provider.tools.get(former.id, [])
         try:
-            check_conflicts(current, provider, tools)
+            check_conflicts(current, Claimant.of(provider), tools)
         except WireError as error:
             self._r.refuse(provider.connection, error)
             self._r.budgets.forget_provider(current, provider)
@@ -290,8 +306,11 @@ class Binding:
             return
         provider.sessions.pop(former.id)
         provider.tools.pop(former.id)
+        hooks = provider.hooks.pop(former.id, None)
+        if former.id in provider.revisions:
+            provider.revisions[current.id] = provider.revisions.pop(former.id)
         former.providers.pop(provider.id)
-        self.join(provider, current, tools)
+        self.join(provider, current, tools, hooks)
         if not provider.is_everywhere:
             provider.view = replace(provider.view, session_id=current.id)
             self._r.out.emit(

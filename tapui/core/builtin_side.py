@@ -63,8 +63,7 @@ class BuiltinSide:
             "model": session.view.model,
             "state": session.view.state,
             "tools": [
-                {"name": name, "provider": entry.provider.name}
-                for name, entry in session.tools.items()
+                {"name": name, "provider": entry.owner} for name, entry in session.tools.items()
             ],
             "providers": [
                 {"name": provider.label, "trust": provider.view.trust}

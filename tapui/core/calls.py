@@ -3,20 +3,32 @@
 Core Profile "Tool call terminal semantics"; design section 5, "Calls".
 """
 
+from collections import deque
+from dataclasses import dataclass, field
+
 from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.core.connection import Connection
 from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.instances import choose, listing, split_target
 from tapui.core.mint import Mint
 from tapui.core.output import Output
 from tapui.core.providers import ConnectedProvider
 from tapui.core.sessions import OpenSession
 from tapui.core.tools import RegisteredTool
 from tapui.wire import limits
+from tapui.wire.codec import raw
 from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallCancelling, CallFinished, CallProgress, CallStarted
-from tapui.wire.message import FileResult, ToolInvoke, ToolOutcome, ToolProgress
+from tapui.wire.message import (
+    FileResult,
+    SessionEvent,
+    Tool,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
 from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
 
 
@@ -24,10 +36,16 @@ class PendingCall:
     """A call under way. Once settled it is only absorbed: the caller has its outcome."""
 
     __slots__ = (
+        "args",
+        "awaits_file",
         "caller",
         "deadline",
-        "invoke_id",
+        "has_target",
+        "invoke",
+        "is_queued",
+        "is_retry",
         "is_settled",
+        "lane",
         "provider",
         "session",
         "started",
@@ -41,17 +59,38 @@ class PendingCall:
         session: OpenSession,
         provider: ConnectedProvider,
         caller: Connection,
-        invoke_id: str,
+        invoke: ToolInvoke,
+        args: Raw,
         started: float,
     ) -> None:
         self.view = view
         self.session = session
         self.provider = provider
         self.caller = caller
-        self.invoke_id = invoke_id
+        self.invoke = invoke
+        self.args = args
         self.started = started
         self.is_settled = False
+        self.is_queued = False
+        self.is_retry = False
+        self.has_target = False
+        self.awaits_file = False
+        self.lane: Lane | None = None
         self.deadline: Deadline | None = None
+
+    @property
+    def invoke_id(self) -> str:
+        """The id that the caller chose."""
+        return self.invoke.id
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """The places that calls share which a provider wants limited; the rest wait in order."""
+
+    most: int
+    running: int = 0
+    queue: deque[PendingCall] = field(default_factory=deque)
 
 
 class Calls:
@@ -62,20 +101,48 @@ class Calls:
         self._deadlines = deadlines
         self._mint = mint
         self._timeout_ms = timeout * 1000
+        self._lanes: dict[tuple[str, ...], Lane] = {}
         self.pending: dict[str, PendingCall] = {}
 
     def start(
         self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
     ) -> None:
-        """Dispatch a call to its provider."""
-        out, provider = self._out, entry.provider
+        """Dispatch a call to the provider, or to the instance that is meant.
+
+        Raises `UnknownTargetError` when it names an instance that is not there.
+        """
+        if entry.lists:
+            self._list_instances(session, entry, caller, invoke)
+            return
+        args, target = invoke.args, None
+        if entry.has_target:
+            target, args = split_target(args)
+            offering = [provider for provider, _ in entry.offers.values()]
+            provider = choose(offering, target)
+            tool = entry.offers[provider.id][1]
+        else:
+            provider, tool = next(iter(entry.offers.values()))
+        call = self._open(session, provider, tool, caller, invoke, args)
+        call.has_target = target is not None
+        self._take_place(call)
+
+    def _open(  # noqa: PLR0917 - what a call is made of
+        self,
+        session: OpenSession,
+        provider: ConnectedProvider,
+        tool: Tool,
+        caller: Connection,
+        invoke: ToolInvoke,
+        args: Raw,
+    ) -> PendingCall:
+        out = self._out
         timeout = self._timeout_ms
-        if entry.tool.timeout is not None and entry.tool.timeout < timeout:
-            timeout = entry.tool.timeout
+        if tool.timeout is not None and tool.timeout < timeout:
+            timeout = tool.timeout
         if invoke.timeout is not None and invoke.timeout < timeout:
             timeout = invoke.timeout
         call_id = self._mint.id("call")
-        args, args_cut = out.recordable(invoke.args)
+        kept, kept_cut = out.recordable(args)
         view = Call(
             id=call_id,
             session_id=session.id,
@@ -86,22 +153,94 @@ class Calls:
             timeout=timeout,
             provider_id=provider.id,
             caller=caller.name,
-            args=args,
-            args_cut=args_cut,
+            args=kept,
+            args_cut=kept_cut,
         )
         call = PendingCall(
             view=view,
             session=session,
             provider=provider,
             caller=caller,
-            invoke_id=invoke.id,
+            invoke=invoke,
+            args=args,
             started=out.now,
         )
-        call.deadline = self._deadlines.add(out.now + timeout / 1000, Due.CALL, call)
         self.pending[call_id] = provider.calls[call_id] = caller.invokes[invoke.id] = call
-        provider.running += 1
+        return call
+
+    def _take_place(self, call: PendingCall) -> None:
+        """Send a call off, or let it wait for a place with its provider."""
+        limit = call.provider.limit
+        if limit is None:
+            self._out.emit(CallStarted(call.session.id, call.view))
+            self._send_off(call)
+            return
+        call.lane = lane = self._lanes.setdefault(_lane_key(call, limit.scope), Lane(limit.max))
+        lane.most = limit.max
+        if lane.running < lane.most:
+            lane.running += 1
+            self._out.emit(CallStarted(call.session.id, call.view))
+            self._send_off(call)
+            return
+        call.is_queued = True
+        call.provider.running += 1
+        call.view = replace(call.view, state="queued")
+        self._out.emit(CallStarted(call.session.id, call.view))
+        lane.queue.append(call)
+        if len(lane.queue) > limits.MAX_QUEUED:
+            text = f"{limits.MAX_QUEUED} calls wait for provider '{call.provider.label}' already"
+            self.fail(call, CallError.RATE_LIMITED, text)
+
+    def _send_off(self, call: PendingCall) -> None:
+        out, provider = self._out, call.provider
+        if call.is_queued:
+            call.is_queued = False
+            call.view = replace(call.view, state="running", args=None, args_cut=None)
+            out.emit(CallProgress(call.session.id, call.view))
+        else:
+            provider.running += 1
+        provider.last_active = out.now
+        call.deadline = self._deadlines.add(
+            out.now + (call.view.timeout or 0) / 1000, Due.CALL, call
+        )
+        out.send(
+            provider.connection.id,
+            ToolCall(call.view.id, call.session.id, call.invoke.tool, call.args),
+        )
+
+    def _leave_place(self, call: PendingCall) -> None:
+        """Give up a call's place, or its turn in the queue; the next ones move up."""
+        lane = call.lane
+        if lane is None:
+            return
+        call.lane = None
+        if call.is_queued:
+            lane.queue.remove(call)
+            return
+        lane.running -= 1
+        while lane.queue and lane.running < lane.most:
+            lane.running += 1
+            self._send_off(lane.queue.popleft())
+
+    def _list_instances(
+        self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
+    ) -> None:
+        """Answer the tool that lists a provider's instances; the gateway knows them."""
+        out, data = self._out, listing(session, entry.owner)
+        kept, kept_cut = out.recordable(data)
+        view = Call(
+            id=self._mint.id("call"),
+            session_id=session.id,
+            provider=entry.owner,
+            tool=invoke.tool,
+            state="running",
+            started_at=out.timestamp(),
+            caller=caller.name,
+        )
         out.emit(CallStarted(session.id, view))
-        out.send(provider.connection.id, ToolCall(call_id, session.id, invoke.tool, invoke.args))
+        done = replace(view, state="done", data=kept, data_cut=kept_cut, duration=0.0)
+        out.emit(CallFinished(session.id, done))
+        out.send(caller.id, ToolOutcome(invoke.id, data=data))
 
     def progress(self, call: PendingCall, message: str) -> None:
         """Pass a status on to the caller."""
@@ -117,9 +256,44 @@ class Calls:
         self._forget(call)
         if result.error is not None or result.error_code is not None:
             code = result.error_code or CallError.INTERNAL
+            if result.retryable and self._retry(call, result.error or code, code):
+                return
             self._fail(call, result.error or code, code, retryable=result.retryable)
         else:
             self._succeed(call, result.data if isinstance(result.data, Raw) else None, result.file)
+
+    def _retry(self, call: PendingCall, text: str, code: str) -> bool:
+        """Try a call once more on another instance, unless the caller chose the first."""
+        entry = call.session.tools.get(call.invoke.tool)
+        if call.is_retry or call.has_target or entry is None or not call.session.is_open:
+            return False
+        others = [one for one, _ in entry.offers.values() if one is not call.provider]
+        if not others or not call.caller.is_open:
+            return False
+        self._finished(call, state="failed", error=text, error_code=code)
+        provider = choose(others, None)
+        again = self._open(
+            call.session,
+            provider,
+            entry.offers[provider.id][1],
+            call.caller,
+            call.invoke,
+            call.args,
+        )
+        again.is_retry = True
+        self._take_place(again)
+        return True
+
+    def file_found(self, call: PendingCall, file: FileResult, fault: str | None) -> None:
+        """A result's file was looked for; `fault` says why it may not be used."""
+        call.awaits_file = False
+        if call.is_settled:
+            self._absorb(call)
+        elif fault is not None:
+            self.fail(call, CallError.INTERNAL, fault)
+        else:
+            self._forget(call)
+            self._succeed(call, None, file)
 
     def fail(self, call: PendingCall, code: str, text: str) -> None:
         """Settle a call that its provider can no longer answer, or answered wrongly."""
@@ -132,6 +306,9 @@ class Calls:
     def cancel(self, call: PendingCall, code: CallError, text: str, reason: str) -> None:
         """Settle a call with `code` at once and tell its provider to stop."""
         if call.is_settled:
+            return
+        if call.is_queued:
+            self.fail(call, code, text)
             return
         out = self._out
         self._settle(call)
@@ -170,6 +347,7 @@ class Calls:
         self._settle(call)
         del self.pending[call.view.id]
         del call.provider.calls[call.view.id]
+        self._leave_place(call)
 
     def _absorb(self, call: PendingCall) -> None:
         """The late answer of a cancelled call: it ends here."""
@@ -177,6 +355,7 @@ class Calls:
         if self.pending.pop(call.view.id, None) is None:
             return
         del call.provider.calls[call.view.id]
+        self._leave_place(call)
         state = "cancelled" if call.view.error_code == CallError.CANCELLED else "failed"
         self._finished(call, state=state)
 
@@ -206,3 +385,37 @@ class Calls:
         view = replace(call.view, args=None, args_cut=None, duration=duration, **changes)
         call.view = view
         self._out.emit(CallFinished(view.session_id, view))
+        if call.session.subscribers:
+            self._tell_subscribers(call)
+
+    def _tell_subscribers(self, call: PendingCall) -> None:
+        """Forward the end of a call to the session's providers that want to know."""
+        subscribers = call.session.subscribers.get("tool.execution_complete")
+        if not subscribers:
+            return
+        view = call.view
+        result: dict[str, object] = {"type": "success" if view.state == "done" else "failure"}
+        if view.data is not None:
+            result["output"] = view.data
+        elif view.error is not None:
+            result["output"] = view.error
+        data = raw(
+            {
+                "tool": view.tool,
+                "provider": view.provider,
+                "args": call.args,
+                "result": result,
+                "durationMs": view.duration,
+            }
+        )
+        for provider in subscribers:
+            self._out.send(
+                provider.connection.id,
+                SessionEvent(call.session.id, "tool.execution_complete", data),
+            )
+
+
+def _lane_key(call: PendingCall, scope: str) -> tuple[str, ...]:
+    if scope == "tool":
+        return (scope, call.provider.name, call.invoke.tool)
+    return (scope, call.provider.name if scope == "provider" else call.provider.id)

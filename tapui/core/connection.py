@@ -19,6 +19,7 @@ from tapui.wire import tower as t
 
 if TYPE_CHECKING:
     from tapui.core.calls import PendingCall
+    from tapui.core.gates import Inquiry
     from tapui.core.providers import ConnectedProvider
 
 
@@ -49,6 +50,12 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         m.ToolProgress,
         p.Push,
         p.ToolsUpdate,
+        p.HooksUpdate,
+        p.ContextUpdate,
+        p.FilterSet,
+        p.StreamQuery,
+        p.GateResult,
+        p.TransformResult,
         p.SessionReady,
         p.ShutdownReady,
         p.Hello,
@@ -69,7 +76,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         h.SessionOpen,
         h.SessionUpdate,
         h.SessionClose,
-        h.SessionEvent,
+        m.SessionEvent,
         h.HookPreToolUse,
         h.PromptSubmitted,
         h.ModeResult,
@@ -88,6 +95,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.InjectsResume,
         t.SessionMode,
         t.StreamRead,
+        t.TokenMint,
         t.GatewayStop,
         m.ToolInvoke,
         m.ToolAbort,
@@ -119,10 +127,18 @@ class Connection:
     """Whether a person sits at this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
     """Calls that this connection made, by the id that it chose."""
+    inquiries: "dict[str, Inquiry]" = field(default_factory=dict)
+    """Gates that it waits for, by the id of its `hook.preToolUse` or `tool.invoke`."""
     requests: dict[str, str] = field(default_factory=dict)
     """Approvals that this host asked for: its request id → the approval's id."""
     modes: dict[str, str] = field(default_factory=dict)
     """Mode requests of a built-in tool: its request id → the approval's id."""
+
+    @property
+    def bound_provider(self) -> "ConnectedProvider":
+        """The provider behind a connection that is bound."""
+        assert self.provider is not None, "bound connections have a provider"
+        return self.provider
 
     @property
     def is_open(self) -> bool:

@@ -16,6 +16,8 @@ class Due(Enum):
     APPROVAL = auto()
     MODE_SET = auto()
     IDENTITY = auto()
+    GATE = auto()
+    TRANSFORM = auto()
 
 
 class Deadline:

@@ -8,7 +8,8 @@ effects with `take`: events are written first, then effects are carried out.
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, Struct
 
 from tapui.core.approvals import Decided, Waiting
 from tapui.core.binding import Binding
@@ -16,14 +17,17 @@ from tapui.core.builtin_side import BuiltinSide, answer_mode
 from tapui.core.connection import LEGAL, Connection, Standing
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.host_side import HostSide
+from tapui.core.matching import Matcher
 from tapui.core.mint import Mint
 from tapui.core.modes import ModeOrder
 from tapui.core.output import Authenticated, ConnectionId, Effect, Output
 from tapui.core.pairing import Pairings
 from tapui.core.provider_side import ProviderSide
+from tapui.core.providers import ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.tower_side import TowerSide
 from tapui.core.trust import Grant, Secret
+from tapui.core.updates import Updates
 from tapui.projection.state import State
 from tapui.settings import Settings
 from tapui.wire import builtin as b
@@ -35,8 +39,13 @@ from tapui.wire import tower as t
 from tapui.wire.codec import Envelope, decode, envelope, raw
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
+from tapui.wire.message import FileResult
 
 Handler = Callable[[Connection, Any], None]
+
+
+class _CallId(Struct, rename="camel"):
+    call_id: str
 
 
 class Gateway:
@@ -49,18 +58,20 @@ class Gateway:
         mint: Mint,
         settings: Settings,
         persist_dir: Callable[[str], str],
+        matcher: Matcher,
         provider_token: str,
         internal_token: str,
     ) -> None:
         self._deadlines = Deadlines()
         self._out = Output(run, mint, settings.records.inline)
-        self._r = Registers(self._out, self._deadlines, mint, settings, persist_dir)
+        self._r = Registers(self._out, self._deadlines, mint, settings, persist_dir, matcher)
         self._r.trustees.add(Grant("project", Secret(provider_token)))
         self._internal = Grant("internal", Secret(internal_token))
         self._r.trustees.add(self._internal)
         self._binding = Binding(self._r)
         self._pairings = Pairings(self._r)
         self._providers = ProviderSide(self._r, self._binding)
+        self._updates = Updates(self._r)
         self._hosts = HostSide(self._r, self._binding)
         self._towers = TowerSide(self._r, self._binding, self._pairings)
         self._builtins = BuiltinSide(self._r)
@@ -76,6 +87,12 @@ class Gateway:
             m.ToolProgress: self._providers.tool_progress,
             p.Push: self._providers.push,
             p.ToolsUpdate: self._providers.tools_update,
+            p.HooksUpdate: self._updates.hooks_update,
+            p.ContextUpdate: self._updates.context_update,
+            p.FilterSet: self._updates.filter_set,
+            p.StreamQuery: self._updates.stream_query,
+            p.GateResult: self._updates.gate_result,
+            p.TransformResult: self._updates.transform_result,
             p.SessionReady: self._providers.session_ready,
             p.ShutdownReady: self._providers.shutdown_ready,
             p.Goodbye: self._providers.goodbye,
@@ -83,7 +100,7 @@ class Gateway:
             h.SessionOpen: self._hosts.session_open,
             h.SessionUpdate: self._hosts.session_update,
             h.SessionClose: self._hosts.session_close,
-            h.SessionEvent: self._hosts.session_event,
+            m.SessionEvent: self._hosts.session_event,
             h.HookPreToolUse: self._hosts.hook_pre_tool_use,
             h.PromptSubmitted: self._hosts.prompt_submitted,
             h.ModeResult: self._hosts.mode_result,
@@ -101,6 +118,7 @@ class Gateway:
             t.InjectsResume: self._towers.injects_resume,
             t.SessionMode: self._towers.session_mode,
             t.StreamRead: self._towers.stream_read,
+            t.TokenMint: self._towers.token_mint,
             t.GatewayStop: self._towers.gateway_stop,
             b.StreamPost: self._builtins.stream_post,
             b.StateRead: self._builtins.state_read,
@@ -202,14 +220,14 @@ class Gateway:
             head, kind = self._read(connection, data)
             message = decode(data, head, kind)
         except WireError as error:
-            self._garbled(connection, error)
+            self._garbled(connection, error, data)
             self._finish()
             return
         try:
             self._handlers[kind](connection, message)
         except WireError as error:
             self._refuse(connection, error, head)
-        if self._r.closing:
+        if self._r.closing or self._r.gates.has_settled:
             self._finish()
 
     def _read(self, connection: Connection, data: bytes) -> tuple[Envelope, type[m.Message]]:
@@ -236,7 +254,7 @@ class Gateway:
             return
         self._out.now = now
         error = WireError(ErrorCode.INVALID_JSON, "a binary frame; messages are JSON text")
-        self._garbled(connection, error)
+        self._garbled(connection, error, b"")
         self._finish()
 
     def given(self, connection_id: ConnectionId, message: m.Message, now: float) -> None:
@@ -273,6 +291,15 @@ class Gateway:
             self._decided(self._r.approvals.recorded(subject, is_ok=is_ok))
         elif isinstance(subject, ModeOrder):
             self._r.modes.recorded(subject, is_ok=is_ok)
+        self._finish()
+
+    def file_checked(self, ticket: int, now: float, fault: str | None, size: int = 0) -> None:
+        """A result's file was looked for: `fault` says why it may not be used, `size` is bytes."""
+        self._out.now = now
+        subject = self._out.recorded(ticket)
+        if isinstance(subject, tuple):
+            call, file = subject
+            self._r.calls.file_found(call, FileResult(file.path, file.mime_type, size), fault)
         self._finish()
 
     def tick(self, now: float) -> None:
@@ -339,14 +366,18 @@ class Gateway:
         echoed.id = error.id or echoed.id
         self._r.refuse(connection, echoed)
 
-    def _garbled(self, connection: Connection, error: WireError) -> None:
+    def _garbled(self, connection: Connection, error: WireError, data: bytes) -> None:
         """Refuse what could not be read; a call that it may have answered must not hang.
 
         Core Profile "Tool call terminal semantics", rule 4.
         """
         self._r.refuse(connection, error)
         provider = connection.provider
-        if provider is None or not provider.running:
+        if provider is None:
+            return
+        if error.reply_to in ("gate.result", "transform.result"):
+            self._garbled_answer(provider, data)
+        if not provider.running:
             return
         if error.reply_to not in (None, "tool.result") or error.code is ErrorCode.UNKNOWN_TYPE:
             return
@@ -359,6 +390,18 @@ class Gateway:
             self._r.calls.fail(running[0], error.code, error.text)
         else:
             self._r.close(connection, 1008, "unreadable message with several calls in flight")
+
+    def _garbled_answer(self, provider: ConnectedProvider, data: bytes) -> None:
+        """A malformed answer to a gate is a no; one to a transform changes nothing."""
+        try:
+            call_id = msgspec.json.decode(data, type=_CallId).call_id
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            asked = [*provider.gates, *provider.transforming]
+            if len(asked) != 1:
+                return  # which of them it was, nobody can tell: their time-outs decide
+            call_id = asked[0]
+        self._r.gates.failed(provider, call_id, "sent a malformed answer")
+        self._r.prompts.failed(provider, call_id)
 
     def _decided(self, decided: Decided) -> None:
         waiting, subject = decided.waiting, decided.waiting.subject
@@ -415,13 +458,20 @@ class Gateway:
             self._expired(subject)
         elif due is Due.MODE_SET:
             self._r.modes.due(subject)
+        elif due is Due.GATE:
+            self._r.gates.due(subject)
+        elif due is Due.TRANSFORM:
+            self._r.prompts.due(subject)
         elif due is Due.IDENTITY:
             self._r.providers.forget(subject)
 
     def _finish(self) -> None:
-        """Give up what closing connections held."""
-        while self._r.closing:
-            self._gone(self._r.closing.pop(), "closed")
+        """Let settled inquiries have their way, and give up what closing connections held."""
+        while self._r.closing or self._r.gates.has_settled:
+            for settled in self._r.gates.take():
+                self._hosts.settled(settled)
+            if self._r.closing:
+                self._gone(self._r.closing.pop(), "closed")
 
     def _gone(self, connection: Connection, reason: str) -> None:
         if self._r.connections.pop(connection.id, None) is None:
@@ -432,6 +482,9 @@ class Gateway:
             self._r.calls.cancel(
                 call, CallError.CANCELLED, "the caller is gone", "the caller is gone"
             )
+        for inquiry in list(connection.inquiries.values()):
+            self._r.gates.drop(inquiry, "who asked is gone")
+        self._r.prompts.drop(connection)
         provider = connection.provider
         if provider is not None and provider.id in self._r.providers.connected:
             self._binding.disconnected(provider, provider.view.reason or reason)

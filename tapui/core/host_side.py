@@ -9,10 +9,13 @@ from msgspec.structs import replace
 
 from tapui.core.binding import Binding
 from tapui.core.connection import Connection, Standing
+from tapui.core.gates import Inquiry, Settled
+from tapui.core.hooks import Verdict
+from tapui.core.instances import UnknownTargetError
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession, UnknownSessionError
 from tapui.wire import limits
-from tapui.wire.codec import optional_object, require_object
+from tapui.wire.codec import optional_object, raw, require_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import (
     Call,
@@ -35,16 +38,14 @@ from tapui.wire.host import (
     HostHello,
     HostSession,
     ModeResult,
-    PromptPrepared,
     PromptSubmitted,
     SessionClose,
-    SessionEvent,
     SessionOpen,
     SessionsUnattached,
     SessionUpdate,
 )
 from tapui.wire.host import SessionOpened as SessionOpenedMessage
-from tapui.wire.message import OptionalRaw, ToolAbort, ToolInvoke, ToolOutcome
+from tapui.wire.message import OptionalRaw, SessionEvent, ToolAbort, ToolInvoke, ToolOutcome
 from tapui.wire.provider import SessionLifecycle
 
 LOCAL_KIND = "local"
@@ -125,7 +126,9 @@ class HostSide:
         r.tools.settle(session)
         r.out.send(
             connection.id,
-            SessionOpenedMessage(session.id, r.tools.offer(session), session.revision),
+            SessionOpenedMessage(
+                session.id, r.tools.offer(session), session.revision, r.tools.agents(session)
+            ),
         )
         r.announce_sessions()
         r.budgets.deliver(session)
@@ -211,6 +214,8 @@ class HostSide:
         else:
             data, data_cut = r.out.recordable(message.data)
             r.out.emit(SessionHappened(session.id, event, data, data_cut))
+        if session.subscribers:
+            self._forward(session, message)
         if event == "session.idle":
             self._idle(session)
         elif event in ("session.busy", "assistant.turn_start"):
@@ -220,6 +225,26 @@ class HostSide:
             r.budgets.deliver(session)
         elif child is not None:
             r.sessions.add_child(session, child.remote_session_id, child.agent_name)
+
+    def _forward(self, session: OpenSession, message: SessionEvent) -> None:
+        """Hand an event on to the providers that subscribed to it."""
+        subscribers = session.subscribers.get(message.event)
+        if not subscribers:
+            return
+        data = message.data
+        if message.event == "tool.execution_complete":
+            what = _read(data, _Execution)
+            known = self._r.out.state.recent_calls.get(what.tool_call_id or "")
+            data = raw(
+                {
+                    "tool": what.tool,
+                    "args": known.args if known is not None and known.args else what.args,
+                    "result": what.result or Raw(b"{}"),
+                    "durationMs": what.duration_ms,
+                }
+            )
+        for provider in subscribers:
+            self._r.out.send(provider.connection.id, SessionEvent(session.id, message.event, data))
 
     def _idle(self, session: OpenSession) -> None:
         r = self._r
@@ -286,7 +311,7 @@ class HostSide:
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
         """A host, a tower or a command calls a tool."""
         r = self._r
-        if message.id in connection.invokes:
+        if message.id in connection.invokes or message.id in connection.inquiries:
             raise WireError(
                 ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already", id=message.id
             )
@@ -309,17 +334,43 @@ class HostSide:
             self._no_call(connection, message.id, text)
             return
         session.last_activity = r.out.now
-        r.calls.start(session, entry, connection, message)
+        if session.rules is None or connection.host_asks_hooks:
+            self._call(connection, session, message)
+            return
+        inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
+        self._inquire(inquiry, message.args)
 
-    def _no_call(self, connection: Connection, invoke_id: str, text: str) -> None:
-        self._r.out.send(
-            connection.id, ToolOutcome(invoke_id, error=text, error_code=CallError.NOT_FOUND)
-        )
+    def _call(self, connection: Connection, session: OpenSession, message: ToolInvoke) -> None:
+        """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
+        entry = session.tools.get(message.tool) if session.is_open else None
+        if entry is None:
+            text = f"Tool '{message.tool}' is not supported by this client instance."
+            self._no_call(connection, message.id, text)
+            return
+        try:
+            self._r.calls.start(session, entry, connection, message)
+        except UnknownTargetError as error:
+            self._no_call(connection, message.id, str(error))
+
+    def _no_call(
+        self,
+        connection: Connection,
+        invoke_id: str,
+        text: str,
+        code: CallError = CallError.NOT_FOUND,
+    ) -> None:
+        self._r.out.send(connection.id, ToolOutcome(invoke_id, error=text, error_code=code))
 
     def tool_abort(self, connection: Connection, message: ToolAbort) -> None:
         """The caller gives up; of a call that is over, it is ignored."""
         call = connection.invokes.get(message.id)
-        if call is not None:
+        inquiry = connection.inquiries.get(message.id)
+        if inquiry is not None and inquiry.invoke is not None:
+            self._r.gates.drop(inquiry, message.reason or "Cancelled")
+            self._no_call(
+                connection, message.id, message.reason or "Cancelled", CallError.CANCELLED
+            )
+        elif call is not None:
             self._r.calls.cancel(
                 call,
                 CallError.CANCELLED,
@@ -328,14 +379,44 @@ class HostSide:
             )
 
     def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
-        """No rule stops a tool."""
-        self._resolve(message.session_id)
-        self._r.out.send(connection.id, HookDecision(message.id, "allow"))
+        """May a tool run? The rules of the session's providers say."""
+        session = self._resolve(message.session_id)
+        require_object(message.args, "args")
+        if message.id in connection.inquiries:
+            raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
+        inquiry = Inquiry(session, message.tool, connection, message.id)
+        self._inquire(inquiry, message.args)
+
+    def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
+        session = inquiry.session
+        if session.rules is None:
+            self._r.gates.begin(inquiry, Verdict(), args)
+            return
+        entry = session.tools.get(inquiry.tool)
+        verdict = session.rules.judge(inquiry.tool, entry.owner if entry else None, args)
+        for provider in verdict.undecided:
+            self._r.providers.count_fault(provider)
+        self._r.gates.begin(inquiry, verdict, args)
+
+    def settled(self, settled: Settled) -> None:
+        """An inquiry has ended: tell the host, or let the call go ahead."""
+        inquiry = settled.inquiry
+        asker, invoke = inquiry.asker, inquiry.invoke
+        if settled.is_dropped or not asker.is_open:
+            return
+        if invoke is None:
+            self._r.out.send(
+                asker.id,
+                HookDecision(inquiry.request_id, settled.decision, settled.reason, settled.context),
+            )
+        elif settled.decision == "deny":
+            self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
+        else:
+            self._call(asker, inquiry.session, invoke)
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
-        """Nothing is added to a prompt."""
-        self._resolve(message.session_id)
-        self._r.out.send(connection.id, PromptPrepared(message.id, [], message.sections or {}))
+        """Add what the session's providers add to a prompt and to the system prompt."""
+        self._r.prompts.begin(connection, self._resolve(message.session_id), message)
 
     def _resolve(self, session_id: str) -> OpenSession:
         try:

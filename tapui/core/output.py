@@ -7,7 +7,7 @@ from tapui.projection.fold import cut, fold
 from tapui.projection.state import State
 from tapui.wire.codec import compact
 from tapui.wire.events import Cut, Entry, Event
-from tapui.wire.message import Message
+from tapui.wire.message import FileResult, Message
 
 ConnectionId = int
 
@@ -46,11 +46,19 @@ class MakePersistDir(Struct, frozen=True, gc=False):
     provider: str
 
 
+class CheckFile(Struct, frozen=True, gc=False):
+    """Find out whether a file is inside a provider's folder, then call `Gateway.file_checked`."""
+
+    ticket: int
+    path: str
+    folder: str
+
+
 class Stop(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
-Effect = Send | Close | Authenticated | Record | MakePersistDir | Stop
+Effect = Send | Close | Authenticated | Record | MakePersistDir | CheckFile | Stop
 
 
 class Output:
@@ -95,8 +103,14 @@ class Output:
         self._recording[self._tickets] = subject
         self.effects.append(Record(self._tickets, seq))
 
+    def check_file(self, call: object, file: FileResult, folder: str) -> None:
+        """Ask where a file really is; `recorded` gives call and file back."""
+        self._tickets += 1
+        self._recording[self._tickets] = (call, file)
+        self.effects.append(CheckFile(self._tickets, file.path, folder))
+
     def recorded(self, ticket: int) -> object | None:
-        """Return what waited for a record, once."""
+        """Return what waited for a record, or for a look at a file, once."""
         return self._recording.pop(ticket, None)
 
     def recordable(self, raw: Raw) -> tuple[Raw | None, Cut | None]:

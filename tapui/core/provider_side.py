@@ -10,23 +10,38 @@ from tapui.core.binding import Binding
 from tapui.core.budgets import HeldInject
 from tapui.core.calls import PendingCall
 from tapui.core.connection import Connection, Standing
+from tapui.core.hooks import (
+    HookSet,
+    check_context,
+    check_transforms,
+    compile_rules,
+    require_hooks,
+)
 from tapui.core.output import MakePersistDir
 from tapui.core.providers import ALL, ConnectedProvider, Departed, check_name
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.tools import check_conflicts, check_count, check_definitions, check_twice
-from tapui.core.trust import Grant
+from tapui.core.streams import full_name
+from tapui.core.tools import (
+    Claimant,
+    check_conflicts,
+    check_count,
+    check_definitions,
+    check_twice,
+)
+from tapui.core.trust import Capability, Grant, require
 from tapui.wire import limits
-from tapui.wire.codec import optional_object
+from tapui.wire.codec import compact, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderConnected
 from tapui.wire.host import Sender, SessionLog
-from tapui.wire.message import Tool, ToolProgress
+from tapui.wire.message import FileResult, Level, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
     Goodbye,
     Hello,
     HelloAck,
+    Hooks,
     Push,
     SessionReady,
     ShutdownReady,
@@ -62,9 +77,10 @@ class ProviderSide:
             self._count_rebind(connection)
         if not connection.is_builtin:
             check_name(message.name, message.instance)
-        optional_object(message.metadata, "metadata")
+        metadata = optional_object(message.metadata, "metadata")
         if message.tools is not None:
             check_definitions(message.tools)
+        declared = self._declared(message)
         if message.protocol_version != limits.PROTOCOL_VERSION:
             raise WireError(
                 ErrorCode.UNSUPPORTED_VERSION,
@@ -79,6 +95,7 @@ class ProviderSide:
             raise WireError(ErrorCode.INVALID_JSON, "session: missing")
         grant = connection.grant
         assert grant is not None
+        self._check_capabilities(grant, message)
         if (
             wanted == ALL
             and grant.trust != "internal"
@@ -94,11 +111,19 @@ class ProviderSide:
         tools = message.tools
         if tools is None:
             tools = former.offered if former is not None else []
-        self._check_conflicts(connection, former, sessions, tools)
+        self._check_conflicts(connection, message, former, sessions, tools)
         provider = self._take_identity(connection, message, grant, former)
         provider.is_everywhere = wanted == ALL
         provider.had_no_choice = all(one.is_local for one in r.sessions.open.values())
         provider.offered = tools
+        provider.declared = _restored(declared, message, former)
+        if message.concurrency is not None or former is None:
+            provider.limit = message.concurrency
+        if message.subscribe is not None or former is None:
+            provider.subscribed = frozenset(message.subscribe or ())
+        if metadata is not None:
+            provider.view = replace(provider.view, metadata=compact(metadata))
+        provider.last_active = r.out.now
         connection.name = provider.label
         is_new = provider.id not in r.providers.connected
         r.providers.connected[provider.id] = provider
@@ -108,6 +133,36 @@ class ProviderSide:
             self._binding.join(provider, session, tools)
         self._binding.bound(provider)
         self._acknowledge(provider, wanted, sessions)
+
+    def _declared(self, message: Hello) -> HookSet:
+        """Check and compile what a hello wants of hooks and context."""
+        hooks = message.hooks or Hooks()
+        rules = compile_rules(hooks.on_pre_tool_use or [], self._r.matcher)
+        transforms = hooks.transforms or {}
+        for section, one in transforms.items():
+            if one is not None and one.action != "callback" and one.content is None:
+                raise WireError(
+                    ErrorCode.INVALID_JSON, f"hooks.transforms.{section}.content: missing"
+                )
+        check_context(message.context, "context")
+        check_context(message.startup_context, "startup_context")
+        if message.concurrency is not None and message.concurrency.max < 1:
+            raise WireError(ErrorCode.INVALID_JSON, "concurrency.max: at least 1")
+        return HookSet(
+            rules,
+            {section: one for section, one in transforms.items() if one is not None},
+            message.context or None,
+            message.startup_context or None,
+        )
+
+    def _check_capabilities(self, grant: Grant, message: Hello) -> None:
+        hooks = message.hooks or Hooks()
+        check_transforms(hooks.transforms or {})
+        require_hooks(grant, hooks.on_pre_tool_use or [], hooks.transforms or {})
+        if message.context or message.startup_context:
+            require(grant, Capability.CONTEXT)
+        if any(not name.startswith("tool.") for name in message.subscribe or ()):
+            require(grant, Capability.ALL_EVENTS)
 
     def _count_rebind(self, connection: Connection) -> None:
         now = self._r.out.now
@@ -170,13 +225,15 @@ class ProviderSide:
     def _check_conflicts(
         self,
         connection: Connection,
+        message: Hello,
         former: "ConnectedProvider | Departed | None",
         sessions: list[OpenSession],
         tools: list[Tool],
     ) -> None:
         own = former if isinstance(former, ConnectedProvider) else connection.provider
+        claimant = Claimant(message.name, message.instance, own)
         for session in sessions:
-            check_conflicts(session, own, tools)
+            check_conflicts(session, claimant, tools)
         check_twice(tools)
 
     def _take_identity(
@@ -252,7 +309,7 @@ class ProviderSide:
         """Settle a call; results for calls that are not this provider's are ignored."""
         provider = _provider(connection)
         call = provider.calls.get(message.id)
-        if call is None:
+        if call is None or call.awaits_file or call.is_queued:
             return
         given = (
             isinstance(message.data, Raw),
@@ -263,24 +320,37 @@ class ProviderSide:
             text = "a tool.result has exactly one of data, error and file"
             self._r.calls.fail(call, CallError.INTERNAL, text)
             raise WireError(ErrorCode.INVALID_JSON, text, session_id=call.view.session_id)
-        if message.file is not None and not self._may_leave_files(provider):
-            self._r.calls.fail(call, CallError.INTERNAL, "this provider may not answer with a file")
+        provider.last_active = self._r.out.now
+        if message.file is not None and not call.is_settled:
+            self._check_file(provider, call, message.file)
             return
         self._r.calls.result(call, message)
 
-    def _may_leave_files(self, provider: ConnectedProvider) -> bool:
-        return provider.connection.is_builtin
+    def _check_file(self, provider: ConnectedProvider, call: PendingCall, file: FileResult) -> None:
+        """A result in a file holds once the file was found to be where it may be."""
+        if provider.connection.origin is not None:
+            self._r.calls.fail(
+                call, CallError.INTERNAL, "a provider with an Origin cannot answer with a file"
+            )
+            raise WireError(
+                ErrorCode.UNAUTHORIZED, "file: providers with an Origin have no folder for files"
+            )
+        call.awaits_file = True
+        self._r.out.check_file(call, file, self._r.persist_dir(provider.name))
 
     def tool_progress(self, connection: Connection, message: ToolProgress) -> None:
         """Pass progress on; of calls that are over it is ignored."""
         call: PendingCall | None = _provider(connection).calls.get(message.id)
-        if call is not None and not call.is_settled:
+        if call is not None and not call.is_settled and not call.is_queued:
             self._r.calls.progress(call, message.message)
 
     def push(self, connection: Connection, message: Push) -> None:
-        """Store an event; surface or inject it as its level says."""
+        """Store an event; surface or inject it as its level, or the stream's filter, says."""
         r, provider = self._r, _provider(connection)
-        if not message.event.strip():
+        text = message.event if message.event is not None else message.prompt
+        if text is None:
+            raise WireError(ErrorCode.INVALID_JSON, "event: missing")
+        if not text.strip() or not (message.prompt or text).strip():
             raise WireError(ErrorCode.INVALID_JSON, "event: must not be empty")
         metadata = optional_object(message.metadata, "metadata")
         stream = message.stream or provider.name
@@ -288,29 +358,49 @@ class ProviderSide:
             raise WireError(
                 ErrorCode.INVALID_JSON, f"stream: up to {limits.MAX_NAME} characters, no '@'"
             )
-        session = self._session_of(provider, message.session_id, "push")
+        if message.broadcast and message.session_id is None:
+            sessions = [one for one in provider.sessions.values() if one.is_open]
+        else:
+            sessions = [r.session_of(provider, message.session_id, "push")]
+        provider.last_active = r.out.now
+        for session in sessions:
+            self._push_into(session, provider, stream, message, text, metadata)
+
+    def _push_into(  # noqa: PLR0917 - a push and where it goes
+        self,
+        session: OpenSession,
+        provider: ConnectedProvider,
+        stream: str,
+        message: Push,
+        text: str,
+        metadata: Raw | None,
+    ) -> None:
+        r = self._r
         if not r.budgets.may_push(provider.id, session.id):
             raise _limited(session, f"more than {limits.PUSHES_PER_SECOND} pushes a second")
-        if message.level == "inject" and not r.budgets.may_hold(session, provider):
+        own: Level = "inject" if message.prompt else message.level
+        name = full_name(stream, provider.name)
+        level, is_undecided = r.streams.filtered(session.id, name, own, text)
+        if is_undecided:
+            r.providers.count_fault(provider)
+        if level == "drop":
+            return
+        if level == "inject" and not r.budgets.may_hold(session, provider):
             raise _limited(session, f"{limits.MAX_HELD_INJECTS} injects wait for the session")
         r.streams.post(
             session.id,
             stream,
             provider.name,
-            level=message.level,
-            event=message.event,
+            level=level,
+            event=text,
             metadata=metadata,
             provider_id=provider.id,
         )
-        if message.level == "surface":
-            r.out.send(
-                session.host,
-                SessionLog(session.id, f"{stream}@{provider.name}: {message.event}", "info"),
-            )
-        elif message.level == "inject":
-            r.budgets.inject(
-                session, HeldInject(Sender(provider.name, stream), message.event, provider)
-            )
+        if level == "surface":
+            r.out.send(session.host, SessionLog(session.id, f"{name}: {text}", "info"))
+        elif level == "inject":
+            sender = Sender(provider.name, stream)
+            r.budgets.inject(session, HeldInject(sender, message.prompt or text, provider))
 
     def tools_update(self, connection: Connection, message: ToolsUpdate) -> None:
         """Replace the tools, or change some of them; all or nothing."""
@@ -321,7 +411,7 @@ class ProviderSide:
         if provider.is_everywhere and message.session_id is None:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
-            sessions = [self._session_of(provider, message.session_id, "tools.update")]
+            sessions = [self._r.session_of(provider, message.session_id, "tools.update")]
         is_whole = message.session_id is None or not provider.is_everywhere
         offered = _updated(provider.offered, message) if is_whole else provider.offered
         check_count(offered)
@@ -329,13 +419,13 @@ class ProviderSide:
         for session in sessions:
             tools = _updated(provider.tools.get(session.id, []), message)
             check_count(tools)
-            check_conflicts(session, provider, tools)
+            check_conflicts(session, Claimant.of(provider), tools)
             changed.append((session, tools))
         provider.offered = offered
         for session, tools in changed:
             provider.tools[session.id] = tools
             r.tools.put(session, provider, tools)
-            revision = provider.revisions[session.id] = provider.revisions.get(session.id, 0) + 1
+            revision = provider.revise(session.id)
             if message.request_id is not None:
                 r.out.send(connection.id, Ack(message.request_id, session.id, revision))
         r.providers.refresh(provider)
@@ -355,7 +445,7 @@ class ProviderSide:
                 f"another connection is '{provider.label}' in session {session.id}",
                 session_id=session.id,
             )
-        check_conflicts(session, provider, tools)
+        check_conflicts(session, Claimant.of(provider), tools)
         self._binding.join(provider, session, tools)
         self._r.providers.refresh(provider)
         self._binding.greet(provider, session)
@@ -378,22 +468,6 @@ class ProviderSide:
                 connection.provider.view, reason=message.reason or "goodbye"
             )
         self._r.close(connection, 1000, "goodbye")
-
-    def _session_of(
-        self, provider: ConnectedProvider, session_id: str | None, what: str
-    ) -> OpenSession:
-        """Return the open session that a message is about, among the provider's own."""
-        if session_id is None:
-            if provider.is_everywhere:
-                raise WireError(
-                    ErrorCode.INVALID_SESSION, f"a {what} of a provider of all sessions names one"
-                )
-            session = next(iter(provider.sessions.values()), None)
-        else:
-            session = self._r.sessions.get(session_id)
-        if session is None or not session.is_open or not provider.is_in(session):
-            raise _no_session(session_id or provider.view.session_id or "")
-        return session
 
 
 def _provider(connection: Connection) -> ConnectedProvider:
@@ -431,3 +505,18 @@ def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:
     gone = set(message.remove)
     kept = {tool.name: tool for tool in tools if tool.name not in gone}
     return list((kept | changed).values())
+
+
+def _restored(
+    declared: HookSet, message: Hello, former: ConnectedProvider | Departed | None
+) -> HookSet:
+    """Fill what a hello leaves out with what the provider had before it dropped."""
+    if former is None:
+        return declared
+    hooks, before = message.hooks or Hooks(), former.declared
+    return HookSet(
+        before.rules if hooks.on_pre_tool_use is None else declared.rules,
+        dict(before.transforms) if hooks.transforms is None else declared.transforms,
+        before.context if message.context is None else declared.context,
+        before.startup if message.startup_context is None else declared.startup,
+    )

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tapui.core.connection import Connection
 from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.hooks import HookSet
 from tapui.core.mint import Mint
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
@@ -20,6 +21,7 @@ from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderUpdated
 from tapui.wire.message import Tool
+from tapui.wire.provider import Concurrency
 
 if TYPE_CHECKING:
     from tapui.core.calls import PendingCall
@@ -43,6 +45,18 @@ class ConnectedProvider:
     """How many of them are not yet settled."""
     reconnect: Secret | None = None
     revisions: dict[str, int] = field(default_factory=dict)
+    hooks: dict[str, HookSet] = field(default_factory=dict)
+    """What it wants before tools and of prompts, by session id."""
+    declared: HookSet = field(default_factory=HookSet)
+    """What it wants in sessions that it has yet to enter."""
+    gates: set[str] = field(default_factory=set)
+    """Questions about calls that it has not answered."""
+    transforming: set[str] = field(default_factory=set)
+    """Questions about sections that it has not answered."""
+    last_active: float = 0.0
+    """When it was last called, answered or pushed."""
+    limit: Concurrency | None = None
+    subscribed: frozenset[str] = frozenset()
     had_no_choice: bool = False
     """It sits on the local session because there was no other when it came."""
     offered: list[Tool] = field(default_factory=list)
@@ -63,6 +77,23 @@ class ConnectedProvider:
         """Name and instance, for people."""
         return f"{self.name}/{self.view.instance}" if self.view.instance else self.name
 
+    def described(self) -> Provider:
+        """Return the view, with what it offers and wants now."""
+        hooks = next(iter(self.hooks.values()), self.declared)
+        return replace(
+            self.view,
+            tools=self.tool_names(),
+            rules=len(hooks.rules),
+            sections={name: one.action for name, one in hooks.transforms.items()},
+            context=hooks.context,
+            revision=max(self.revisions.values(), default=0),
+        )
+
+    def revise(self, session_id: str) -> int:
+        """Count a change in one session; return its revision there."""
+        revision = self.revisions[session_id] = self.revisions.get(session_id, 0) + 1
+        return revision
+
     def is_in(self, session: OpenSession) -> bool:
         """Return whether it is in this session, not in an ended one of the same id."""
         return self.sessions.get(session.id) is session
@@ -81,6 +112,9 @@ class Departed:
     sessions: list[str]
     is_everywhere: bool
     offered: list[Tool]
+    declared: HookSet
+    limit: Concurrency | None
+    subscribed: frozenset[str]
     revisions: dict[str, int]
     deadline: Deadline
 
@@ -138,6 +172,9 @@ class Providers:
             sessions=list(provider.sessions),
             is_everywhere=provider.is_everywhere,
             offered=provider.offered,
+            declared=provider.declared,
+            limit=provider.limit,
+            subscribed=provider.subscribed,
             revisions=provider.revisions,
             deadline=None,  # type: ignore[arg-type]  # set below: it refers back
         )
@@ -157,9 +194,15 @@ class Providers:
         for departed in self._departed:
             departed.sessions = [current if id_ == former else id_ for id_ in departed.sessions]
 
+    def count_fault(self, provider: ConnectedProvider) -> None:
+        """One of the provider's patterns could not be tried to its end."""
+        view = provider.view
+        provider.view = replace(view, pattern_faults=view.pattern_faults + 1)
+        self._out.emit(ProviderUpdated(provider.view, view.session_id))
+
     def refresh(self, provider: ConnectedProvider) -> None:
         """Bring the provider's view up to date and say so."""
-        view = replace(provider.view, tools=provider.tool_names())
+        view = provider.described()
         if view != provider.view:
             provider.view = view
             self._out.emit(ProviderUpdated(view, view.session_id))

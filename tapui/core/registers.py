@@ -8,16 +8,19 @@ from tapui.core.budgets import Budgets
 from tapui.core.calls import Calls
 from tapui.core.connection import Connection, Standing
 from tapui.core.deadlines import Deadlines
+from tapui.core.gates import Gates
+from tapui.core.matching import Matcher
 from tapui.core.mint import Mint
 from tapui.core.modes import Modes
 from tapui.core.output import Close, ConnectionId, Output
-from tapui.core.providers import Providers
-from tapui.core.sessions import Sessions
+from tapui.core.prompts import Prompts
+from tapui.core.providers import ConnectedProvider, Providers
+from tapui.core.sessions import OpenSession, Sessions
 from tapui.core.streams import Streams
 from tapui.core.tools import ToolTable
 from tapui.core.trust import Trustees
 from tapui.settings import Settings
-from tapui.wire.errors import WireError
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import ErrorSent
 from tapui.wire.message import Error
 from tapui.wire.provider import SessionsUpdated
@@ -33,6 +36,7 @@ class Registers:
     settings: Settings
     persist_dir: Callable[[str], str]
     """The folder for a provider's files, by the provider's name."""
+    matcher: Matcher
     sessions: Sessions = field(init=False)
     providers: Providers = field(init=False)
     tools: ToolTable = field(init=False)
@@ -41,6 +45,8 @@ class Registers:
     budgets: Budgets = field(init=False)
     approvals: Approvals = field(init=False)
     modes: Modes = field(init=False)
+    gates: Gates = field(init=False)
+    prompts: Prompts = field(init=False)
     trustees: Trustees = field(default_factory=Trustees)
     connections: dict[ConnectionId, Connection] = field(default_factory=dict)
     closing: list[Connection] = field(default_factory=list)
@@ -55,6 +61,8 @@ class Registers:
         self.budgets = Budgets(out)
         self.approvals = Approvals(out, deadlines, mint)
         self.modes = Modes(out, deadlines, mint)
+        self.gates = Gates(out, deadlines, mint)
+        self.prompts = Prompts(out, deadlines, mint)
 
     def of_standing(self, *standings: Standing) -> list[Connection]:
         """Return the connections in one of the given states."""
@@ -106,3 +114,33 @@ class Registers:
             Standing.AWAIT_HELLO, Standing.BOUND, Standing.UNBOUND, Standing.BUILTIN
         ):
             self.out.send(connection.id, SessionsUpdated(self.sessions.visible(connection.grant)))
+
+    def session_of(
+        self, provider: ConnectedProvider, session_id: str | None, what: str
+    ) -> OpenSession:
+        """Return the open session that a provider's message is about, among its own.
+
+        Raises `WireError` (`INVALID_SESSION`).
+        """
+        if session_id is None:
+            if provider.is_everywhere:
+                raise WireError(
+                    ErrorCode.INVALID_SESSION, f"a {what} of a provider of all sessions names one"
+                )
+            session = next(iter(provider.sessions.values()), None)
+        else:
+            session = self.sessions.get(session_id)
+        if session is None or not session.is_open or not provider.is_in(session):
+            wanted = session_id or provider.view.session_id or ""
+            raise WireError(
+                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
+            )
+        return session
+
+    def sessions_of(
+        self, provider: ConnectedProvider, session_id: str | None, what: str
+    ) -> list[OpenSession]:
+        """Return the open sessions that an update is about: the one named, or all its own."""
+        if provider.is_everywhere and session_id is None:
+            return [session for session in provider.sessions.values() if session.is_open]
+        return [self.session_of(provider, session_id, what)]

@@ -17,6 +17,7 @@ from tapui.wire.message import ActiveSession
 
 if TYPE_CHECKING:
     from tapui.core.budgets import HeldInject
+    from tapui.core.hooks import RuleIndex
     from tapui.core.providers import ConnectedProvider
     from tapui.core.tools import RegisteredTool
 
@@ -39,10 +40,18 @@ class OpenSession:
     is_gone: bool = False
     """Every provider has left after its end, and the host was told."""
     tools: "dict[str, RegisteredTool]" = field(default_factory=dict)
+    tool_names: dict[str, list[str]] = field(default_factory=dict)
+    """The names of each provider's tools, by provider id."""
     providers: "dict[str, ConnectedProvider]" = field(default_factory=dict)
     revision: int = 1
     tools_changed: Deadline | None = None
     tools_changed_since: float = 0.0
+    rules: "RuleIndex | None" = None
+    """What providers want before tools, by tool; None while nobody wants anything."""
+    subscribers: "dict[str, list[ConnectedProvider]]" = field(default_factory=dict)
+    """The providers that want to hear of an event, by its name."""
+    told: set[str] = field(default_factory=set)
+    """Providers whose start-up context the session has had."""
     children: dict[str, str] = field(default_factory=dict)
     """Child session id → name of its agent."""
     own_calls: dict[str, tuple[str, float]] = field(default_factory=dict)

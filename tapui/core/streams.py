@@ -3,15 +3,18 @@
 from collections import deque
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Literal
 
 from msgspec import Raw
 
+from tapui.core.matching import Matcher, Pattern, compiled, matches
 from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.codec import compact
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import StreamPosted
 from tapui.wire.message import Level, Line
+from tapui.wire.provider import FilterRule
 
 
 @dataclass(slots=True, eq=False)
@@ -32,12 +35,61 @@ def split_name(name: str, own: str) -> str:
     return name if "@" in name else full_name(name, own)
 
 
+Outcome = Level | Literal["drop"]
+Filter = list[tuple[Pattern, Outcome]]
+"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
+
+
 class Streams:
-    """All streams of all sessions."""
+    """All streams of all sessions, and their filters."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
         self._logs: dict[str, dict[str, StreamLog]] = {}
+        self._filters: dict[tuple[str, str], Filter] = {}
+
+    def compile_filter(self, rules: list[FilterRule], matcher: Matcher) -> Filter:
+        """Compile a filter's rules.
+
+        Raises `WireError`: `INVALID_JSON` naming the field, `PAYLOAD_TOO_LARGE` for too many.
+        """
+        if len(rules) > limits.MAX_HOOK_RULES:
+            raise WireError(ErrorCode.PAYLOAD_TOO_LARGE, f"rules: at most {limits.MAX_HOOK_RULES}")
+        return [
+            (compiled(matcher, rule.match, f"rules[{index}].match"), rule.outcome)
+            for index, rule in enumerate(rules)
+        ]
+
+    def set_filter(self, session_id: str, name: str, rules: Filter) -> None:
+        """Put a filter in force; an empty one takes the former away."""
+        if rules:
+            self._filters[session_id, name] = rules
+        else:
+            self._filters.pop((session_id, name), None)
+
+    def drop_filters(self, session_id: str, provider: str) -> None:
+        """Forget the filters of a provider that left a session."""
+        for key in [
+            key
+            for key in self._filters
+            if key[0] == session_id and key[1].rpartition("@")[2] == provider
+        ]:
+            del self._filters[key]
+
+    def filtered(
+        self, session_id: str, name: str, level: Level, event: str
+    ) -> tuple[Outcome, bool]:
+        """Return what becomes of a line, and whether a pattern could not be tried to its end.
+
+        That is a level or `drop`; a line that no pattern matches keeps its own level.
+        """
+        is_undecided = False
+        for pattern, outcome in self._filters.get((session_id, name), ()):
+            fits = matches(pattern, event)
+            if fits:
+                return outcome, is_undecided
+            is_undecided = is_undecided or fits is None
+        return level, is_undecided
 
     def post(
         self,
@@ -89,6 +141,8 @@ class Streams:
 
     def replace(self, former: str, current: str) -> None:
         """Give a session's streams to the one that takes its place."""
+        for key in [key for key in self._filters if key[0] == former]:
+            self._filters[current, key[1]] = self._filters.pop(key)
         logs = self._logs.pop(former, None)
         if logs:
             self._logs.setdefault(current, {}).update(logs)
@@ -96,3 +150,5 @@ class Streams:
     def drop(self, session_id: str) -> None:
         """Forget the streams of a session that ended."""
         self._logs.pop(session_id, None)
+        for key in [key for key in self._filters if key[0] == session_id]:
+            del self._filters[key]

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tapui.core import instances
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
 from tapui.wire import limits
 from tapui.wire.codec import compact, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.host import ToolsChanged
+from tapui.wire.host import AgentTools, ToolsChanged
 from tapui.wire.message import OfferedTool, Tool
 
 if TYPE_CHECKING:
@@ -26,20 +27,57 @@ BUILTIN_PROVIDER = "tap"
 
 @dataclass(slots=True, eq=False)
 class RegisteredTool:
-    """A tool in a session's table."""
+    """A tool in a session's table, and who offers it: one provider, or instances of one.
+
+    `lists` is set for the tool that lists a provider's instances; nobody offers that one.
+    """
 
     tool: Tool
-    provider: "ConnectedProvider"
+    owner: str
+    """The name of the provider, or of all the instances, that offer it."""
+    offers: "dict[str, tuple[ConnectedProvider, Tool]]" = field(default_factory=dict)
     is_read_only: bool = False
+    has_target: bool = False
+    """Whether calls name an instance by an injected `target`."""
+    lists: bool = False
 
     def offered(self) -> OfferedTool:
         """Return it as a host sees it."""
+        if self.lists:
+            return instances.lister(self.owner)
+        parameters = self.tool.parameters
+        if self.has_target:
+            offering = [provider for provider, _ in self.offers.values()]
+            parameters = instances.with_target(self.tool, offering)
         return OfferedTool(
             name=self.tool.name,
             description=self.tool.description,
-            parameters=self.tool.parameters,
-            provider=self.provider.name,
+            parameters=parameters,
+            provider=self.owner,
             read_only=True if self.is_read_only else None,
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class Claimant:
+    """Who wants to register tools; `provider` is None before its first accepted hello."""
+
+    name: str
+    instance: str | None
+    provider: "ConnectedProvider | None" = None
+
+    @classmethod
+    def of(cls, provider: "ConnectedProvider") -> "Claimant":
+        """Return a provider that is registered already."""
+        return cls(provider.name, provider.view.instance, provider)
+
+    def shares_with(self, entry: RegisteredTool) -> bool:
+        """Return whether a registered tool is its own, or its other instances'."""
+        others = [one for one, _ in entry.offers.values() if one is not self.provider]
+        if not others:
+            return not entry.lists
+        return entry.owner == self.name and (
+            self.instance is not None or any(one.view.instance is not None for one in others)
         )
 
 
@@ -107,22 +145,18 @@ def check_twice(tools: Iterable[Tool], session_id: str | None = None) -> None:
         seen.add(tool.name)
 
 
-def check_conflicts(
-    session: OpenSession, provider: "ConnectedProvider | None", tools: Iterable[Tool]
-) -> None:
+def check_conflicts(session: OpenSession, claimant: Claimant, tools: list[Tool]) -> None:
     """Check names against each other and those in the session.
 
     Raises `WireError` (`TOOL_CONFLICT`) naming the owner.
     """
-    tools = list(tools)
     check_twice(tools, session.id)
-    others = {other.name for other in session.providers.values() if other is not provider}
+    others = {one.name for one in session.providers.values() if one.name != claimant.name}
     for tool in tools:
-        owner = session.tools.get(tool.name)
-        if owner is not None and owner.provider is not provider:
+        entry = session.tools.get(tool.name)
+        if entry is not None and not claimant.shares_with(entry):
             raise _conflict(
-                session,
-                f"Tool '{tool.name}' already registered by provider '{owner.provider.name}'",
+                session, f"Tool '{tool.name}' already registered by provider '{entry.owner}'"
             )
         if tool.name in session.reserved_tools:
             raise _conflict(session, f"Tool '{tool.name}' is the session's own")
@@ -132,6 +166,18 @@ def check_conflicts(
                     raise _conflict(
                         session, f"Tool '{tool.name}' is reserved for provider '{other}'"
                     )
+    if claimant.instance is not None:
+        _check_lister(session, claimant, {tool.name for tool in tools})
+
+
+def _check_lister(session: OpenSession, claimant: Claimant, own: set[str]) -> None:
+    """The tool that lists instances must find its name free."""
+    name = instances.lister_name(claimant.name)
+    entry = session.tools.get(name)
+    is_taken = entry is not None and not (entry.lists and entry.owner == claimant.name)
+    if is_taken or name in own or name in session.reserved_tools:
+        owner = entry.owner if entry is not None else claimant.name
+        raise _conflict(session, f"Tool '{name}' already registered by provider '{owner}'")
 
 
 def _conflict(session: OpenSession, text: str) -> WireError:
@@ -153,25 +199,59 @@ class ToolTable:
         read_only: frozenset[str] = frozenset(),
     ) -> None:
         """Replace a provider's tools in a session by `tools`, already checked."""
-        removed = self._drop(session, provider)
-        added = False
+        changed = self._drop(session, provider)
+        names = session.tool_names[provider.id] = []
         for tool in tools:
             kept = Tool(tool.name, tool.description, compact(tool.parameters), tool.timeout)
-            session.tools[tool.name] = RegisteredTool(kept, provider, tool.name in read_only)
-            added = True
-        if removed or added:
+            entry = session.tools.get(tool.name)
+            if entry is None:
+                entry = session.tools[tool.name] = RegisteredTool(
+                    kept, provider.name, is_read_only=tool.name in read_only
+                )
+            entry.offers[provider.id] = (provider, kept)
+            names.append(tool.name)
+            changed = True
+        if self._settle_instances(session, provider.name) or changed:
             self._changed(session)
 
     def remove(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Take a provider's tools out of a session."""
-        if self._drop(session, provider):
+        changed = self._drop(session, provider)
+        if self._settle_instances(session, provider.name) or changed:
             self._changed(session)
 
     def _drop(self, session: OpenSession, provider: "ConnectedProvider") -> bool:
-        names = [name for name, entry in session.tools.items() if entry.provider is provider]
+        names = session.tool_names.pop(provider.id, [])
         for name in names:
-            del session.tools[name]
+            entry = session.tools[name]
+            del entry.offers[provider.id]
+            if entry.offers:
+                entry.tool = next(iter(entry.offers.values()))[1]
+            else:
+                del session.tools[name]
         return bool(names)
+
+    def _settle_instances(self, session: OpenSession, name: str) -> bool:
+        """Bring the lister and the targets of a provider's tools up to date."""
+        is_multiple = instances.is_multiple(session, name)
+        lister, changed = instances.lister_name(name), False
+        if is_multiple and lister not in session.tools:
+            definition = instances.lister(name)
+            session.tools[lister] = RegisteredTool(
+                Tool(definition.name, definition.description, definition.parameters),
+                name,
+                is_read_only=True,
+                lists=True,
+            )
+            changed = True
+        elif not is_multiple and lister in session.tools and session.tools[lister].lists:
+            del session.tools[lister]
+            changed = True
+        for provider in instances.instances_of(session, name):
+            for tool_name in session.tool_names.get(provider.id, ()):
+                entry = session.tools[tool_name]
+                entry.has_target = is_multiple and not instances.has_own_target(entry.tool)
+        return changed
 
     def _changed(self, session: OpenSession) -> None:
         if not session.is_open:
@@ -188,13 +268,27 @@ class ToolTable:
         """Return the session's complete list, in order of registration."""
         return [entry.offered() for entry in session.tools.values()]
 
+    def agents(self, session: OpenSession) -> list[AgentTools] | None:
+        """Return the definitions of the tools on each custom agent's allowlist."""
+        listed = [
+            AgentTools(
+                agent, [session.tools[name].offered() for name in names if name in session.tools]
+            )
+            for agent, names in session.agents.items()
+            if names is not None
+        ]
+        return listed or None
+
     def tell(self, session: OpenSession) -> None:
         """Send `tools.changed`: the quiet period is over."""
         session.tools_changed = None
         if session.is_open:
             session.revision += 1
             self._out.send(
-                session.host, ToolsChanged(session.id, self.offer(session), session.revision)
+                session.host,
+                ToolsChanged(
+                    session.id, self.offer(session), session.revision, self.agents(session)
+                ),
             )
 
     def settle(self, session: OpenSession) -> None:

@@ -9,6 +9,7 @@ from tapui.core.pairing import Pairings
 from tapui.core.providers import ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
+from tapui.core.trust import Grant, Secret
 from tapui.wire import limits
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import SessionAbort
@@ -23,6 +24,8 @@ from tapui.wire.tower import (
     SessionMode,
     StreamLines,
     StreamRead,
+    TokenMint,
+    TokenMinted,
     TowerHello,
     TowersChanged,
     TowerSnapshot,
@@ -191,6 +194,13 @@ class TowerSide:
             else []
         )
         self._r.out.send(connection.id, StreamLines(message.id, lines))
+
+    def token_mint(self, connection: Connection, message: TokenMint) -> None:
+        """Make a provider token for one session; it dies with the session."""
+        session = self._session(message.session_id)
+        token = self._r.mint.token("ptk-")
+        self._r.trustees.add(Grant("project", Secret(token), {session.id}))
+        self._r.out.send(connection.id, TokenMinted(message.id, token))
 
     def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
         """End the gateway."""

@@ -2,7 +2,9 @@
 
 import hmac
 from dataclasses import dataclass, field
+from enum import Enum
 
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import Trust
 
 
@@ -28,6 +30,25 @@ class Secret:
         return self._text
 
 
+class Capability(Enum):
+    """What not every provider may do."""
+
+    HOOK_RULES = "register rules before tools"
+    TRANSFORMS = "change sections of the system prompt other than by appending"
+    CONTEXT = "set context"
+    OTHERS_STREAMS = "read other providers' streams"
+    ALL_EVENTS = "subscribe to events other than those of tools"
+
+
+CAPABILITIES: dict[Trust, frozenset[Capability]] = {
+    "internal": frozenset(Capability),
+    "project": frozenset(Capability) - {Capability.OTHERS_STREAMS},
+    "external": frozenset(),
+}
+"""Provider Interface v2 "Provider capabilities". Tools, pushes, appending and one's own streams are
+everybody's."""
+
+
 @dataclass(slots=True, eq=False)
 class Grant:
     """What a token is good for. `sessions` None means any; `origin` must match exactly."""
@@ -40,6 +61,14 @@ class Grant:
     def covers(self, session_id: str) -> bool:
         """Return whether a session may be bound or addressed with this token."""
         return self.sessions is None or session_id in self.sessions
+
+
+def require(grant: Grant, capability: Capability) -> None:
+    """Check that a token grants a capability. Raises `WireError` (`UNAUTHORIZED`)."""
+    if capability not in CAPABILITIES[grant.trust]:
+        raise WireError(
+            ErrorCode.UNAUTHORIZED, f"{grant.trust} providers may not {capability.value}"
+        )
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.projection.state import State, is_connected, is_open, is_waiting
+from tapui.projection.state import State, is_connected, is_open, is_pending, is_waiting
 from tapui.wire import events as ev
 from tapui.wire import limits
 
@@ -154,6 +154,15 @@ def _mode(state: State, event: ev.ModeChanged, _ts: str) -> None:
         state.sessions[session.id] = replace(session, mode=event.mode)
 
 
+def _gate(state: State, event: ev.GateChecked, _ts: str) -> None:
+    gate = event.gate
+    if gate.state != "waiting":
+        state.gates.pop(gate.id, None)
+    state.gates[gate.id] = gate
+    if gate.state != "waiting":
+        _trim(state.gates, is_pending, limits.RECENT_GATES)
+
+
 def _nothing(_state: State, _event: ev.Event, _ts: str) -> None:
     """Some events tell only of a moment: they are shown and recorded, and change no state."""
 
@@ -182,6 +191,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.ApprovalWithdrawn: _put_approval,
     ev.ApprovalExpired: _put_approval,
     ev.ModeChanged: _mode,
+    ev.GateChecked: _gate,
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tapui.wire.events import Approval, Call, Provider, Session, Stream, Unattached
+from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
 
 StreamKey = tuple[str, str]
@@ -23,6 +23,7 @@ class State:
     recent_calls: dict[str, Call] = field(default_factory=dict)
     streams: dict[StreamKey, Stream] = field(default_factory=dict)
     approvals: dict[str, Approval] = field(default_factory=dict)
+    gates: dict[str, Gate] = field(default_factory=dict)
     unattached: dict[str, list[Unattached]] = field(default_factory=dict)
 
     def snapshot(self) -> Snapshot:
@@ -33,6 +34,7 @@ class State:
             calls=[*self.calls.values(), *self.recent_calls.values()],
             streams=list(self.streams.values()),
             approvals=list(self.approvals.values()),
+            gates=list(self.gates.values()),
             unattached=[one for found in self.unattached.values() for one in found],
         )
 
@@ -47,18 +49,24 @@ class State:
             recent_calls={id_: call for id_, call in calls.items() if not is_in_flight(call)},
             streams={(stream.session_id, stream.name): stream for stream in snapshot.streams},
             approvals={approval.id: approval for approval in snapshot.approvals},
+            gates={gate.id: gate for gate in snapshot.gates},
             unattached={"": list(snapshot.unattached)} if snapshot.unattached else {},
         )
 
 
 def is_in_flight(call: Call) -> bool:
     """Return whether the call still occupies its provider."""
-    return call.state in ("running", "cancelling")
+    return call.state in ("queued", "running", "cancelling")
 
 
 def is_waiting(approval: Approval) -> bool:
     """Return whether the approval still waits for the person."""
     return approval.state in ("waiting", "revealed")
+
+
+def is_pending(gate: Gate) -> bool:
+    """Return whether providers are still asked."""
+    return gate.state == "waiting"
 
 
 def is_open(session: Session) -> bool:

@@ -17,6 +17,7 @@ from tapui.core.connection import Standing
 from tapui.core.gateway import Gateway
 from tapui.core.output import (
     Authenticated,
+    CheckFile,
     Close,
     ConnectionId,
     Effect,
@@ -26,6 +27,7 @@ from tapui.core.output import (
     Stop,
 )
 from tapui.records.journal import Journal
+from tapui.runtime.files import look_for
 from tapui.runtime.inprocess import InProcessPort
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
@@ -238,6 +240,8 @@ class Turn:
             self._record(effect)
         elif isinstance(effect, MakePersistDir):
             self._make_persist_dir(effect.provider)
+        elif isinstance(effect, CheckFile):
+            self._check_file(effect)
         elif isinstance(effect, Stop):
             self._on_stop()
 
@@ -252,6 +256,14 @@ class Turn:
 
     def _recorded(self, ticket: int, is_ok: bool) -> None:
         self._into_core(0, lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
+
+    def _check_file(self, effect: CheckFile) -> None:
+        """Look where a result's file really is; the answer goes into the core."""
+        fault, size = look_for(effect.path, effect.folder)
+        self._into_core(
+            0,
+            lambda now: self._gateway.file_checked(effect.ticket, now, fault, size),
+        )
 
     def _make_persist_dir(self, provider: str) -> None:
         try:

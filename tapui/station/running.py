@@ -15,6 +15,7 @@ from tapui.hosts.local import LocalHost
 from tapui.records.folder import folder_name
 from tapui.records.journal import Journal
 from tapui.runtime.home import GatewayFile, Home, RunFolder, persist_dir
+from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
 from tapui.runtime.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
@@ -80,6 +81,7 @@ class RunningGateway:
             mint=mint,
             settings=options.settings,
             persist_dir=lambda name: str(home.copilot / "providers" / folder_name(name)),
+            matcher=RegexMatcher(),
             provider_token=provider_token.reveal(),
             internal_token=internal_token.reveal(),
         )

@@ -20,7 +20,8 @@ from tapui.wire.message import (
 
 SessionActivity = Literal["idle", "busy", "ended"]
 ProviderStanding = Literal["bound", "unbound", "disconnected"]
-CallStanding = Literal["running", "cancelling", "done", "failed", "cancelled"]
+CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
+GateStanding = Literal["waiting", "allow", "deny", "context"]
 ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
 ApprovalStanding = Literal["waiting", "revealed", "approved", "denied", "expired", "withdrawn"]
 
@@ -81,6 +82,28 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     instance: str | None = None
     origin: str | None = None
     last_activity: str | None = None
+    reason: str | None = None
+    metadata: OptionalRaw = None
+    rules: int = 0
+    """How many rules it has before tools."""
+    sections: dict[str, str] = {}
+    """What it does to sections of the system prompt, by section."""
+    context: str | None = None
+    revision: int = 0
+    pattern_faults: int = 0
+    """How often one of its patterns could not be tried to its end in time."""
+
+
+class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A call that waits for providers' word, or had it. `providers` are those that are asked."""
+
+    id: str
+    session_id: str
+    tool: str
+    state: GateStanding
+    providers: list[str]
+    started_at: str
+    decided_by: str | None = None
     reason: str | None = None
 
 
@@ -311,6 +334,13 @@ class ModeChanged(Event, tag="mode.changed", frozen=True):
     error: str | None = None
 
 
+class GateChecked(Event, tag="gate.checked", frozen=True):
+    """Rules before a tool matched: first `waiting` if a provider is asked, then how it ended."""
+
+    session_id: str
+    gate: Gate
+
+
 class InjectPaused(Event, tag="inject.paused", frozen=True):
     """A provider's injects into a session are held by the loop brake."""
 
@@ -363,6 +393,7 @@ AnyEvent = (
     | ApprovalWithdrawn
     | ApprovalExpired
     | ModeChanged
+    | GateChecked
     | InjectPaused
     | InjectResumed
     | ErrorSent
@@ -386,6 +417,7 @@ COLLECTIONS: dict[str, str] = {
     "stream": "streams",
     "approval": "approvals",
     "mode": "modes",
+    "gate": "calls",
     "inject": "streams",
     "error": "errors",
 }

@@ -17,6 +17,7 @@ from tapui.wire.message import (
     ToolOutcome,
     ToolProgress,
 )
+from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
 
 # Host → gateway
@@ -75,14 +76,6 @@ class SessionClose(Message, tag="session.close", frozen=True):
 
     session_id: str
     reason: str | None = None
-
-
-class SessionEvent(Message, tag="session.event", frozen=True):
-    """Something happened in a session, by the event's own name."""
-
-    session_id: str
-    event: str
-    data: Raw = Raw(b"{}")
 
 
 class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
@@ -144,12 +137,23 @@ class HostAck(Message, tag="host.ack", frozen=True):
     protocol_version: int
 
 
+class AgentTools(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """The definitions of the tools on a custom agent's allowlist."""
+
+    name: str
+    tool_definitions: list[OfferedTool]
+
+
 class SessionOpened(Message, tag="session.opened", frozen=True):
-    """The session is registered; `tools` are those it has now."""
+    """The session is registered; `tools` are those it has now.
+
+    `agents` holds, for each custom agent with an allowlist, the definitions of its tools.
+    """
 
     session_id: str
     tools: list[OfferedTool]
     revision: int
+    agents: list[AgentTools] | None = None
 
 
 class SessionClosed(Message, tag="session.closed", frozen=True):
@@ -164,6 +168,7 @@ class ToolsChanged(Message, tag="tools.changed", frozen=True):
     session_id: str
     tools: list[OfferedTool]
     revision: int
+    agents: list[AgentTools] | None = None
 
 
 class HookDecision(Message, tag="hook.decision", frozen=True):

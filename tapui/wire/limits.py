@@ -22,6 +22,7 @@ MAX_UNAUTHENTICATED = 10
 AUTH_TIMEOUT = 10.0
 
 MAX_TOOLS = 100
+MAX_HOOK_RULES = 50
 MAX_STREAMS = 20
 STREAM_LINES = 200
 MAX_HISTORY = 100
@@ -34,6 +35,20 @@ MAX_INJECT_CYCLES = 3
 CANCEL_GRACE = 5.0
 """How long a cancelled call stays visible as *cancelling* without the provider's answer."""
 MAX_CALL_TIMEOUT = 24 * 3600.0
+
+MAX_QUEUED = 10
+"""Calls that wait for a place with a provider that takes only so many at once."""
+GATE_TIMEOUT = 5.0
+TRANSFORM_TIMEOUT = 2.0
+MAX_PATTERN = 1_000
+"""Characters of a regex."""
+MATCH_TIMEOUT = 0.001
+MAX_SUBJECT = 64 * 1024
+"""Bytes of text that a regex is tried on."""
+MAX_CONTEXT = 64 * 1024
+"""Characters of a context that the person and the model are shown."""
+RECENT_GATES = 50
+"""Settled gates that the live state keeps."""
 
 SHUTDOWN_MS = 10_000
 TOOLS_QUIET = 0.2

@@ -88,6 +88,14 @@ class Error(Message, tag="error", frozen=True):
     session_id: str | None = None
 
 
+class SessionEvent(Message, tag="session.event", frozen=True):
+    """Something happened in a session, by the event's own name."""
+
+    session_id: str
+    event: str
+    data: Raw = Raw(b"{}")
+
+
 class ToolInvoke(Message, tag="tool.invoke", frozen=True):
     """A host, or the person at a tower, calls a tool. `timeout` is milliseconds."""
 

@@ -1,8 +1,8 @@
-"""The provider's conversation: Core Profile, pairing, progress (Provider Interface v2)."""
+"""The provider's conversation (Provider Interface v2)."""
 
 from typing import Literal
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from tapui.wire.message import (
     ActiveSession,
@@ -12,6 +12,7 @@ from tapui.wire.message import (
     Message,
     Number,
     OptionalRaw,
+    SessionEvent,
     Tool,
     ToolProgress,
 )
@@ -32,8 +33,56 @@ class AuthConfirm(Message, tag="auth.confirm", frozen=True):
     code: str
 
 
+class HookMatch(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Which calls a rule is about; what is absent matches every call.
+
+    `tool` and `provider` are exact names, `args` a regex over the arguments as compact JSON,
+    `file` a file name pattern over the arguments that name a file.
+    """
+
+    tool: str | None = None
+    args: str | None = None
+    provider: str | None = None
+    file: str | None = None
+
+
+class HookRule(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What to do before a matching call: refuse it, add context, or ask the provider."""
+
+    action: Literal["deny", "context", "gate"]
+    match: HookMatch = HookMatch()
+    reason: str | None = None
+    content: str | None = None
+    gate_id: str | None = None
+    fail_open: bool = False
+
+
+class Transform(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What to do with a section of the system prompt."""
+
+    action: Literal["append", "prepend", "replace", "callback"]
+    content: str | None = None
+
+
+class Hooks(Struct, omit_defaults=True, frozen=True):
+    """A provider's rules before tools, and its transforms by section."""
+
+    on_pre_tool_use: list[HookRule] | None = field(default=None, name="onPreToolUse")
+    transforms: dict[str, Transform | None] | None = None
+
+
+class Concurrency(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """How many calls a provider takes at once, and what is counted."""
+
+    max: int
+    scope: Literal["instance", "provider", "tool"] = "instance"
+
+
 class Hello(Message, tag="hello", frozen=True):
-    """Register tools and bind to a session; `session` is an id or `"all"`."""
+    """Register tools and bind to a session; `session` is an id or `"all"`.
+
+    `startup_context` is told once when a session begins, `context` with every prompt.
+    """
 
     name: str
     protocol_version: Number
@@ -42,6 +91,11 @@ class Hello(Message, tag="hello", frozen=True):
     reconnect_token: str | None = None
     metadata: OptionalRaw = None
     tools: list[Tool] | None = None
+    hooks: Hooks | None = None
+    subscribe: list[str] | None = None
+    context: str | None = None
+    startup_context: str | None = field(default=None, name="startup_context")
+    concurrency: Concurrency | None = None
 
 
 class ToolResult(Message, tag="tool.result", frozen=True):
@@ -56,12 +110,17 @@ class ToolResult(Message, tag="tool.result", frozen=True):
 
 
 class Push(Message, tag="push", frozen=True):
-    """An event for a stream, the timeline or the session itself."""
+    """An event for a stream, the timeline or the session itself.
+
+    With `prompt`, that text is sent into the session as a turn of its own, whatever `level` says.
+    """
 
     level: Level
-    event: str
+    event: str | None = None
+    prompt: str | None = None
     stream: str | None = None
     session_id: str | None = None
+    broadcast: bool = False
     metadata: OptionalRaw = None
 
 
@@ -72,6 +131,64 @@ class ToolsUpdate(Message, tag="tools.update", frozen=True):
     remove: list[str] | None = None
     session_id: str | None = None
     request_id: str | None = None
+
+
+class HooksUpdate(Message, tag="hooks.update", frozen=True):
+    """Replace the rules (where `onPreToolUse` is given) and change transforms (null removes)."""
+
+    on_pre_tool_use: list[HookRule] | None = field(default=None, name="onPreToolUse")
+    transforms: dict[str, Transform | None] | None = None
+    session_id: str | None = None
+    request_id: str | None = None
+
+
+class ContextUpdate(Message, tag="context.update", frozen=True):
+    """Replace the ambient context; null or the empty string takes it away."""
+
+    context: str | None = None
+    session_id: str | None = None
+    request_id: str | None = None
+
+
+class FilterRule(Struct, frozen=True):
+    """What becomes of a line that matches a regex."""
+
+    match: str
+    outcome: Literal["drop", "keep", "surface", "inject"]
+
+
+class FilterSet(Message, tag="filter.set", frozen=True):
+    """Filter one of the provider's own streams; no rules take the filter away."""
+
+    stream: str
+    rules: list[FilterRule]
+    session_id: str | None = None
+    request_id: str | None = None
+
+
+class StreamQuery(Message, tag="stream.query", frozen=True):
+    """Read streams: `stream@provider`, or a bare name for one's own."""
+
+    query_id: str
+    streams: list[str]
+    session_id: str | None = None
+    last: int = 100
+
+
+class GateResult(Message, tag="gate.result", frozen=True):
+    """The answer to `gate.check`."""
+
+    call_id: str
+    decision: Literal["allow", "deny", "context"]
+    gate_id: str | None = None
+    reason: str | None = None
+
+
+class TransformResult(Message, tag="transform.result", frozen=True):
+    """The answer to `transform.request`."""
+
+    call_id: str
+    content: str
 
 
 class SessionReady(Message, tag="session.ready", frozen=True):
@@ -149,6 +266,41 @@ class ToolCancel(Message, tag="tool.cancel", frozen=True):
     reason: str
 
 
+class GateCheck(Message, tag="gate.check", frozen=True):
+    """May this call go ahead? Silence for 5 s denies it."""
+
+    gate_id: str
+    call_id: str
+    session_id: str
+    tool: str
+    args: Raw
+
+
+class TransformRequest(Message, tag="transform.request", frozen=True):
+    """Rewrite a section; after 2 s it stays as it is."""
+
+    call_id: str
+    session_id: str
+    section: str
+    current: str
+
+
+class HistoryLine(Struct, omit_defaults=True, frozen=True):
+    """A line of `stream.history`."""
+
+    ts: str
+    event: str
+    level: Level
+    metadata: OptionalRaw = None
+
+
+class StreamHistory(Message, tag="stream.history", frozen=True):
+    """The answer to `stream.query`: lines by `stream@provider`, newest first."""
+
+    query_id: str
+    streams: dict[str, list[HistoryLine]]
+
+
 class SessionLifecycle(Message, tag="session.lifecycle", frozen=True):
     """The session's state; `deadline` is milliseconds, with `shutdown.pending` only."""
 
@@ -165,6 +317,12 @@ FromProvider = (
     | ToolProgress
     | Push
     | ToolsUpdate
+    | HooksUpdate
+    | ContextUpdate
+    | FilterSet
+    | StreamQuery
+    | GateResult
+    | TransformResult
     | SessionReady
     | ShutdownReady
     | Goodbye
@@ -177,6 +335,10 @@ ToProvider = (
     | Ack
     | ToolCall
     | ToolCancel
+    | GateCheck
+    | TransformRequest
+    | StreamHistory
+    | SessionEvent
     | SessionLifecycle
     | Error
 )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
-from tapui.wire.events import Approval, Call, Provider, Session, Stream, Unattached
+from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.message import (
     Error,
     Json,
@@ -92,6 +92,13 @@ class StreamRead(Message, tag="stream.read", frozen=True):
     before: int | None = None
 
 
+class TokenMint(Message, tag="token.mint", frozen=True):
+    """Make a provider token that is good for one session (`tapui token --session ID`)."""
+
+    id: str
+    session_id: str
+
+
 class GatewayStop(Message, tag="gateway.stop", frozen=True):
     """End the gateway (`tapui stop`)."""
 
@@ -107,6 +114,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     calls: list[Call]
     streams: list[Stream]
     approvals: list[Approval]
+    gates: list[Gate] = []
     unattached: list[Unattached] = []
 
 
@@ -148,6 +156,13 @@ class StreamLines(Message, tag="stream.lines", frozen=True):
     lines: list[Line]
 
 
+class TokenMinted(Message, tag="token.minted", frozen=True):
+    """The token; it dies with its session."""
+
+    id: str
+    token: str
+
+
 class GatewayStopping(Message, tag="gateway.stopping", frozen=True):
     """The gateway is ending; `deadline` is milliseconds."""
 
@@ -173,6 +188,7 @@ FromTower = (
     | ToolInvoke
     | ToolAbort
     | StreamRead
+    | TokenMint
     | GatewayStop
 )
 ToTower = (
@@ -185,6 +201,7 @@ ToTower = (
     | ToolProgress
     | ToolOutcome
     | StreamLines
+    | TokenMinted
     | GatewayStopping
     | Notice
     | Error

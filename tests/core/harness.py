@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapui.core.gateway import Gateway
-from tapui.core.output import Authenticated, Close, MakePersistDir, Record, Send, Stop
+from tapui.core.output import Authenticated, CheckFile, Close, MakePersistDir, Record, Send, Stop
 from tapui.hosts.local import LocalHost
+from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
@@ -198,6 +199,7 @@ class Conversation:
             mint=self.mint,
             settings=settings or Settings(),
             persist_dir=lambda name: f"/providers/{name}",
+            matcher=RegexMatcher(),
             provider_token=PROVIDER_TOKEN,
             internal_token=INTERNAL_TOKEN,
         )
@@ -207,6 +209,9 @@ class Conversation:
         self.records = "kept"
         self.held: list[int] = []
         self.folders: list[str] = []
+        self.files: dict[str, tuple[str | None, int]] = {}
+        """What there is to find, by path: a fault, or none and the size."""
+        self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
 
     # The shell
@@ -242,6 +247,10 @@ class Conversation:
                     self.gateway.recorded(ticket, self.now, is_ok=is_ok)
             case MakePersistDir(provider):
                 self.folders.append(provider)
+            case CheckFile(ticket, path, folder):
+                self.looked_for.append((path, folder))
+                fault, size = self.files.get(path, ("file.path: no such file", 0))
+                self.gateway.file_checked(ticket, self.now, fault, size)
             case Stop():
                 self.is_stopped = True
 

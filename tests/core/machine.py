@@ -183,16 +183,17 @@ class ConversationMachine(RuleBasedStateMachine):
         r = self.talk.gateway._r
         for session in r.sessions.open.values():
             for name, entry in session.tools.items():
-                provider = entry.provider
-                assert r.providers.connected[provider.id] is provider
-                assert provider.connection.standing in ("Bound", "Builtin")
-                assert provider.is_in(session)
-                assert session.providers[provider.id] is provider
-                assert name in [tool.name for tool in provider.tools[session.id]]
+                assert entry.offers or entry.lists
+                for provider, _ in entry.offers.values():
+                    assert r.providers.connected[provider.id] is provider
+                    assert provider.connection.standing in ("Bound", "Builtin")
+                    assert provider.is_in(session)
+                    assert session.providers[provider.id] is provider
+                    assert name in [tool.name for tool in provider.tools[session.id]]
             for provider in session.providers.values():
                 assert provider.is_in(session)
                 assert {tool.name for tool in provider.tools[session.id]} == {
-                    name for name, entry in session.tools.items() if entry.provider is provider
+                    name for name, entry in session.tools.items() if provider.id in entry.offers
                 }
         for provider in r.providers.connected.values():
             assert provider.tools.keys() == provider.sessions.keys()

@@ -339,10 +339,22 @@ def test_the_person_calls_and_cancels(scene: Scene) -> None:
     assert (error["code"], error["id"]) == ("NOT_FOUND", call)
 
 
-def test_files_are_for_later(scene: Scene) -> None:
+def test_result_in_a_file_holds_once_the_file_was_found(scene: Scene) -> None:
+    scene.talk.files[FILE["path"]] = (None, 42)
     scene.host.invoke("s1")
     scene.provider.result(scene.provider.take_call(), file=FILE)
-    assert outcomes(scene)[0]["errorCode"] == "INTERNAL"
+    assert outcomes(scene)[0]["file"] == {
+        "path": FILE["path"],
+        "mimeType": FILE["mimeType"],
+        "size": 42,
+    }
+
+
+def test_result_in_a_file_that_is_elsewhere_fails_the_call(scene: Scene) -> None:
+    scene.host.invoke("s1")
+    scene.provider.result(scene.provider.take_call(), file=FILE)
+    (outcome,) = outcomes(scene)
+    assert (outcome["errorCode"], outcome["error"]) == ("INTERNAL", "file.path: no such file")
 
 
 def test_large_arguments_and_results_are_whole_on_the_wire_and_cut_in_the_record(

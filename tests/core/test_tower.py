@@ -18,6 +18,8 @@ def test_the_snapshot_has_everything(scene: Scene) -> None:
     scene.host.say(
         type="approval.request", id="r", sessionId="s1", kind="permission", detail={"x": 1}
     )
+    scene.provider.say(type="hooks.update", onPreToolUse=[{"action": "deny"}])
+    scene.host.say(type="hook.preToolUse", id="k", sessionId="s1", tool="bash", args={})
     scene.host.say(
         type="sessions.unattached",
         unattached=[{"id": "u", "cwd": "/u", "pid": 7, "hint": "copilot --resume u"}],
@@ -174,4 +176,5 @@ def test_a_provider_is_shown_from_hello_to_gone(talk: Conversation) -> None:
         "connectedAt": "2026-01-01T00:00:00.000000Z",
         "sessionId": "s1",
         "instance": "one",
+        "metadata": {"url": "x"},
     }

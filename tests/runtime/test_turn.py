@@ -12,6 +12,7 @@ import pytest_asyncio
 from tapui.core.gateway import Gateway
 from tapui.core.output import ConnectionId
 from tapui.records.journal import Journal
+from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.turn import Turn
 from tapui.settings import Records, Settings
@@ -65,6 +66,7 @@ class House:
             mint=mint,
             settings=Settings(),
             persist_dir=lambda name: str(state / name),
+            matcher=RegexMatcher(),
             provider_token="ptk-1",
             internal_token="itk-1",
         )

@@ -1,0 +1,105 @@
+"""Regexes and file name patterns; the engine is injected, for its time limit is a clock.
+
+Provider Interface v2 "Regex execution safety"; design section 5, "regexes".
+"""
+
+import re
+from fnmatch import translate
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw
+
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+
+_FILE_ARGUMENTS = ("path", "file_path", "filePath", "file")
+
+
+class PatternError(Exception):
+    """A pattern that does not compile; the text says where and why."""
+
+
+class Pattern(Protocol):
+    """A compiled regex."""
+
+    def found_in(self, subject: str) -> bool | None:
+        """Return whether it matches anywhere; None when the time limit was hit."""
+
+
+class Matcher(Protocol):
+    """The regex engine."""
+
+    def compile(self, pattern: str) -> Pattern:
+        """Compile; raises `PatternError`."""
+
+
+def compiled(matcher: Matcher, pattern: str, field: str) -> Pattern:
+    """Compile a pattern from outside. Raises `WireError` (`INVALID_JSON`) naming `field`."""
+    if len(pattern) > limits.MAX_PATTERN:
+        raise WireError(
+            ErrorCode.INVALID_JSON,
+            f"{field}: a pattern has at most {limits.MAX_PATTERN} characters",
+        )
+    try:
+        return matcher.compile(pattern)
+    except PatternError as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {error}") from None
+
+
+def matches(pattern: Pattern, subject: str) -> bool | None:
+    """Return whether a pattern matches; None when the subject is too long or the time was up."""
+    if len(subject) > limits.MAX_SUBJECT:
+        return None
+    return pattern.found_in(subject)
+
+
+def file_pattern(pattern: str, field: str) -> re.Pattern[str]:
+    """Compile a file name pattern (`*`, `?`, `[…]`). Raises like `compiled`."""
+    if len(pattern) > limits.MAX_PATTERN:
+        raise WireError(
+            ErrorCode.INVALID_JSON,
+            f"{field}: a pattern has at most {limits.MAX_PATTERN} characters",
+        )
+    return re.compile(translate(pattern))
+
+
+class Subject:
+    """The arguments of a call, as rules see them; decoded once, when a rule first looks.
+
+    Decoding and encoding anew takes escapes out, so that they hide nothing.
+    """
+
+    __slots__ = ("_args", "_files", "_text")
+
+    def __init__(self, args: Raw) -> None:
+        self._args = args
+        self._text: str | None = None
+        self._files: list[str] | None = None
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether regexes are not tried on it."""
+        return memoryview(self._args).nbytes > limits.MAX_SUBJECT
+
+    @property
+    def text(self) -> str:
+        """The arguments as compact JSON."""
+        if self._text is None:
+            self._text = msgspec.json.encode(msgspec.json.decode(self._args)).decode()
+        return self._text
+
+    @property
+    def files(self) -> list[str]:
+        """The arguments that name a file."""
+        if self._files is None:
+            given = msgspec.json.decode(self._args, type=dict[str, object])
+            values = (given.get(name) for name in _FILE_ARGUMENTS)
+            self._files = [value for value in values if isinstance(value, str)]
+        return self._files
+
+    def names_file(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether a named file's whole path or base name fits."""
+        return any(
+            pattern.match(name) or pattern.match(name.rpartition("/")[2]) for name in self.files
+        )

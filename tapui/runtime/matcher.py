@@ -1,0 +1,42 @@
+"""The regex engine with a time limit per match: `regex`, 1 ms (design section 5, "regexes")."""
+
+from functools import lru_cache
+
+import regex
+
+from tapui.core.matching import PatternError
+from tapui.wire.limits import MATCH_TIMEOUT
+
+
+class RegexPattern:
+    """A compiled pattern of the `regex` library."""
+
+    __slots__ = ("_search",)
+
+    def __init__(self, compiled: "regex.Pattern[str]") -> None:
+        self._search = compiled.search
+
+    def found_in(self, subject: str) -> bool | None:
+        """Return whether it matches anywhere; None when 1 ms was not enough."""
+        try:
+            return self._search(subject, timeout=MATCH_TIMEOUT) is not None
+        except TimeoutError:
+            return None
+
+
+class RegexMatcher:
+    """Compiles patterns; equal ones once."""
+
+    def compile(self, pattern: str) -> RegexPattern:
+        """Compile; raises `PatternError` with the position of the fault."""
+        return _compile(pattern)
+
+
+@lru_cache(maxsize=1024)
+def _compile(pattern: str) -> RegexPattern:
+    try:
+        return RegexPattern(regex.compile(pattern))
+    except regex.error as error:
+        raise PatternError(f"bad pattern: {error}") from None
+    except (RecursionError, OverflowError):
+        raise PatternError("bad pattern: too complex") from None

@@ -1,0 +1,384 @@
+"""Hooks: rules before tools, gates that fail closed, who may register what."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.conftest import Scene
+from tests.core.harness import PROVIDER_TOKEN, Conversation, Json, Peer
+
+GATE = {"match": {"tool": "bash", "args": "git push"}, "action": "gate", "gateId": "ci"}
+PUSH = {"command": "git push origin main"}
+
+
+def guarded(talk: Conversation, *rules: Json, **hello: Any) -> tuple[Peer, Peer]:
+    """Return a host that asks hooks itself, and a provider with rules in its session."""
+    host = talk.host(hooks=True)
+    host.open("s1")
+    provider = talk.provider("s1", hooks={"onPreToolUse": list(rules)}, **hello)
+    talk.wait(1)  # the change of tools is told
+    host.hear()
+    return host, provider
+
+
+def asks(host: Peer, tool: str = "bash", args: Json | None = None, id_: str = "k1") -> None:
+    host.say(type="hook.preToolUse", id=id_, sessionId="s1", tool=tool, args=args or PUSH)
+
+
+def decision(host: Peer) -> Json:
+    return host.hear_one("hook.decision")
+
+
+def test_without_rules_everything_is_allowed(talk: Conversation) -> None:
+    host = talk.host(hooks=True)
+    host.open("s1")
+    asks(host)
+    assert decision(host) == {"type": "hook.decision", "id": "k1", "decision": "allow"}
+    assert not talk.events("gate.checked")
+
+
+@pytest.mark.parametrize(
+    ("match", "tool", "args", "is_denied"),
+    [
+        ({}, "bash", PUSH, True),
+        ({"tool": "bash"}, "bash", PUSH, True),
+        ({"tool": "bash"}, "Bash", PUSH, False),
+        ({"args": "git push"}, "bash", PUSH, True),
+        ({"args": "git push"}, "bash", {"command": "git\\u0020push"}, False),
+        ({"args": '"command":"git'}, "bash", PUSH, True),
+        ({"args": "^rm"}, "bash", PUSH, False),
+        ({"file": "*.sql"}, "edit", {"path": "/db/one.sql"}, True),
+        ({"file": "one.sql"}, "edit", {"file_path": "/db/one.sql"}, True),
+        ({"file": "/db/*"}, "edit", {"filePath": "/db/one.sql"}, True),
+        ({"file": "*.sql"}, "edit", {"file": "one.py"}, False),
+        ({"file": "*.sql"}, "edit", {"other": "one.sql"}, False),
+        ({"provider": "greeter"}, "greet", {}, True),
+        ({"provider": "greeter"}, "bash", {}, False),
+        ({"tool": "bash", "args": "push", "file": "*"}, "bash", PUSH, False),
+    ],
+)
+def test_static_deny_matches(
+    talk: Conversation, match: Json, tool: str, args: Json, is_denied: bool
+) -> None:
+    host, _ = guarded(talk, {"match": match, "action": "deny", "reason": "no"})
+    host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool=tool, args=args)
+    found = decision(host)
+    assert found["decision"] == ("deny" if is_denied else "allow")
+    assert found.get("reason") == ("no" if is_denied else None)
+
+
+def test_escapes_in_the_arguments_hide_nothing(talk: Conversation) -> None:
+    host, _ = guarded(talk, {"match": {"args": "git push"}, "action": "deny"})
+    host.say(
+        b'{"type":"hook.preToolUse","id":"k1","sessionId":"s1","tool":"bash",'
+        b'"args":{"command":"git\\u0020push"}}'
+    )
+    assert decision(host)["decision"] == "deny"
+
+
+def test_contexts_join_in_order_of_registration(talk: Conversation) -> None:
+    host, _ = guarded(
+        talk,
+        {"match": {"tool": "edit"}, "action": "context", "content": "first"},
+        {"match": {}, "action": "context", "content": "second"},
+    )
+    talk.provider(
+        "s1", name="other", tools=[], hooks={
+            "onPreToolUse": [{"match": {"tool": "edit"}, "action": "context", "content": "third"}]
+        }
+    )  # fmt: skip
+    asks(host, "edit", {})
+    found = decision(host)
+    assert found["decision"] == "context"
+    assert found["context"] == "first\n\nsecond\n\nthird"
+
+
+def test_gate_asks_the_provider_and_its_word_holds(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    check = provider.hear_one("gate.check")
+    assert check == {
+        "type": "gate.check",
+        "gateId": "ci",
+        "callId": check["callId"],
+        "sessionId": "s1",
+        "tool": "bash",
+        "args": PUSH,
+    }
+    assert not host.hear()
+    provider.say(
+        type="gate.result", gateId="ci", callId=check["callId"], decision="deny", reason="CI fails"
+    )
+    assert decision(host) == {
+        "type": "hook.decision",
+        "id": "k1",
+        "decision": "deny",
+        "reason": "CI fails",
+    }
+    waiting, denied = talk.events("gate.checked")
+    assert waiting["gate"]["state"] == "waiting"
+    assert waiting["gate"]["providers"] == ["greeter"]
+    assert (denied["gate"]["state"], denied["gate"]["decidedBy"]) == ("deny", "greeter")
+    assert (denied["gate"]["id"], denied["gate"]["reason"]) == (waiting["gate"]["id"], "CI fails")
+
+
+@pytest.mark.parametrize("word", ["allow", "context"])
+def test_gate_that_allows(talk: Conversation, word: str) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision=word, reason="mind the tests")
+    found = decision(host)
+    assert found["decision"] == word
+    assert found.get("context") == ("mind the tests" if word == "context" else None)
+
+
+def test_silence_for_five_seconds_denies(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    talk.wait(4.9)
+    assert not host.hear()
+    talk.wait(0.2)
+    found = decision(host)
+    assert found["decision"] == "deny"
+    assert found["reason"] == "Gate provider 'greeter' did not respond in time."
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision="allow")
+    assert not provider.hear(), "a late answer is ignored"
+    assert not host.hear()
+    assert talk.deadlines == 0
+
+
+def test_fail_open_allows_on_silence_and_on_disconnect(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE | {"failOpen": True})
+    asks(host)
+    talk.wait(5.1)
+    assert decision(host)["decision"] == "allow"
+    asks(host, id_="k2")
+    provider.drop()
+    assert decision(host)["decision"] == "allow"
+
+
+def test_disconnect_denies(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    provider.drop()
+    assert decision(host)["reason"] == "Gate provider 'greeter' disconnected."
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"callId": "CALL", "decision": "maybe"},
+        {"callId": "CALL"},
+        {"callId": 7, "decision": "allow"},
+        {"decision": "allow"},
+    ],
+)
+def test_malformed_answer_denies_at_once(talk: Conversation, answer: Json) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    told = {key: call if value == "CALL" else value for key, value in answer.items()}
+    provider.say({"type": "gate.result", **told})
+    assert provider.hear_one("error")["code"] == "INVALID_JSON"
+    assert decision(host)["reason"] == "Gate provider 'greeter' sent a malformed answer."
+    assert provider.state == "Bound"
+
+
+def test_another_providers_answer_is_ignored(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    other = talk.provider("s1", name="other", tools=[])
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    other.say(type="gate.result", callId=call, decision="allow")
+    assert not host.hear()
+    provider.say(type="gate.result", callId=call, decision="deny")
+    assert decision(host)["decision"] == "deny"
+
+
+def test_all_gates_are_asked_at_once_and_the_first_deny_settles(talk: Conversation) -> None:
+    host, one = guarded(talk, GATE)
+    two = talk.provider("s1", name="two", tools=[], hooks={"onPreToolUse": [GATE]})
+    asks(host)
+    first = one.hear_one("gate.check")["callId"]
+    second = two.hear_one("gate.check")["callId"]
+    two.say(type="gate.result", callId=second, decision="deny", reason="two says no")
+    assert decision(host)["reason"] == "two says no"
+    one.say(type="gate.result", callId=first, decision="allow")
+    assert not host.hear()
+
+
+def test_static_deny_asks_nobody(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE, {"match": {"tool": "bash"}, "action": "deny"})
+    asks(host)
+    assert decision(host)["reason"] == "denied by provider 'greeter'"
+    assert not provider.hear_of("gate.check")
+
+
+def test_caller_that_asks_no_hooks_passes_the_same_gates(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    rule = {"match": {"tool": "greet"}, "action": "gate", "gateId": "g"}
+    provider = talk.provider("s1", hooks={"onPreToolUse": [rule]})
+    host.hear()
+    host.invoke("s1")
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision="allow")
+    provider.result(provider.take_call(), data="hello")
+    assert host.hear_one("tool.outcome")["data"] == "hello"
+    host.invoke("s1", id_="i2")
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision="deny", reason="not now")
+    outcome = host.hear_one("tool.outcome")
+    assert (outcome["errorCode"], outcome["error"]) == ("UNAUTHORIZED", "not now")
+
+
+def test_host_that_asks_hooks_is_not_asked_twice(talk: Conversation) -> None:
+    host, provider = guarded(talk, {"match": {"tool": "greet"}, "action": "gate", "gateId": "g"})
+    host.invoke("s1")
+    assert [message["type"] for message in provider.hear()] == ["tool.call"]
+
+
+def test_abort_while_a_gate_is_asked(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1", hooks={"onPreToolUse": [{"action": "gate", "gateId": "g"}]})
+    talk.wait(1)
+    host.hear()
+    host.invoke("s1")
+    host.say(type="tool.abort", id="i1")
+    assert host.hear_one("tool.outcome")["errorCode"] == "CANCELLED"
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision="allow")
+    assert not provider.hear_of("tool.call")
+    assert talk.deadlines == 0
+
+
+def test_tool_that_goes_while_its_gate_is_asked(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    gate = talk.provider("s1", name="gate", tools=[], hooks={"onPreToolUse": [
+        {"action": "gate", "gateId": "g"}]})  # fmt: skip
+    provider = talk.provider("s1")
+    host.hear()
+    host.invoke("s1")
+    provider.drop()
+    call = gate.hear_one("gate.check")["callId"]
+    gate.say(type="gate.result", callId=call, decision="allow")
+    assert host.hear_one("tool.outcome")["errorCode"] == "NOT_FOUND"
+
+
+def test_pattern_that_takes_too_long_denies_and_is_counted(talk: Conversation) -> None:
+    host, _ = guarded(talk, {"match": {"args": "(a|aa)+$"}, "action": "deny", "reason": "no"})
+    asks(host, args={"command": "a" * 40 + "!"})
+    assert decision(host)["reason"] == "no (its pattern could not be tried in time)"
+    assert talk.events("provider.updated")[-1]["provider"]["patternFaults"] == 1
+
+
+def test_arguments_too_long_to_try_deny(talk: Conversation) -> None:
+    host, _ = guarded(talk, {"match": {"args": "nowhere"}, "action": "deny", "reason": "no"})
+    asks(host, args={"command": "a" * 70_000})
+    assert decision(host)["decision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ({"action": "gate"}, "onPreToolUse[0].gateId: missing"),
+        ({"action": "context"}, "onPreToolUse[0].content: missing"),
+        ({"action": "deny", "match": {"args": "("}}, "onPreToolUse[0].match.args: bad pattern"),
+        ({"action": "deny", "match": {"args": "a" * 1001}}, "1000 characters"),
+        ({"action": "stop"}, "hooks.onPreToolUse[0].action"),
+    ],
+)
+def test_wrong_rule_is_refused(talk: Conversation, rule: Json, text: str) -> None:
+    host = talk.host()
+    host.open("s1")
+    peer = talk.connect(PROVIDER_TOKEN)
+    error = peer.error(
+        type="hello", name="p", protocolVersion=2, session="s1", hooks={"onPreToolUse": [rule]}
+    )
+    assert error["code"] == "INVALID_JSON"
+    assert text in error["message"]
+
+
+def test_more_than_fifty_rules_are_refused(scene: Scene) -> None:
+    rules = [{"action": "deny"}] * 51
+    error = scene.provider.error(type="hooks.update", requestId="r", onPreToolUse=rules)
+    assert (error["code"], error["requestId"]) == ("PAYLOAD_TOO_LARGE", "r")
+    scene.host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash", args={})
+    assert decision(scene.host)["decision"] == "allow"
+
+
+def test_hooks_update_replaces_rules_and_is_acknowledged_with_a_revision(scene: Scene) -> None:
+    update = {"type": "hooks.update", "requestId": "r1", "onPreToolUse": [{"action": "deny"}]}
+    assert scene.provider.ask(update) == [
+        {"type": "ack", "requestId": "r1", "sessionId": "s1", "revision": 1}
+    ]
+    scene.host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash", args={})
+    assert decision(scene.host)["decision"] == "deny"
+    assert not scene.provider.ask(type="hooks.update", onPreToolUse=[])
+    scene.host.say(type="hook.preToolUse", id="k2", sessionId="s1", tool="bash", args={})
+    assert decision(scene.host)["decision"] == "allow"
+    assert scene.provider.ask(type="context.update", context="c", requestId="r2") == [
+        {"type": "ack", "requestId": "r2", "sessionId": "s1", "revision": 3}
+    ]
+
+
+def test_rules_go_with_their_provider(scene: Scene) -> None:
+    scene.provider.say(type="hooks.update", onPreToolUse=[{"action": "deny"}])
+    scene.provider.drop()
+    scene.host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash", args={})
+    assert decision(scene.host)["decision"] == "allow"
+
+
+def paired(talk: Conversation, tower: Peer) -> Peer:
+    """Return a client that paired from a web page, waiting for its hello."""
+    peer = talk.connect(origin="https://page.example")
+    peer.say(type="auth", mode="pair")
+    approval = talk.events("approval.requested")[-1]["approval"]["id"]
+    tower.say(type="approval.reveal", approvalId=approval, sessions=["s1"])
+    code = tower.hear_one("approval.revealed")["code"]
+    peer.say(type="auth.confirm", code=code)
+    peer.hear()
+    return peer
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"hooks": {"onPreToolUse": [{"action": "deny"}]}},
+        {"hooks": {"transforms": {"tone": {"action": "callback"}}}},
+        {"hooks": {"transforms": {"tone": {"action": "replace", "content": "c"}}}},
+        {"hooks": {"transforms": {"tone": {"action": "prepend", "content": "c"}}}},
+        {"context": "c"},
+        {"startup_context": "c"},
+        {"subscribe": ["user.message"]},
+        {"session": "all"},
+    ],
+)
+def test_external_providers_may_not(scene: Scene, wish: Json) -> None:
+    peer = paired(scene.talk, scene.tower)
+    hello = {"type": "hello", "name": "page", "protocolVersion": 2, "session": "s1", **wish}
+    assert peer.error(hello)["code"] == "UNAUTHORIZED"
+    assert peer.state == "AwaitHello"
+
+
+def test_external_providers_may(scene: Scene) -> None:
+    peer = paired(scene.talk, scene.tower)
+    peer.hello(
+        name="page",
+        session="s1",
+        tools=[],
+        subscribe=["tool.execution_complete"],
+        hooks={"transforms": {"tone": {"action": "append", "content": "be brief"}}},
+    )
+    assert peer.hear_one("hello.ack")["sessionId"] == "s1"
+    assert peer.error(type="context.update", context="c")["code"] == "UNAUTHORIZED"
+    refused = peer.error(type="hooks.update", onPreToolUse=[{"action": "deny"}])
+    assert refused["code"] == "UNAUTHORIZED"
+    peer.push("hello", stream="log")
+    assert peer.ask(type="stream.query", queryId="q", streams=["log"])[0]["streams"]["log@page"]
+    refused = peer.error(type="stream.query", queryId="q", streams=["x@greeter"])
+    assert refused["code"] == "UNAUTHORIZED"

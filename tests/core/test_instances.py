@@ -1,0 +1,127 @@
+"""Several instances of one provider: targets, the lister, routing and the one retry."""
+
+import pytest
+
+from tests.core.harness import PROVIDER_TOKEN, Conversation, Json, Peer, tool
+
+
+def tab(talk: Conversation, instance: str, **hello: object) -> Peer:
+    return talk.provider(
+        "s1", name="browser", instance=instance, **{"tools": [tool("shot")], **hello}
+    )
+
+
+def tools_of(talk: Conversation, host: Peer) -> dict[str, Json]:
+    host.hear()
+    talk.wait(0.3)
+    changed = host.hear_of("tools.changed")
+    return {one["name"]: one for one in changed[-1]["tools"]} if changed else {}
+
+
+@pytest.fixture
+def host(talk: Conversation) -> Peer:
+    peer = talk.host()
+    peer.open("s1")
+    return peer
+
+
+def test_an_instance_brings_target_and_lister(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a", metadata={"title": "Dashboard"})
+    tab(talk, "b")
+    tools = tools_of(talk, host)
+    assert list(tools) == ["shot", "list_browser_instances"]
+    target = tools["shot"]["parameters"]["properties"]["target"]
+    assert target["type"] == "string"
+    assert "a (Dashboard), b" in target["description"]
+    assert tools["list_browser_instances"]["readOnly"] is True
+
+
+def test_lister_answers_with_metadata(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a", metadata={"title": "Dashboard"})
+    tab(talk, "b")
+    host.hear()
+    host.invoke("s1", "list_browser_instances")
+    assert host.hear_one("tool.outcome")["data"] == [
+        {"instance": "a", "metadata": {"title": "Dashboard"}},
+        {"instance": "b", "metadata": {}},
+    ]
+
+
+def test_target_chooses_and_is_taken_out_of_the_arguments(talk: Conversation, host: Peer) -> None:
+    one, two = tab(talk, "a"), tab(talk, "b")
+    host.invoke("s1", "shot", args={"target": "a", "full": True})
+    assert one.hear_one("tool.call")["args"] == {"full": True}
+    host.invoke("s1", "shot", id_="i2", args={"target": "b"})
+    assert two.hear_one("tool.call")["args"] == {}
+
+
+def test_unknown_target_is_not_found(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a")
+    host.hear()
+    host.invoke("s1", "shot", args={"target": "z"})
+    outcome = host.hear_one("tool.outcome")
+    assert (outcome["errorCode"], outcome["error"]) == (
+        "NOT_FOUND",
+        "no instance 'z'; there are: a",
+    )
+
+
+def test_without_target_the_most_recently_active_is_called(talk: Conversation, host: Peer) -> None:
+    one = tab(talk, "a")
+    talk.wait(1)
+    two = tab(talk, "b")
+    host.invoke("s1", "shot")
+    assert two.hear_one("tool.call")
+    talk.wait(1)
+    one.push("I am alive")
+    host.invoke("s1", "shot", id_="i2")
+    assert one.hear_one("tool.call")
+
+
+def test_retryable_error_goes_to_another_instance_once(talk: Conversation, host: Peer) -> None:
+    one = tab(talk, "a")
+    talk.wait(1)
+    two = tab(talk, "b")
+    host.hear()
+    host.invoke("s1", "shot")
+    two.result(two.take_call(), error="tab is asleep", errorCode="INTERNAL", retryable=True)
+    assert not host.hear()
+    one.result(one.take_call(), error="asleep, too", errorCode="INTERNAL", retryable=True)
+    assert host.hear_one("tool.outcome")["error"] == "asleep, too"
+    assert len(talk.events("call.started")) == len(talk.events("call.finished")) == 2
+
+
+def test_with_an_explicit_target_nothing_is_retried(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a")
+    two = tab(talk, "b")
+    host.hear()
+    host.invoke("s1", "shot", args={"target": "b"})
+    two.result(two.take_call(), error="asleep", errorCode="INTERNAL", retryable=True)
+    assert host.hear_one("tool.outcome")["error"] == "asleep"
+
+
+def test_tools_stay_while_one_instance_is_left(talk: Conversation, host: Peer) -> None:
+    one, two = tab(talk, "a"), tab(talk, "b")
+    one.drop()
+    assert "b" in tools_of(talk, host)["shot"]["parameters"]["properties"]["target"]["description"]
+    two.drop()
+    assert tools_of(talk, host) == {}
+
+
+def test_another_provider_cannot_take_the_listers_name(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a")
+    peer = talk.connect(PROVIDER_TOKEN)
+    error = peer.error(
+        type="hello", name="other", protocolVersion=2, session="s1",
+        tools=[tool("list_browser_instances")],
+    )  # fmt: skip
+    assert error["code"] == "TOOL_CONFLICT"
+
+
+def test_same_tool_of_another_provider_still_conflicts(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a")
+    peer = talk.connect(PROVIDER_TOKEN)
+    error = peer.error(
+        type="hello", name="other", protocolVersion=2, session="s1", tools=[tool("shot")]
+    )
+    assert (error["code"], "browser" in error["message"]) == ("TOOL_CONFLICT", True)

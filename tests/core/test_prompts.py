@@ -1,0 +1,152 @@
+"""Prompts: context, and transforms of the system prompt's sections."""
+
+from typing import Any
+
+import pytest
+
+from tests.core.conftest import Scene
+from tests.core.harness import Conversation, Json, Peer
+
+
+def prepare(host: Peer, id_: str = "q1", **sections: str) -> None:
+    host.say(type="prompt.submitted", id=id_, sessionId="s1", prompt="go", sections=sections)
+
+
+def prepared(host: Peer) -> Json:
+    return host.hear_one("prompt.prepared")
+
+
+def with_transforms(talk: Conversation, **transforms: Json) -> tuple[Peer, Peer]:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1", hooks={"transforms": transforms})
+    talk.wait(1)  # the change of tools is told
+    host.hear()
+    return host, provider
+
+
+def test_startup_context_comes_once_and_context_with_every_prompt(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    talk.provider("s1", startup_context="hello", context="CI passes")
+    host.hear()
+    prepare(host)
+    assert prepared(host) == {
+        "type": "prompt.prepared",
+        "id": "q1",
+        "context": ["hello", "CI passes"],
+        "sections": {},
+    }
+    prepare(host, "q2")
+    assert prepared(host)["context"] == ["CI passes"]
+
+
+def test_context_update_is_in_force_after_its_ack(scene: Scene) -> None:
+    scene.provider.say(type="context.update", context="CI fails", requestId="r")
+    assert scene.provider.hear_one("ack")["revision"] == 1
+    prepare(scene.host)
+    assert prepared(scene.host)["context"] == ["CI fails"]
+    scene.provider.say(type="context.update", context="")
+    prepare(scene.host)
+    assert prepared(scene.host)["context"] == []
+
+
+@pytest.mark.parametrize(
+    ("transform", "result"),
+    [
+        ({"action": "append", "content": "new"}, "old\n\nnew"),
+        ({"action": "prepend", "content": "new"}, "new\n\nold"),
+        ({"action": "replace", "content": "new"}, "new"),
+    ],
+)
+def test_static_transforms(talk: Conversation, transform: Json, result: str) -> None:
+    host, _ = with_transforms(talk, tone=transform)
+    prepare(host, tone="old", other="kept")
+    assert prepared(host)["sections"] == {"tone": result, "other": "kept"}
+
+
+def test_appends_of_several_providers_come_in_order_of_registration(talk: Conversation) -> None:
+    host, _ = with_transforms(talk, tone={"action": "append", "content": "one"})
+    talk.provider("s1", name="two", tools=[], hooks={"transforms": {
+        "tone": {"action": "append", "content": "two"}}})  # fmt: skip
+    prepare(host, tone="zero")
+    assert prepared(host)["sections"]["tone"] == "zero\n\none\n\ntwo"
+
+
+@pytest.mark.parametrize("section", ["safety", "identity"])
+def test_protected_sections_are_only_appended_to(scene: Scene, section: str) -> None:
+    for action in ("replace", "prepend", "callback"):
+        error = scene.provider.error(
+            type="hooks.update", transforms={section: {"action": action, "content": "c"}}
+        )
+        assert error["code"] == "UNAUTHORIZED"
+    scene.provider.say(
+        type="hooks.update", transforms={section: {"action": "append", "content": "and kind"}}
+    )
+    prepare(scene.host, **{section: "be safe"})
+    assert prepared(scene.host)["sections"][section] == "be safe\n\nand kind"
+
+
+def test_callback_is_asked_with_the_current_text(talk: Conversation) -> None:
+    host, provider = with_transforms(talk, tone={"action": "callback"})
+    prepare(host, tone="old")
+    request = provider.hear_one("transform.request")
+    assert request == {
+        "type": "transform.request",
+        "callId": request["callId"],
+        "sessionId": "s1",
+        "section": "tone",
+        "current": "old",
+    }
+    assert not host.hear()
+    provider.say(type="transform.result", callId=request["callId"], content="brand new")
+    assert prepared(host)["sections"]["tone"] == "brand new"
+    assert talk.deadlines == 0
+
+
+def test_silence_for_two_seconds_leaves_the_section(talk: Conversation) -> None:
+    host, provider = with_transforms(talk, tone={"action": "callback"})
+    talk.provider("s1", name="two", tools=[], hooks={"transforms": {
+        "tone": {"action": "append", "content": "after"}}})  # fmt: skip
+    prepare(host, tone="old")
+    talk.wait(1.9)
+    assert not host.hear()
+    talk.wait(0.2)
+    assert prepared(host)["sections"]["tone"] == "old\n\nafter"
+    late = provider.hear_one("transform.request")["callId"]
+    provider.say(type="transform.result", callId=late, content="late")
+    assert not host.hear()
+
+
+@pytest.mark.parametrize("content", [None, 7, ["x"]])
+def test_malformed_answer_leaves_the_section_at_once(talk: Conversation, content: Any) -> None:
+    host, provider = with_transforms(talk, tone={"action": "callback"})
+    prepare(host, tone="old")
+    call = provider.hear_one("transform.request")["callId"]
+    provider.say(type="transform.result", callId=call, content=content)
+    assert provider.hear_one("error")["code"] == "INVALID_JSON"
+    assert prepared(host)["sections"]["tone"] == "old"
+
+
+def test_disconnect_leaves_the_section(talk: Conversation) -> None:
+    host, provider = with_transforms(talk, tone={"action": "callback"})
+    prepare(host, tone="old")
+    provider.drop()
+    assert prepared(host)["sections"]["tone"] == "old"
+
+
+def test_null_takes_a_transform_away(talk: Conversation) -> None:
+    host, provider = with_transforms(talk, tone={"action": "replace", "content": "new"})
+    provider.say(type="hooks.update", transforms={"tone": None})
+    prepare(host, tone="old")
+    assert prepared(host)["sections"] == {"tone": "old"}
+
+
+def test_replaced_session_hears_the_startup_context_anew(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s0")
+    provider = talk.provider("s0", startup_context="hello", context="c")
+    host.open("s1", replaces="s0")
+    prepare(host)
+    assert prepared(host)["context"] == ["hello", "c"]
+    assert provider.state == "Bound"
