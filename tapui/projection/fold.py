@@ -63,7 +63,7 @@ def _close_session(state: State, event: ev.SessionClosed, _ts: str) -> None:
 
 def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
     if event.unattached:
-        state.unattached[event.host] = event.unattached
+        state.unattached[event.host] = [replace(one, host=event.host) for one in event.unattached]
     else:
         state.unattached.pop(event.host, None)
 

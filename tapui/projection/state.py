@@ -42,6 +42,9 @@ class State:
     def of(cls, snapshot: Snapshot) -> "State":
         """Rebuild the state from a snapshot."""
         calls = {call.id: call for call in snapshot.calls}
+        unattached: dict[str, list[Unattached]] = {}
+        for found in snapshot.unattached:
+            unattached.setdefault(found.host or "", []).append(found)
         return cls(
             sessions={session.id: session for session in snapshot.sessions},
             providers={provider.id: provider for provider in snapshot.providers},
@@ -50,7 +53,7 @@ class State:
             streams={(stream.session_id, stream.name): stream for stream in snapshot.streams},
             approvals={approval.id: approval for approval in snapshot.approvals},
             gates={gate.id: gate for gate in snapshot.gates},
-            unattached={"": list(snapshot.unattached)} if snapshot.unattached else {},
+            unattached=unattached,
         )
 
 

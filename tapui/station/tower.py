@@ -58,13 +58,19 @@ async def _once(options: Options) -> int | None:
     except (ListenError, PortClaimedError) as error:
         return _refuse(str(error))
     except OSError as error:
-        sys.stderr.write(f"{safe_text(str(error.filename or 'tapui'))}: {error.strerror}\n")
+        _tell(f"{safe_text(str(error.filename or 'tapui'))}: {error.strerror}")
         return 1
 
 
 def _refuse(text: str) -> int:
-    sys.stderr.write(f"{safe_text(text)}\n")
+    _tell(safe_text(text))
     return 2
+
+
+def _tell(text: str) -> None:
+    """Write a line for the person; a terminal that has closed is no reason to fail."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"{text}\n")
 
 
 def _gateway_to_join(home: Home, options: Options) -> gateways.Gateway | None:
@@ -113,7 +119,7 @@ async def _end(running: RunningGateway) -> None:
     for number in _SIGNALS:
         here.add_signal_handler(number, running.force)
     if running.is_waited_for:
-        sys.stderr.write("tapui: waiting for providers to clean up (ctrl+c: do not wait)\n")
+        _tell("tapui: waiting for providers to clean up (ctrl+c: do not wait)")
     try:
         await running.stop()
     finally:
@@ -171,7 +177,8 @@ def _app(
 
 
 def _remember(path: Path, name: str) -> None:
-    with contextlib.suppress(OSError):  # the theme is on screen; only the memory of it failed
+    # The theme is on screen. Only the memory of it failed, as when the file is not valid TOML.
+    with contextlib.suppress(OSError, ValueError):
         config_file.remember_theme(path, name)
 
 
@@ -196,5 +203,5 @@ async def _show(app: "TowerApp") -> int:
     if reasons:
         return 130 if reasons[0] == "SIGINT" else 0
     if said not in (None, "quit", "start-here"):
-        sys.stderr.write(f"tapui: {safe_text(said)}\n")
+        _tell(f"tapui: {safe_text(said)}")
     return 0

@@ -67,6 +67,7 @@ class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
     cwd: str
     pid: int
     hint: str
+    host: str | None = None
 
 
 class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
