@@ -1,0 +1,96 @@
+"""One gateway for all tests of a module, and places of their own in it."""
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Host, Json, Peer, Provider, Tower
+
+_numbers = count(1)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Gateway]:
+    """A `tapui serve` that the module's tests share."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    with Gateway(Home(root), "--no-attach") as gateway:
+        yield gateway
+        assert "Traceback" not in gateway.stderr
+    shutil.rmtree(root, ignore_errors=True)
+
+
+class Place:
+    """A host with a session of its own on the shared gateway; ends with its test."""
+
+    def __init__(self, gateway: Gateway, stack: AsyncExitStack, host: Host, session: str) -> None:
+        self.gateway = gateway
+        self._stack = stack
+        self.host = host
+        self.session = session
+
+    async def connect(self, token: str | None = None, **options: Any) -> Peer:
+        """Connect; with a `token`, authenticate."""
+        peer = await Peer.connect(self.gateway.url, token=token, **options)
+        return await self._stack.enter_async_context(peer)
+
+    async def provider(self, **hello: Any) -> Provider:
+        """Return a provider that is bound to the session."""
+        provider = await Provider.bind(
+            self.gateway.url, self.gateway.token, **{"session": self.session, **hello}
+        )
+        return await self._stack.enter_async_context(provider)
+
+    async def tower(self) -> Tower:
+        """Return a tower."""
+        tower = await Tower.hello(self.gateway.url, self.gateway.internal_token)
+        return await self._stack.enter_async_context(tower)
+
+    async def unbound(self) -> Provider:
+        """Return a provider whose session has ended."""
+        ended = f"{self.session}-ended"
+        await self.host.open(ended)
+        provider = await self.provider(session=ended)
+        await self.host.send({"type": "session.close", "sessionId": ended})
+        await provider.expect("session.lifecycle", state="shutdown.pending")
+        await provider.send({"type": "shutdown.ready", "sessionId": ended})
+        await self.host.expect("session.closed", sessionId=ended)
+        return provider
+
+    async def pairing(self) -> Peer:
+        """Return a client that waits for its code (with a tower, which opens no request)."""
+        await self.tower()
+        peer = await self.connect(origin="https://app.example.com")
+        await peer.send({"type": "auth", "mode": "pair"})
+        await peer.expect("auth.pairing")
+        return peer
+
+
+@pytest.fixture
+async def place(running: Gateway) -> AsyncIterator[Place]:
+    session = f"t{next(_numbers)}"
+    async with AsyncExitStack() as stack:
+        host = await Host.hello(running.url, running.internal_token)
+        await stack.enter_async_context(host)
+        await host.open(session)
+        yield Place(running, stack, host, session)
+
+
+async def error(peer: Peer, message: Json | str | bytes) -> Json:
+    """Send what will be refused; return the error."""
+    await peer.send(message)
+    return await peer.expect("error")
+
+
+async def state_of(peer: Peer) -> str:
+    """Return the state that a connection is in, by the words of a refusal."""
+    if not peer.is_open:
+        return f"closed {peer.close_code}"
+    refused = await error(peer, {"type": "what state is this?"})
+    return str(refused["message"]).rpartition(" ")[2]
