@@ -23,17 +23,13 @@ class Due(Enum):
 class Deadline:
     """One time-out: `due` and `subject` are handed back when it has come. Times are seconds."""
 
-    __slots__ = ("due", "is_live", "number", "subject", "when")
+    __slots__ = ("due", "is_live", "subject", "when")
 
-    def __init__(self, when: float, number: int, due: Due, subject: Any) -> None:
+    def __init__(self, when: float, due: Due, subject: Any) -> None:
         self.when = when
-        self.number = number
         self.due = due
         self.subject = subject
         self.is_live = True
-
-    def __lt__(self, other: "Deadline") -> bool:
-        return (self.when, self.number) < (other.when, other.number)
 
 
 class Deadlines:
@@ -44,7 +40,8 @@ class Deadlines:
     """
 
     def __init__(self) -> None:
-        self._heap: list[Deadline] = []
+        self._heap: list[tuple[float, int, Deadline]] = []
+        """By time, then by number; tuples, because the heap compares them without our help."""
         self._count = 0
         self._cancelled = 0
 
@@ -54,8 +51,8 @@ class Deadlines:
     def add(self, when: float, due: Due, subject: Any) -> Deadline:
         """Set a time-out for the time `when`."""
         self._count += 1
-        deadline = Deadline(when, self._count, due, subject)
-        heapq.heappush(self._heap, deadline)
+        deadline = Deadline(when, due, subject)
+        heapq.heappush(self._heap, (when, self._count, deadline))
         return deadline
 
     def cancel(self, deadline: Deadline | None) -> None:
@@ -65,7 +62,7 @@ class Deadlines:
         deadline.is_live = False
         self._cancelled += 1
         if self._cancelled > 64 and self._cancelled * 2 > len(self._heap):
-            self._heap = [entry for entry in self._heap if entry.is_live]
+            self._heap = [entry for entry in self._heap if entry[2].is_live]
             heapq.heapify(self._heap)
             self._cancelled = 0
 
@@ -73,16 +70,16 @@ class Deadlines:
     def next(self) -> float | None:
         """When the next time-out comes, or None."""
         heap = self._heap
-        while heap and not heap[0].is_live:
+        while heap and not heap[0][2].is_live:
             heapq.heappop(heap)
             self._cancelled -= 1
-        return heap[0].when if heap else None
+        return heap[0][0] if heap else None
 
     def pop(self, now: float) -> Deadline | None:
         """Take the next time-out that has come by `now`, or None."""
         when = self.next
         if when is None or when > now:
             return None
-        deadline = heapq.heappop(self._heap)
+        deadline = heapq.heappop(self._heap)[2]
         deadline.is_live = False
         return deadline

@@ -16,6 +16,7 @@ from tapui.core.binding import Binding
 from tapui.core.builtin_side import BuiltinSide, answer_mode
 from tapui.core.connection import LEGAL, Connection, Standing
 from tapui.core.deadlines import Deadlines, Due
+from tapui.core.hello import Hellos
 from tapui.core.host_side import HostSide
 from tapui.core.matching import Matcher
 from tapui.core.mint import Mint
@@ -36,12 +37,16 @@ from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import tower as t
-from tapui.wire.codec import Envelope, decode, envelope, raw
+from tapui.wire.codec import Envelope, decode, envelope, raw, read, reader
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import FileResult
 
 Handler = Callable[[Connection, Any], None]
+
+
+_READERS = {standing: reader(kinds.values()) for standing, kinds in LEGAL.items()}
+"""By state: what reads a well-formed message of it in one pass."""
 
 
 class _CallId(Struct, rename="camel"):
@@ -70,6 +75,7 @@ class Gateway:
         self._r.trustees.add(self._internal)
         self._binding = Binding(self._r)
         self._pairings = Pairings(self._r)
+        self._hellos = Hellos(self._r, self._binding)
         self._providers = ProviderSide(self._r, self._binding)
         self._updates = Updates(self._r)
         self._hosts = HostSide(self._r, self._binding)
@@ -82,7 +88,7 @@ class Gateway:
         return {
             p.Auth: self._auth,
             p.AuthConfirm: self._pairings.confirm,
-            p.Hello: self._providers.hello,
+            p.Hello: self._hellos.hello,
             p.ToolResult: self._providers.tool_result,
             m.ToolProgress: self._providers.tool_progress,
             p.Push: self._providers.push,
@@ -216,17 +222,22 @@ class Gateway:
         if connection is None:
             return
         self._out.now = now
+        decoder = _READERS[connection.standing]
+        message = None
+        if decoder is not None and len(data) <= limits.MAX_MESSAGE_BYTES:
+            message = read(data, decoder)
+        if message is None:
+            try:
+                head, kind = self._read(connection, data)
+                message = decode(data, head, kind)
+            except WireError as error:
+                self._garbled(connection, error, data)
+                self._finish()
+                return
         try:
-            head, kind = self._read(connection, data)
-            message = decode(data, head, kind)
+            self._handlers[type(message)](connection, message)
         except WireError as error:
-            self._garbled(connection, error, data)
-            self._finish()
-            return
-        try:
-            self._handlers[kind](connection, message)
-        except WireError as error:
-            self._refuse(connection, error, head)
+            self._refuse(connection, error, envelope(data))
         if self._r.closing or self._r.gates.has_settled:
             self._finish()
 

@@ -1,7 +1,4 @@
-"""The provider's conversation: hello, results, pushes, updates, goodbye.
-
-Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding".
-"""
+"""What a bound provider sends: results, pushes, changed tools, its goodbye (Core Profile)."""
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -10,15 +7,7 @@ from tapui.core.binding import Binding
 from tapui.core.budgets import HeldInject
 from tapui.core.calls import PendingCall
 from tapui.core.connection import Connection, Standing
-from tapui.core.hooks import (
-    HookSet,
-    check_context,
-    check_transforms,
-    compile_rules,
-    require_hooks,
-)
-from tapui.core.output import MakePersistDir
-from tapui.core.providers import ALL, ConnectedProvider, Departed, check_name
+from tapui.core.providers import ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
 from tapui.core.streams import full_name
@@ -27,29 +16,21 @@ from tapui.core.tools import (
     check_conflicts,
     check_count,
     check_definitions,
-    check_twice,
 )
-from tapui.core.trust import Capability, Grant, require
 from tapui.wire import limits
-from tapui.wire.codec import compact, optional_object
+from tapui.wire.codec import optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
-from tapui.wire.events import Provider, ProviderConnected
 from tapui.wire.host import Sender, SessionLog
 from tapui.wire.message import FileResult, Level, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
     Goodbye,
-    Hello,
-    HelloAck,
-    Hooks,
     Push,
     SessionReady,
     ShutdownReady,
     ToolResult,
     ToolsUpdate,
 )
-
-_KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)
 
 
 class ProviderSide:
@@ -58,252 +39,6 @@ class ProviderSide:
     def __init__(self, registers: Registers, binding: Binding) -> None:
         self._r = registers
         self._binding = binding
-
-    # hello
-
-    def hello(self, connection: Connection, message: Hello) -> None:
-        """Bind, or bind anew. A refusal with other than a form error unbinds."""
-        try:
-            self._hello(connection, message)
-        except WireError as error:
-            provider = connection.provider
-            if provider is not None and error.code not in _KEEPS_BINDING:
-                self._binding.unbind(provider, CallError.CANCELLED, "its hello was refused")
-            raise
-
-    def _hello(self, connection: Connection, message: Hello) -> None:
-        r = self._r
-        if connection.provider is not None:
-            self._count_rebind(connection)
-        if not connection.is_builtin:
-            check_name(message.name, message.instance)
-        metadata = optional_object(message.metadata, "metadata")
-        if message.tools is not None:
-            check_definitions(message.tools)
-        declared = self._declared(message)
-        if message.protocol_version != limits.PROTOCOL_VERSION:
-            raise WireError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                f"protocolVersion {message.protocol_version:g} is not supported; "
-                f"this gateway speaks {limits.PROTOCOL_VERSION}",
-            )
-        former = r.providers.returning(message.reconnect_token, message.name, message.instance)
-        wanted = message.session
-        if wanted is None:
-            wanted = _former_session(former)
-        if wanted is None:
-            raise WireError(ErrorCode.INVALID_JSON, "session: missing")
-        grant = connection.grant
-        assert grant is not None
-        self._check_capabilities(grant, message)
-        if (
-            wanted == ALL
-            and grant.trust != "internal"
-            and not self._may_bind_all(connection, message.name, former)
-        ):
-            raise WireError(
-                ErrorCode.UNAUTHORIZED, "binding to all sessions waits for the person's approval"
-            )
-        sessions = self._sessions_wanted(wanted, grant)
-        self._check_identity(connection, message, former, sessions)
-        if connection.provider is not None:
-            self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
-        tools = message.tools
-        if tools is None:
-            tools = former.offered if former is not None else []
-        self._check_conflicts(connection, message, former, sessions, tools)
-        provider = self._take_identity(connection, message, grant, former)
-        provider.is_everywhere = wanted == ALL
-        provider.had_no_choice = all(one.is_local for one in r.sessions.open.values())
-        provider.offered = tools
-        provider.declared = _restored(declared, message, former)
-        if message.concurrency is not None or former is None:
-            provider.limit = message.concurrency
-        if message.subscribe is not None or former is None:
-            provider.subscribed = frozenset(message.subscribe or ())
-        if metadata is not None:
-            provider.view = replace(provider.view, metadata=compact(metadata))
-        provider.last_active = r.out.now
-        connection.name = provider.label
-        is_new = provider.id not in r.providers.connected
-        r.providers.connected[provider.id] = provider
-        if is_new and not connection.is_builtin:
-            r.out.emit(ProviderConnected(provider.view, None))
-        for session in sessions:
-            self._binding.join(provider, session, tools)
-        self._binding.bound(provider)
-        self._acknowledge(provider, wanted, sessions)
-
-    def _declared(self, message: Hello) -> HookSet:
-        """Check and compile what a hello wants of hooks and context."""
-        hooks = message.hooks or Hooks()
-        rules = compile_rules(hooks.on_pre_tool_use or [], self._r.matcher)
-        transforms = hooks.transforms or {}
-        for section, one in transforms.items():
-            if one is not None and one.action != "callback" and one.content is None:
-                raise WireError(
-                    ErrorCode.INVALID_JSON, f"hooks.transforms.{section}.content: missing"
-                )
-        check_context(message.context, "context")
-        check_context(message.startup_context, "startup_context")
-        if message.concurrency is not None and message.concurrency.max < 1:
-            raise WireError(ErrorCode.INVALID_JSON, "concurrency.max: at least 1")
-        return HookSet(
-            rules,
-            {section: one for section, one in transforms.items() if one is not None},
-            message.context or None,
-            message.startup_context or None,
-        )
-
-    def _check_capabilities(self, grant: Grant, message: Hello) -> None:
-        hooks = message.hooks or Hooks()
-        check_transforms(hooks.transforms or {})
-        require_hooks(grant, hooks.on_pre_tool_use or [], hooks.transforms or {})
-        if message.context or message.startup_context:
-            require(grant, Capability.CONTEXT)
-        if any(not name.startswith("tool.") for name in message.subscribe or ()):
-            require(grant, Capability.ALL_EVENTS)
-
-    def _count_rebind(self, connection: Connection) -> None:
-        now = self._r.out.now
-        connection.hellos = [when for when in connection.hellos if when > now - 60.0]
-        if len(connection.hellos) >= limits.REBINDS_PER_MINUTE:
-            raise WireError(
-                ErrorCode.RATE_LIMITED, f"more than {limits.REBINDS_PER_MINUTE} hellos a minute"
-            )
-        connection.hellos.append(now)
-
-    def _may_bind_all(
-        self, connection: Connection, name: str, former: "ConnectedProvider | Departed | None"
-    ) -> bool:
-        if connection.may_bind_all == name or (former is not None and former.is_everywhere):
-            return True
-        approvals = self._r.approvals
-        asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
-        for waiting in asked:
-            if waiting.subject != name:
-                approvals.withdraw(waiting, reason="it asked under another name")
-        if not any(waiting.subject == name for waiting in asked):
-            approvals.request(
-                "bindAll",
-                connection,
-                name,
-                {"name": name, "origin": connection.origin},
-                limits.BIND_ALL_TIMEOUT,
-                provider=name,
-            )
-        return False
-
-    def _sessions_wanted(self, wanted: str, grant: Grant) -> list[OpenSession]:
-        sessions = self._r.sessions
-        if wanted == ALL:
-            return [session for session in sessions.in_order() if grant.covers(session.id)]
-        session = sessions.get(wanted)
-        if session is None or not grant.covers(session.id):
-            raise WireError(
-                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
-            )
-        return [session]
-
-    def _check_identity(
-        self,
-        connection: Connection,
-        message: Hello,
-        former: "ConnectedProvider | Departed | None",
-        sessions: list[OpenSession],
-    ) -> None:
-        holder = self._r.providers.holder(sessions, message.name, message.instance)
-        if holder is None or holder is former or holder is connection.provider:
-            return
-        label = f"{message.name}/{message.instance}" if message.instance else message.name
-        raise WireError(
-            ErrorCode.DUPLICATE_INSTANCE,
-            f"another connection is '{label}' in session {sessions[0].id}; choose another "
-            "instance or show its reconnectToken",
-        )
-
-    def _check_conflicts(
-        self,
-        connection: Connection,
-        message: Hello,
-        former: "ConnectedProvider | Departed | None",
-        sessions: list[OpenSession],
-        tools: list[Tool],
-    ) -> None:
-        own = former if isinstance(former, ConnectedProvider) else connection.provider
-        claimant = Claimant(message.name, message.instance, own)
-        for session in sessions:
-            check_conflicts(session, claimant, tools)
-        check_twice(tools)
-
-    def _take_identity(
-        self,
-        connection: Connection,
-        message: Hello,
-        grant: Grant,
-        former: "ConnectedProvider | Departed | None",
-    ) -> ConnectedProvider:
-        r = self._r
-        known = connection.provider
-        if former is not None and former is not known:
-            view = replace(former.view, trust=grant.trust, origin=connection.origin)
-            revisions = former.revisions
-            if isinstance(former, Departed):
-                r.providers.forget(former)
-            else:
-                self._binding.unbind(former, CallError.DISCONNECTED, "it connected anew")
-                former.reconnect = None
-                former.connection.provider = None
-                r.providers.connected.pop(former.id, None)
-                r.close(former.connection, 1000, "connected anew")
-        elif known is not None and (known.name, known.view.instance) == (
-            message.name,
-            message.instance,
-        ):
-            return known
-        else:
-            view, revisions = (
-                Provider(
-                    id=r.mint.id("p"),
-                    name=message.name,
-                    trust=grant.trust,
-                    state="unbound",
-                    tools=[],
-                    connected_at=r.out.timestamp(),
-                    instance=message.instance,
-                    origin=connection.origin,
-                ),
-                {},
-            )
-        if known is not None:
-            known.reconnect = None
-            self._binding.disconnected(known, "it took another name")
-        provider = ConnectedProvider(view, connection, grant, revisions=revisions)
-        connection.provider = provider
-        return provider
-
-    def _acknowledge(
-        self, provider: ConnectedProvider, wanted: str, sessions: list[OpenSession]
-    ) -> None:
-        r, connection = self._r, provider.connection
-        folder = None
-        if connection.origin is None and not connection.is_builtin:
-            folder = r.persist_dir(provider.name)
-            r.out.effects.append(MakePersistDir(provider.name))
-        r.out.send(
-            connection.id,
-            HelloAck(
-                protocol_version=limits.PROTOCOL_VERSION,
-                provider_id=provider.id,
-                session_id=ALL if wanted == ALL else sessions[0].id,
-                reconnect_token=r.providers.renew(provider),
-                persist_dir=folder,
-            ),
-        )
-        for session in sessions:
-            self._binding.greet(provider, session)
-
-    # While bound
 
     def tool_result(self, connection: Connection, message: ToolResult) -> None:
         """Settle a call; results for calls that are not this provider's are ignored."""
@@ -487,14 +222,6 @@ def _limited(session: OpenSession, text: str) -> WireError:
     return WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
 
 
-def _former_session(former: ConnectedProvider | Departed | None) -> str | None:
-    if former is None:
-        return None
-    if former.is_everywhere:
-        return ALL
-    return next(iter(former.sessions), None)
-
-
 def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:
     """Return the list after an update: replaced without `remove`, else changed by name."""
     if message.remove is None:
@@ -505,18 +232,3 @@ def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:
     gone = set(message.remove)
     kept = {tool.name: tool for tool in tools if tool.name not in gone}
     return list((kept | changed).values())
-
-
-def _restored(
-    declared: HookSet, message: Hello, former: ConnectedProvider | Departed | None
-) -> HookSet:
-    """Fill what a hello leaves out with what the provider had before it dropped."""
-    if former is None:
-        return declared
-    hooks, before = message.hooks or Hooks(), former.declared
-    return HookSet(
-        before.rules if hooks.on_pre_tool_use is None else declared.rules,
-        dict(before.transforms) if hooks.transforms is None else declared.transforms,
-        before.context if message.context is None else declared.context,
-        before.startup if message.startup_context is None else declared.startup,
-    )
