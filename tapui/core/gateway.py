@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct
 from tapui.core.approvals import Decided, Waiting
 from tapui.core.binding import Binding
 from tapui.core.builtin_side import BuiltinSide, answer_mode
+from tapui.core.caller_side import CallerSide
 from tapui.core.connection import LEGAL, Connection, Standing
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.hello import Hellos
@@ -78,6 +79,7 @@ class Gateway:
         self._hellos = Hellos(self._r, self._binding)
         self._providers = ProviderSide(self._r, self._binding)
         self._updates = Updates(self._r)
+        self._callers = CallerSide(self._r)
         self._hosts = HostSide(self._r, self._binding)
         self._towers = TowerSide(self._r, self._binding, self._pairings)
         self._builtins = BuiltinSide(self._r)
@@ -107,14 +109,14 @@ class Gateway:
             h.SessionUpdate: self._hosts.session_update,
             h.SessionClose: self._hosts.session_close,
             m.SessionEvent: self._hosts.session_event,
-            h.HookPreToolUse: self._hosts.hook_pre_tool_use,
-            h.PromptSubmitted: self._hosts.prompt_submitted,
+            h.HookPreToolUse: self._callers.hook_pre_tool_use,
+            h.PromptSubmitted: self._callers.prompt_submitted,
             h.ModeResult: self._hosts.mode_result,
             h.ApprovalRequest: self._hosts.approval_request,
             h.ApprovalWithdraw: self._hosts.approval_withdraw,
             h.SessionsUnattached: self._hosts.unattached,
-            m.ToolInvoke: self._hosts.tool_invoke,
-            m.ToolAbort: self._hosts.tool_abort,
+            m.ToolInvoke: self._callers.tool_invoke,
+            m.ToolAbort: self._callers.tool_abort,
             t.TowerHello: self._towers.hello,
             t.ApprovalReveal: self._towers.reveal,
             t.ApprovalDecide: self._towers.decide,
@@ -480,7 +482,7 @@ class Gateway:
         """Let settled inquiries have their way, and give up what closing connections held."""
         while self._r.closing or self._r.gates.has_settled:
             for settled in self._r.gates.take():
-                self._hosts.settled(settled)
+                self._callers.settled(settled)
             if self._r.closing:
                 self._gone(self._r.closing.pop(), "closed")
 

@@ -96,8 +96,15 @@ class Turn:
     def received(self, port: SocketPort, data: bytes) -> None:
         """A complete text message arrived."""
         number = self._numbers.get(port)
-        if number is not None:
-            self._into_core(number, lambda now: self._gateway.received(number, data, now))
+        if number is None:
+            return
+        try:
+            self._gateway.received(number, data, time.monotonic())
+        except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
+            self._faulted(number)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._loop.call_soon(self._run)
 
     def received_binary(self, port: SocketPort, size: int) -> None:  # noqa: ARG002
         """A binary message arrived."""
@@ -190,10 +197,13 @@ class Turn:
         try:
             step(time.monotonic())
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
-            _log.exception("the gateway could not take an input of connection %d", number)
-            if number in self._sockets:
-                self._sockets[number].close(1011, "internal error")
+            self._faulted(number)
         self._schedule()
+
+    def _faulted(self, number: ConnectionId) -> None:
+        _log.exception("the gateway could not take an input of connection %d", number)
+        if number in self._sockets:
+            self._sockets[number].close(1011, "internal error")
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
@@ -204,28 +214,29 @@ class Turn:
         self._is_scheduled = False
         self._mint.follow()
         entries, effects = self._gateway.take()
-        bodies = [encode(entry.event) for entry in entries]
         if entries:
+            bodies = [encode(entry.event) for entry in entries]
             self._journal.write(list(zip(entries, bodies, strict=True)))
+        sockets, touched = self._sockets, self._touched
         for effect in effects:
-            self._carry_out(effect)
+            if type(effect) is Send and (socket := sockets.get(effect.connection)) is not None:
+                socket.send(encode(effect.message))
+                touched.add(effect.connection)
+            else:
+                self._carry_out(effect)
         if entries and self._gateway.watchers:
             self._publish(entries, bodies)
-        for number in self._touched:
+        for number in touched:
             self._check_outbox(number)
-        self._touched.clear()
+        touched.clear()
         self.flush()
         self._set_timer()
 
     def _carry_out(self, effect: Effect) -> None:
-        if isinstance(effect, Send):
-            number = effect.connection
-            socket = self._sockets.get(number)
-            if socket is not None:
-                socket.send(encode(effect.message))
-                self._touched.add(number)
-            elif number in self._in_process:
-                self._in_process[number].deliver(effect.message)
+        if isinstance(effect, Send):  # to a socket it was sent already
+            port = self._in_process.get(effect.connection)
+            if port is not None:
+                port.deliver(effect.message)
         elif isinstance(effect, Close):
             socket = self._sockets.get(effect.connection)
             if socket is not None:
