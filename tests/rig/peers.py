@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -70,9 +71,11 @@ class Peer:
 
     async def _read(self) -> None:
         try:
-            async for frame in self._socket:
-                self.inbox.messages.append(json.loads(frame))
-                self._news.set()
+            # How it was closed is for `close_code` to tell.
+            with suppress(websockets.ConnectionClosed):
+                async for frame in self._socket:
+                    self.inbox.messages.append(json.loads(frame))
+                    self._news.set()
         finally:
             self._news.set()
 
