@@ -9,11 +9,8 @@ from msgspec.structs import replace
 
 from tapui.core.binding import Binding
 from tapui.core.connection import Connection, Standing
-from tapui.core.gates import Inquiry, Settled
-from tapui.core.hooks import Verdict
-from tapui.core.instances import UnknownTargetError
 from tapui.core.registers import Registers
-from tapui.core.sessions import OpenSession, UnknownSessionError
+from tapui.core.sessions import OpenSession, resolved
 from tapui.wire import limits
 from tapui.wire.codec import optional_object, raw, require_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
@@ -32,20 +29,17 @@ from tapui.wire.host import (
     ApprovalAnswer,
     ApprovalRequest,
     ApprovalWithdraw,
-    HookDecision,
-    HookPreToolUse,
     HostAck,
     HostHello,
     HostSession,
     ModeResult,
-    PromptSubmitted,
     SessionClose,
     SessionOpen,
     SessionsUnattached,
     SessionUpdate,
 )
 from tapui.wire.host import SessionOpened as SessionOpenedMessage
-from tapui.wire.message import OptionalRaw, SessionEvent, ToolAbort, ToolInvoke, ToolOutcome
+from tapui.wire.message import OptionalRaw, SessionEvent
 from tapui.wire.provider import SessionLifecycle
 
 LOCAL_KIND = "local"
@@ -306,124 +300,6 @@ class HostSide:
             )
         )
 
-    # Calls, hooks, prompts
-
-    def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
-        """A host, a tower or a command calls a tool."""
-        r = self._r
-        if message.id in connection.invokes or message.id in connection.inquiries:
-            raise WireError(
-                ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already", id=message.id
-            )
-        require_object(message.args, "args")
-        if message.timeout is not None and not (isfinite(message.timeout) and message.timeout > 0):
-            raise WireError(
-                ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
-            )
-        try:
-            session, agent = r.sessions.resolve(message.session_id)
-        except UnknownSessionError as error:
-            self._no_call(connection, message.id, str(error))
-            return
-        if message.agent_id is not None:
-            agent = session.children.get(message.agent_id, message.agent_id)
-        entry = session.tools.get(message.tool)
-        allowed = None if agent is None else session.agents.get(agent)
-        if entry is None or (allowed is not None and message.tool not in allowed):
-            text = f"Tool '{message.tool}' is not supported by this client instance."
-            self._no_call(connection, message.id, text)
-            return
-        session.last_activity = r.out.now
-        if session.rules is None or connection.host_asks_hooks:
-            self._call(connection, session, message)
-            return
-        inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
-        self._inquire(inquiry, message.args)
-
-    def _call(self, connection: Connection, session: OpenSession, message: ToolInvoke) -> None:
-        """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
-        entry = session.tools.get(message.tool) if session.is_open else None
-        if entry is None:
-            text = f"Tool '{message.tool}' is not supported by this client instance."
-            self._no_call(connection, message.id, text)
-            return
-        try:
-            self._r.calls.start(session, entry, connection, message)
-        except UnknownTargetError as error:
-            self._no_call(connection, message.id, str(error))
-
-    def _no_call(
-        self,
-        connection: Connection,
-        invoke_id: str,
-        text: str,
-        code: CallError = CallError.NOT_FOUND,
-    ) -> None:
-        self._r.out.send(connection.id, ToolOutcome(invoke_id, error=text, error_code=code))
-
-    def tool_abort(self, connection: Connection, message: ToolAbort) -> None:
-        """The caller gives up; of a call that is over, it is ignored."""
-        call = connection.invokes.get(message.id)
-        inquiry = connection.inquiries.get(message.id)
-        if inquiry is not None and inquiry.invoke is not None:
-            self._r.gates.drop(inquiry, message.reason or "Cancelled")
-            self._no_call(
-                connection, message.id, message.reason or "Cancelled", CallError.CANCELLED
-            )
-        elif call is not None:
-            self._r.calls.cancel(
-                call,
-                CallError.CANCELLED,
-                message.reason or "Cancelled",
-                message.reason or "aborted",
-            )
-
-    def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
-        """May a tool run? The rules of the session's providers say."""
-        session = self._resolve(message.session_id)
-        require_object(message.args, "args")
-        if message.id in connection.inquiries:
-            raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
-        inquiry = Inquiry(session, message.tool, connection, message.id)
-        self._inquire(inquiry, message.args)
-
-    def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
-        session = inquiry.session
-        if session.rules is None:
-            self._r.gates.begin(inquiry, Verdict(), args)
-            return
-        entry = session.tools.get(inquiry.tool)
-        verdict = session.rules.judge(inquiry.tool, entry.owner if entry else None, args)
-        for provider in verdict.undecided:
-            self._r.providers.count_fault(provider)
-        self._r.gates.begin(inquiry, verdict, args)
-
-    def settled(self, settled: Settled) -> None:
-        """An inquiry has ended: tell the host, or let the call go ahead."""
-        inquiry = settled.inquiry
-        asker, invoke = inquiry.asker, inquiry.invoke
-        if settled.is_dropped or not asker.is_open:
-            return
-        if invoke is None:
-            self._r.out.send(
-                asker.id,
-                HookDecision(inquiry.request_id, settled.decision, settled.reason, settled.context),
-            )
-        elif settled.decision == "deny":
-            self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
-        else:
-            self._call(asker, inquiry.session, invoke)
-
-    def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
-        """Add what the session's providers add to a prompt and to the system prompt."""
-        self._r.prompts.begin(connection, self._resolve(message.session_id), message)
-
-    def _resolve(self, session_id: str) -> OpenSession:
-        try:
-            return self._r.sessions.resolve(session_id)[0]
-        except UnknownSessionError as error:
-            raise WireError(ErrorCode.INVALID_SESSION, str(error), session_id=session_id) from None
-
     # Modes and approvals
 
     def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
@@ -433,7 +309,7 @@ class HostSide:
 
     def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
         """Something in a session waits for the person."""
-        session = self._resolve(message.session_id)
+        session = resolved(self._r.sessions, message.session_id)
         require_object(message.detail, "detail")
         if message.id in connection.requests:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tapui.core.deadlines import Deadline
 from tapui.core.output import ConnectionId, Output
 from tapui.core.trust import Grant
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Session, SessionUpdated
 from tapui.wire.message import ActiveSession
 
@@ -200,3 +201,11 @@ class Sessions:
         """Remember a subagent's session; it outlives the subagent, and goes with its parent."""
         session.children[child_id] = agent
         self._child_parent[child_id] = session.id
+
+
+def resolved(sessions: Sessions, session_id: str) -> OpenSession:
+    """Return the session of an id, a child's included. Raises `WireError` (`INVALID_SESSION`)."""
+    try:
+        return sessions.resolve(session_id)[0]
+    except UnknownSessionError as error:
+        raise WireError(ErrorCode.INVALID_SESSION, str(error), session_id=session_id) from None
