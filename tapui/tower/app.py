@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from tapui.text import safe_text
-from tapui.tower import themes as theme_files
 from tapui.tower.feed import Feed, Link
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.meter import Meter
@@ -23,6 +22,8 @@ from tapui.tower.panes.pane import Pane
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import RESET_TITLE, crash_text, title_sequence
+from tapui.tower.theme_choice import ThemeChoice
+from tapui.tower.themes import builtin_folder
 from tapui.tower.view import ALL_TOPICS, View
 from tapui.tower.words import losses_of, name_of, quantity
 from tapui.wire import events as ev
@@ -96,14 +97,10 @@ class TowerApp(App[str]):
         self.clock = clock
         self.ticks = ticks
         self.note = note
-        self._wanted_theme = theme
-        folders = [theme_files.builtin_folder()] if theme_folders is None else theme_folders
-        self._theme_folders = list(folders)
-        self._theme_stamp = theme_files.stamp(self._theme_folders)
-        self._own_themes: list[str] = []
+        folders = [builtin_folder()] if theme_folders is None else theme_folders
+        self.themes = ThemeChoice(self, folders, on_theme)
         self._rings = bell
         self._notices = list(notices)
-        self._on_theme = on_theme
         self._on_start_here = on_start_here
         self._on_shown = on_shown
         self._visible: set[Pane] = set()
@@ -114,7 +111,7 @@ class TowerApp(App[str]):
         self._undo: ev.ProviderMoved | None = None
         self._stopping: Worker[None] | None = None
         self._main: MainScreen | None = None
-        self._load_themes()
+        self._notices += self.themes.begin(theme)
 
     # Start
 
@@ -212,10 +209,8 @@ class TowerApp(App[str]):
             return
         self.view.rate = rate
         self.view.touch("clock")
-        stamp = theme_files.stamp(self._theme_folders)
-        if stamp != self._theme_stamp:
-            self._theme_stamp = stamp
-            self._load_themes()
+        for problem in self.themes.reload():
+            self.notify(problem, severity="warning")
 
     def _announce(self, event: ev.Event) -> None:
         if isinstance(event, ev.ApprovalRequested):
@@ -340,42 +335,14 @@ class TowerApp(App[str]):
             yield "Undo the last move of a provider", "key u", self.action_undo_move
         if self._can_start:
             yield "Start a gateway here", "key S", self.action_start_here
-        for name in self._own_themes:
-            yield f"Theme: {name}", "key t goes round", partial(self.choose_theme, name)
+        for name in self.themes.names:
+            yield f"Theme: {name}", "key t goes round", partial(self.themes.choose, name)
 
     # Themes
 
-    def _load_themes(self) -> None:
-        found, problems = theme_files.load(self._theme_folders)
-        for theme in found.values():
-            self.register_theme(theme)
-        self._own_themes = sorted(found)
-        if self.is_running:
-            for problem in problems:
-                self.notify(problem, severity="warning")
-            if self.theme in found:
-                self.refresh_css(animate=False)
-            return
-        self._notices += problems
-        wanted = self._wanted_theme
-        if wanted not in found:
-            names = ", ".join(self._own_themes) or "none"
-            self._notices.append(f"There is no theme {wanted}. There are: {names}.")
-            wanted = "tapui-dark" if "tapui-dark" in found else next(iter(found), "textual-dark")
-        self.theme = wanted
-
     def action_next_theme(self) -> None:
         """Switch to the next theme."""
-        if self._own_themes:
-            at = self._own_themes.index(self.theme) if self.theme in self._own_themes else -1
-            self.choose_theme(self._own_themes[(at + 1) % len(self._own_themes)])
-
-    def choose_theme(self, name: str) -> None:
-        """Switch to this theme and remember it."""
-        self.theme = name
-        self.notify(f"Theme: {name}", timeout=2)
-        if self._on_theme is not None:
-            self._on_theme(name)
+        self.themes.next()
 
     # The end
 

@@ -33,11 +33,18 @@ PROVIDER: dict[str, Mark] = {
     "disconnected": Mark("·", "gone", "muted"),
 }
 CALL: dict[str, Mark] = {
+    "queued": Mark("◌", "queued", "muted"),
     "running": Mark("●", "running", "primary"),
     "cancelling": Mark("◌", "cancelling", "warning"),
     "done": Mark("✓", "done", "success"),
     "failed": Mark("✗", "failed", "error"),
     "cancelled": Mark("⊘", "cancelled", "muted"),
+}
+GATE: dict[str, Mark] = {
+    "waiting": Mark("?", "gate", "warning"),
+    "allow": Mark("✓", "allowed", "success"),
+    "context": Mark("✓", "allowed", "success"),
+    "deny": Mark("✗", "refused", "error"),
 }
 APPROVAL: dict[str, Mark] = {
     "waiting": Mark("!", "waiting", "warning"),

@@ -385,6 +385,7 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.ApprovalWithdrawn: ("approvals",),
     ev.ApprovalExpired: ("approvals",),
     ev.ModeChanged: ("sessions",),
+    ev.GateChecked: ("calls",),
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),

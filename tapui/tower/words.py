@@ -1,5 +1,6 @@
 """What things are called and how long they take, in words. Nothing here is made safe yet."""
 
+from tapui.projection.state import is_in_flight
 from tapui.tower import marks, times
 from tapui.tower.view import View
 from tapui.wire import events as ev
@@ -21,12 +22,12 @@ def session_of(view: View, provider: ev.Provider) -> str:
 
 def can_cancel(call: ev.Call) -> bool:
     """Return whether the person can cancel the call here."""
-    return call.state == "running" and not marks.is_own_tool(call)
+    return call.state in ("queued", "running") and not marks.is_own_tool(call)
 
 
 def taken(call: ev.Call, now: float) -> str:
     """Return how long a call took, or how long it runs and its time-out."""
-    if call.state not in ("running", "cancelling"):
+    if not is_in_flight(call):
         return times.span(None if call.duration is None else call.duration / 1000)
     elapsed = times.age(times.since(call.started_at, now))
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"

@@ -77,7 +77,7 @@ class ScriptedFeed:
         self.put(Link("up"))
         self.put(TowerSnapshot(seq=next(self._seq), state=snapshot, run=run, towers=towers))
 
-    def happen(self, *events: ev.Event, ts: str | None = None) -> None:
+    def happen(self, *events: ev.AnyEvent, ts: str | None = None) -> None:
         """Let events happen, in one batch."""
         self.put([ev.Entry("r1", next(self._seq), ts or at(), event) for event in events])
 
@@ -315,7 +315,7 @@ def world() -> State:
             [*calls, *sorted(finished, key=lambda one: one.started_at)],
             streams,
             approvals,
-            unattached,
+            unattached=unattached,
         )
     )
 

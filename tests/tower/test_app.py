@@ -310,6 +310,28 @@ async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) ->
         assert any("mine.toml" in one for one in rig.notices)
 
 
+async def test_a_saved_theme_is_shown_live(tmp_path: Path) -> None:
+    from tapui.tower.themes import builtin_folder
+
+    def save(background: str) -> None:
+        mine = tmp_path / "mine.toml"
+        mine.write_text(
+            f'[colors]\nbackground = "{background}"\nforeground = "#ffffff"\nprimary = "#00ff00"\n'
+        )
+
+    save("#010203")
+    folders = [builtin_folder(), tmp_path]
+    async with running(world(), theme="mine", theme_folders=folders) as rig:
+        assert rig.app.screen.styles.background.hex == "#010203"
+        save("#0a0b0c")
+        await rig.turn(1)
+        assert rig.app.screen.styles.background.hex == "#0A0B0C"
+        [segment] = rig.app.panes[0].query_one(Table).render_line(15)
+        assert segment.style is not None
+        assert segment.style.bgcolor is not None
+        assert segment.style.bgcolor.name == "#0a0b0c"
+
+
 async def test_no_color_leaves_glyphs_and_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with running(world()) as rig:

@@ -73,7 +73,7 @@ def hostile_world(text: str) -> State:
     line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
     streams = [ev.Stream(text, text, "s1", 3, line)]
     apart = [ev.Unattached(text, text, 7, text)]
-    return State.of(Snapshot(sessions, providers, calls, streams, approvals, apart))
+    return State.of(Snapshot(sessions, providers, calls, streams, approvals, unattached=apart))
 
 
 def check(app: TowerApp, where: str) -> None:

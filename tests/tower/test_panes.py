@@ -294,3 +294,26 @@ async def test_an_all_provider_is_in_all_sessions() -> None:
     async with running(State(providers={"p1": everywhere})) as rig:
         await rig.press("2")
         assert "all sessions" in rig.text
+
+
+async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        gate = ev.Gate(
+            id="g1",
+            session_id="s1",
+            tool="deploy",
+            state="waiting",
+            providers=["guard"],
+            started_at=at(2),
+        )
+        rig.feed.happen(ev.GateChecked(session_id="s1", gate=gate))
+        await rig.settle()
+        assert keys(rig, 3)[0] == "gate g1"
+        assert "? gate" in rig.about(3)
+        assert "asked: guard" in rig.about(3)
+        await rig.press("enter")
+        assert len(rig.app.screen_stack) == 1
+        rig.feed.happen(ev.GateChecked(session_id="s1", gate=replace(gate, state="deny")))
+        await rig.settle()
+        assert "gate g1" not in keys(rig, 3)

@@ -1,11 +1,13 @@
 """The model: what it keeps, what it drops, what it calls dirty."""
 
+from typing import get_args
+
 from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.tower.feed import Link
-from tapui.tower.view import PAYLOAD_BYTES, RING_BYTES, RING_LINES, View
+from tapui.tower.view import _TOPICS, ALL_TOPICS, PAYLOAD_BYTES, RING_BYTES, RING_LINES, View
 from tapui.wire import events as ev
 from tapui.wire.message import Line
 from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
@@ -151,6 +153,12 @@ def test_moves_and_requests_and_failed_modes_are_news() -> None:
     happen(view, moved, asked, failed, done)
     assert view.take_news() == [moved, asked, failed]
     assert view.take_news() == []
+
+
+def test_every_event_has_its_topics() -> None:
+    for kind in get_args(ev.AnyEvent):
+        assert _TOPICS[kind]
+        assert set(_TOPICS[kind]) <= ALL_TOPICS
 
 
 def test_count_of_towers_follows_the_gateway() -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from tapui.projection.state import is_in_flight, is_pending
 from tapui.tower import marks, times
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
@@ -13,6 +14,8 @@ from tapui.tower.view import View
 from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
 from tapui.wire.tower import CallCancel
+
+_GATE = "gate "
 
 
 class CallsPane(TablePane):
@@ -23,7 +26,8 @@ class CallsPane(TablePane):
     HELP = """\
 *Time* is how long a call has run, and its time-out. *By* is the provider that does the work; tools
 of the session's own carry its host's name, such as `copilot`. `cancelling` means that the caller
-has its answer and the provider was told to stop.
+has its answer and the provider was told to stop; `gate` that providers are asked first whether it
+may run.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "cancel", "Cancel", tooltip="Cancel this call"),
@@ -53,6 +57,8 @@ has its answer and the provider was told to stop.
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show a call with its arguments and result."""
         event.stop()
+        if self.tower.view.call(event.key) is None:
+            return
         from tapui.tower.screens.call import CallScreen
 
         self.app.push_screen(CallScreen(event.key))
@@ -65,7 +71,8 @@ has its answer and the provider was told to stop.
 
     def rows(self, view: View) -> list[Row]:
         """Calls in flight, oldest first, then ended ones, newest first."""
-        rows = [_row(view, call) for call in view.state.calls.values()]
+        rows = [_gate_row(view, gate) for gate in view.state.gates.values() if is_pending(gate)]
+        rows += [_row(view, call) for call in view.state.calls.values()]
         if view.state.recent_calls:
             if rows:
                 rows.append(heading("recent"))
@@ -76,7 +83,8 @@ has its answer and the provider was told to stop.
         """Return a call in full."""
         call = view.call(key)
         if call is None:
-            return []
+            gate = view.state.gates.get(key.removeprefix(_GATE))
+            return _about_gate(view, gate) if gate is not None else []
         started = times.age(times.since(call.started_at, view.now))
         note = plain(call.error, "$error", limit=400) if call.error else facts([call.progress])
         return [
@@ -125,9 +133,36 @@ class _Rows:
         return [one[3] for one in made.values()]
 
 
+def _gate_row(view: View, gate: ev.Gate) -> Row:
+    mark = marks.GATE[gate.state]
+    age = times.age(times.since(gate.started_at, view.now))
+    return Row(
+        _GATE + gate.id,
+        (
+            Cell(gate.tool, "strong"),
+            Cell(mark.text, mark.tone),
+            Cell(", ".join(gate.providers)),
+            Cell(view.session_name(gate.session_id), "muted"),
+            Cell(age),
+            Cell(gate.reason or "", "muted"),
+            Cell(age, "muted"),
+        ),
+    )
+
+
+def _about_gate(view: View, gate: ev.Gate) -> list[Content]:
+    age = times.age(times.since(gate.started_at, view.now))
+    asked = f"asked: {', '.join(gate.providers)}"
+    return [
+        headline(marks.GATE[gate.state], gate.tool, f"{age} ago"),
+        facts([f"in {view.session_name(gate.session_id)}", asked]),
+        facts([gate.reason]),
+    ]
+
+
 def _row(view: View, call: ev.Call) -> Row:
     mark = marks.of_call(call)
-    is_live = call.state in ("running", "cancelling")
+    is_live = is_in_flight(call)
     note = call.progress or "" if is_live else call.error or call.progress or ""
     return Row(
         call.id,
@@ -145,6 +180,6 @@ def _row(view: View, call: ev.Call) -> Row:
 
 def _is_late(call: ev.Call, now: float) -> bool:
     """Return whether a call in flight has used most of its time."""
-    if call.state not in ("running", "cancelling") or not call.timeout:
+    if not is_in_flight(call) or not call.timeout:
         return False
     return (times.since(call.started_at, now) or 0.0) * 1000 > 0.8 * call.timeout

@@ -44,6 +44,11 @@ class ProviderScreen(LiveScreen[None]):
             "trust": provider.trust,
             "origin": provider.origin or "none: a program on this machine",
             "session": session_of(view, provider),
+            "rules": f"{provider.rules} before tools" if provider.rules else None,
+            "sections": ", ".join(f"{name} ({what})" for name, what in provider.sections.items()),
+            "patterns": f"{provider.pattern_faults} not tried to their end"
+            if provider.pattern_faults
+            else None,
             "reason": provider.reason,
         }
         parts = [
