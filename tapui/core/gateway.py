@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
-from tapui.core.approvals import Decided, Waiting
+from tapui.core.approvals import Decided
 from tapui.core.binding import Binding
-from tapui.core.builtin_side import BuiltinSide, answer_mode
+from tapui.core.builtin_side import BuiltinSide
 from tapui.core.caller_side import CallerSide
 from tapui.core.connection import LEGAL, Connection, Standing
 from tapui.core.deadlines import Deadlines, Due
@@ -26,6 +26,7 @@ from tapui.core.output import Authenticated, ConnectionId, Effect, Output
 from tapui.core.pairing import Pairings
 from tapui.core.provider_side import ProviderSide
 from tapui.core.providers import ConnectedProvider
+from tapui.core.reactions import Reactions
 from tapui.core.registers import Registers
 from tapui.core.tower_side import TowerSide
 from tapui.core.trust import Grant, Secret
@@ -82,6 +83,7 @@ class Gateway:
         self._callers = CallerSide(self._r)
         self._hosts = HostSide(self._r, self._binding)
         self._towers = TowerSide(self._r, self._binding, self._pairings)
+        self._reactions = Reactions(self._r, self._pairings, self._hosts)
         self._builtins = BuiltinSide(self._r)
         self._numbers = 0
         self._handlers = self._table()
@@ -301,7 +303,7 @@ class Gateway:
         self._out.now = now
         subject = self._out.recorded(ticket)
         if isinstance(subject, Decided):
-            self._decided(self._r.approvals.recorded(subject, is_ok=is_ok))
+            self._reactions.decided(self._r.approvals.recorded(subject, is_ok=is_ok))
         elif isinstance(subject, ModeOrder):
             self._r.modes.recorded(subject, is_ok=is_ok)
         self._finish()
@@ -416,45 +418,6 @@ class Gateway:
         self._r.gates.failed(provider, call_id, "sent a malformed answer")
         self._r.prompts.failed(provider, call_id)
 
-    def _decided(self, decided: Decided) -> None:
-        waiting, subject = decided.waiting, decided.waiting.subject
-        tower = decided.tower
-        if not decided.is_recorded and tower is not None and tower.is_open:
-            text = "the decision could not be recorded (is the disk full?), so it does not hold"
-            self._r.out.send(tower.id, m.Error(ErrorCode.INTERNAL, text))
-        kind, is_approved = waiting.view.kind, decided.verdict == "approve"
-        if kind == "pairing":
-            if decided.verdict == "reveal":
-                self._pairings.revealed(decided)
-            else:
-                self._pairings.decided(decided)
-        elif kind == "mode":
-            subject.by = decided.by
-            if is_approved and subject.session.is_open:
-                waiting.asker.modes.pop(subject.request_id, None)
-                self._r.modes.order(subject)
-            else:
-                text = decided.reason or f"denied by {decided.by}"
-                answer_mode(waiting.asker, self._r, subject, text)
-        elif kind == "bindAll":
-            if is_approved:
-                waiting.asker.may_bind_all = subject
-        else:
-            self._hosts.answer(
-                waiting.asker, subject, decided.verdict, decided.answer, decided.reason
-            )
-
-    def _expired(self, waiting: Waiting) -> None:
-        self._r.approvals.expire(waiting)
-        kind, subject = waiting.view.kind, waiting.subject
-        if kind == "pairing":
-            self._pairings.expired(waiting.asker)
-        elif kind == "mode":
-            subject.by = "nobody"
-            answer_mode(waiting.asker, self._r, subject, "nobody decided in time")
-        elif kind != "bindAll":
-            self._hosts.answer(waiting.asker, subject, "expired")
-
     def _due(self, due: Due, subject: Any) -> None:
         if due is Due.CALL:
             self._r.calls.due(subject)
@@ -468,7 +431,7 @@ class Gateway:
         elif due is Due.SHUTDOWN:
             self._binding.shutdown_over(subject)
         elif due is Due.APPROVAL:
-            self._expired(subject)
+            self._reactions.expired(subject)
         elif due is Due.MODE_SET:
             self._r.modes.due(subject)
         elif due is Due.GATE:
