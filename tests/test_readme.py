@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -63,4 +64,15 @@ def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:
 
 @pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:)([^)#]+)\)", README))
 def test_links_of_the_readme_lead_somewhere(target: str) -> None:
-    assert (ROOT / target).exists()
+    assert (ROOT / unquote(target)).exists()
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", README))))
+def test_proofs_that_the_readme_names_exist(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"`python -m (tests[\w.]+)", README))))
+def test_programs_that_the_readme_names_exist(module: str) -> None:
+    path = ROOT / module.replace(".", "/")
+    assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
