@@ -6,7 +6,7 @@ Core Profile "Tool call terminal semantics"; design section 5, "Calls".
 from collections import deque
 from dataclasses import dataclass, field
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.connection import Connection
@@ -32,51 +32,23 @@ from tapui.wire.message import (
 from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
 
 
-class PendingCall:
+class PendingCall(Struct, eq=False):
     """A call under way. Once settled it is only absorbed: the caller has its outcome."""
 
-    __slots__ = (
-        "args",
-        "awaits_file",
-        "caller",
-        "deadline",
-        "has_target",
-        "invoke",
-        "is_queued",
-        "is_retry",
-        "is_settled",
-        "lane",
-        "provider",
-        "session",
-        "started",
-        "view",
-    )
-
-    def __init__(
-        self,
-        *,
-        view: Call,
-        session: OpenSession,
-        provider: ConnectedProvider,
-        caller: Connection,
-        invoke: ToolInvoke,
-        args: Raw,
-        started: float,
-    ) -> None:
-        self.view = view
-        self.session = session
-        self.provider = provider
-        self.caller = caller
-        self.invoke = invoke
-        self.args = args
-        self.started = started
-        self.is_settled = False
-        self.is_queued = False
-        self.is_retry = False
-        self.has_target = False
-        self.awaits_file = False
-        self.lane: Lane | None = None
-        self.deadline: Deadline | None = None
+    view: Call
+    session: OpenSession
+    provider: ConnectedProvider
+    caller: Connection
+    invoke: ToolInvoke
+    args: Raw
+    started: float
+    is_settled: bool = False
+    is_queued: bool = False
+    is_retry: bool = False
+    has_target: bool = False
+    awaits_file: bool = False
+    lane: "Lane | None" = None
+    deadline: Deadline | None = None
 
     @property
     def invoke_id(self) -> str:
@@ -362,7 +334,16 @@ class Calls:
     def _succeed(self, call: PendingCall, data: Raw | None, file: FileResult | None) -> None:
         if data is not None:
             kept, kept_cut = self._out.recordable(data)
-            self._finished(call, state="done", data=kept, data_cut=kept_cut)
+            view = replace(
+                call.view,
+                state="done",
+                args=None,
+                args_cut=None,
+                data=kept,
+                data_cut=kept_cut,
+                duration=self._took(call),
+            )
+            self._ended(call, view)
             outcome = ToolOutcome(call.invoke_id, data=data)
         else:
             self._finished(call, state="done", file=file)
@@ -381,8 +362,14 @@ class Calls:
             )
 
     def _finished(self, call: PendingCall, **changes: object) -> None:
-        duration = round((self._out.now - call.started) * 1000, 3)
-        view = replace(call.view, args=None, args_cut=None, duration=duration, **changes)
+        view = replace(call.view, args=None, args_cut=None, duration=self._took(call), **changes)
+        self._ended(call, view)
+
+    def _took(self, call: PendingCall) -> float:
+        """Return the milliseconds since the call began, to the microsecond."""
+        return int((self._out.now - call.started) * 1e6 + 0.5) / 1000
+
+    def _ended(self, call: PendingCall, view: Call) -> None:
         call.view = view
         self._out.emit(CallFinished(view.session_id, view))
         if call.session.subscribers:

@@ -4,6 +4,8 @@ import heapq
 from enum import Enum, auto
 from typing import Any
 
+from msgspec import Struct
+
 
 class Due(Enum):
     """What a deadline is about."""
@@ -20,16 +22,13 @@ class Due(Enum):
     TRANSFORM = auto()
 
 
-class Deadline:
+class Deadline(Struct, eq=False):
     """One time-out: `due` and `subject` are handed back when it has come. Times are seconds."""
 
-    __slots__ = ("due", "is_live", "subject", "when")
-
-    def __init__(self, when: float, due: Due, subject: Any) -> None:
-        self.when = when
-        self.due = due
-        self.subject = subject
-        self.is_live = True
+    when: float
+    due: Due
+    subject: Any
+    is_live: bool = True
 
 
 class Deadlines:

@@ -33,6 +33,7 @@ MAX_OPEN_FILES = 256
 """Open files of records at most; the least recently used is closed for the next one."""
 _ENDED_SESSIONS = 64
 _TURNS = 1024
+_LF, _CR = b"\n\r"
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
 
 _Key = tuple[str | None, type]
@@ -113,7 +114,7 @@ class Journal:
             if not pending:
                 file.used = turn
                 files.append(file)
-            if b"\n" in body or b"\r" in body:
+            if _LF in body or _CR in body:
                 body = msgspec.json.format(body, indent=-1)  # noqa: PLW2901
             pending.append(f'{head}{entry.seq},"ts":"{entry.ts}",'.encode())
             pending.append(body[1:])

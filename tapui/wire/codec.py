@@ -27,7 +27,7 @@ _STEPS = bytes.maketrans(b"[{]}", _IN_AND_OUT[:1] * 2 + _IN_AND_OUT[1:] * 2)
 _SCANS = 8
 _PATH = re.compile(r" - at `\$?\.?(?P<path>.*)`$")
 _MISSING = re.compile(r"missing required field `(.+)`$")
-_QUOTE = ord('"')
+_QUOTE, _LF, _CR = b'"\n\r'
 _encoder = msgspec.json.Encoder()
 
 
@@ -221,6 +221,6 @@ def raw(value: Any) -> Raw:
 def compact(given: Raw) -> Raw:
     """Return the same JSON on one line."""
     data = bytes(given)
-    if b"\n" not in data and b"\r" not in data:
+    if _LF not in data and _CR not in data:
         return given
     return Raw(msgspec.json.format(data, indent=-1))
