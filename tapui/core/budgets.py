@@ -7,10 +7,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
 from tapui.wire import limits
-from tapui.wire.events import InjectPaused, InjectResumed
+from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
 from tapui.wire.host import Sender, SessionLog, SessionSend
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ class Budgets:
         if inject.provider is not None:
             self._is_braked(session, inject.provider)
         self.deliver(session)
+        if inject.provider is not None:
+            self._show(inject.provider)
 
     def deliver(self, session: OpenSession) -> None:
         """Send the first inject that may go, if the session takes one now."""
@@ -93,9 +97,10 @@ class Budgets:
         else:
             return
         session.awaits_turn = True
+        self.out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
         if inject.provider is not None:
             self._brake(session, inject.provider).cycles += 1
-        self.out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
+            self._show(inject.provider)
 
     def person_spoke(self, session: OpenSession) -> None:
         """The person sent a message: every brake of the session is released."""
@@ -108,6 +113,8 @@ class Budgets:
                     self.out.emit(
                         InjectResumed(session.id, key[0], provider.name if provider else "")
                     )
+                    if provider is not None:
+                        self._show(provider)
 
     def resume(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Release one provider's brake by the person's word."""
@@ -118,6 +125,7 @@ class Budgets:
         if brake.is_on:
             brake.is_on = False
             self.out.emit(InjectResumed(session.id, provider.id, provider.name))
+            self._show(provider)
         self.deliver(session)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
@@ -134,6 +142,31 @@ class Budgets:
         session.injects = [inject for inject in session.injects if inject.provider is not provider]
         self._brakes.pop((provider.id, session.id), None)
         self._pushes.pop((provider.id, session.id), None)
+        # The event that tells of its leaving carries the view.
+        provider.view = replace(
+            provider.view,
+            held=self._held(provider),
+            paused=[id_ for id_ in provider.view.paused if id_ != session.id],
+        )
+
+    def _held(self, provider: "ConnectedProvider") -> int:
+        return sum(
+            inject.provider is provider
+            for session in provider.sessions.values()
+            for inject in session.injects
+        )
+
+    def _show(self, provider: "ConnectedProvider") -> None:
+        """Let towers see what is held, and where."""
+        paused = [
+            id_
+            for id_ in provider.sessions
+            if (brake := self._brakes.get((provider.id, id_))) is not None and brake.is_on
+        ]
+        view = replace(provider.view, held=self._held(provider), paused=paused)
+        if view != provider.view:
+            provider.view = view
+            self.out.emit(ProviderUpdated(view, view.session_id))
 
     def _brake(self, session: OpenSession, provider: "ConnectedProvider") -> Brake:
         return self._brakes.setdefault((provider.id, session.id), Brake())
@@ -153,3 +186,4 @@ class Budgets:
             f"{limits.MAX_INJECT_CYCLES} in a row without a word of yours"
         )
         self.out.send(session.host, SessionLog(session.id, text, "warning"))
+        self._show(provider)

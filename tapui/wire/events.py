@@ -91,6 +91,10 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """What it does to sections of the system prompt, by section."""
     context: str | None = None
     revision: int = 0
+    held: int = 0
+    """How many of its injects wait for their sessions."""
+    paused: list[str] = []
+    """The sessions in which the loop brake holds its injects."""
     pattern_faults: int = 0
     """How often one of its patterns could not be tried to its end in time."""
 

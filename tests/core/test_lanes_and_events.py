@@ -257,3 +257,21 @@ def test_reconnect_restores_what_the_hello_leaves_out(talk: Conversation, host: 
     assert host.hear_one("hook.decision")["reason"] == "no"
     host.say(type="prompt.submitted", id="q", sessionId="s1", prompt="p")
     assert host.hear_one("prompt.prepared")["context"] == ["c"]
+
+
+def test_held_and_paused_injects_are_shown(scene: Scene) -> None:
+    def shown() -> tuple[int, list[str]]:
+        provider = scene.talk.gateway.state.providers["p-1"]
+        return provider.held, provider.paused
+
+    for _ in range(3):
+        scene.provider.push("wake up", "inject")
+        scene.host.event("s1", "session.busy")
+        scene.host.event("s1", "session.idle")
+        scene.talk.wait(1)
+    assert shown() == (0, [])
+    scene.provider.push("once more", "inject")
+    assert shown() == (1, ["s1"])
+    scene.tower.say(type="injects.resume", providerId="p-1", sessionId="s1")
+    assert shown() == (0, [])
+    assert scene.host.hear_of("session.send")[-1]["prompt"] == "once more"
