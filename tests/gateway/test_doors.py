@@ -1,0 +1,256 @@
+"""Who gets in: Host, Origin and token at the door of a real gateway, and the limits behind it."""
+
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+import websockets
+from websockets.exceptions import InvalidStatus
+
+from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES, OUTBOX_BYTES
+from tests.gateway.conftest import Place, error, state_of
+from tests.rig.gateway import Gateway
+from tests.rig.peers import GREET, Host, Peer
+from tests.rig.waiting import until_async
+from tests.runtime.rawclient import RawClient, request, text
+
+PAGE = "https://app.example.com"
+
+
+async def refused(url: str, **options: Any) -> int:
+    """Connect, and return the HTTP status of the refusal."""
+    with pytest.raises(InvalidStatus) as caught:
+        await websockets.connect(url, **options)
+    return caught.value.response.status_code
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example.com", "localhost", "localhost:1", "127.0.0.2:{port}", "[::]:{port}", "0:{port}",
+     "localhost.evil.example:{port}", "127.0.0.1:{port}.evil.example", "x@localhost:{port}"],
+)  # fmt: skip
+async def test_another_host_is_403(running: Gateway, host: str) -> None:
+    client = await RawClient.connect(running.port)
+    client.send(request(running.port, host=host.format(port=running.port)))
+    status, _ = await client.response()
+    assert status == 403
+
+
+@pytest.mark.parametrize("origin", ["null", ""])
+async def test_an_origin_that_is_none_is_403(running: Gateway, origin: str) -> None:
+    client = await RawClient.connect(running.port)
+    client.send(request(running.port, f"Origin: {origin}"))
+    status, _ = await client.response()
+    assert status == 403
+
+
+async def test_two_origins_are_403(running: Gateway) -> None:
+    client = await RawClient.connect(running.port)
+    client.send(request(running.port, f"Origin: {PAGE}", f"Origin: {PAGE}"))
+    status, _ = await client.response()
+    assert status == 403
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "[::1]"])
+async def test_every_name_of_the_loopback_is_answered(running: Gateway, address: str) -> None:
+    async with await Peer.connect(f"ws://{address}:{running.port}", token=running.token) as peer:
+        assert (await peer.expect("sessions"))["active"]
+
+
+@pytest.mark.parametrize("origin", [PAGE, "http://localhost:{port}", "http://127.0.0.1:{port}"])
+@pytest.mark.parametrize("kind", ["ptk", "itk"])
+async def test_a_page_cannot_use_a_native_token(running: Gateway, origin: str, kind: str) -> None:
+    token = running.token if kind == "ptk" else running.internal_token
+    async with await Peer.connect(running.url, origin=origin.format(port=running.port)) as peer:
+        refusal = await error(peer, {"type": "auth", "token": token})
+        assert refusal["code"] == "AUTH_FAILED"
+        assert await peer.closed() == 1008
+
+
+async def test_pairing_through_the_person(place: Place) -> None:
+    client = await place.pairing()
+    tower = await place.tower()
+    waiting = [one for one in tower.snapshot["state"]["approvals"] if one["state"] == "waiting"]
+    approval = waiting[-1]
+    assert approval["detail"]["origin"] == PAGE
+    sessions = [place.session]
+    await tower.send(
+        {"type": "approval.reveal", "approvalId": approval["id"], "sessions": sessions}
+    )
+    code = (await tower.expect("approval.revealed"))["code"]
+    assert len(code) == 6
+    assert code.isdigit()
+    await client.send({"type": "auth.confirm", "code": code})
+    answer = await client.expect("sessions")
+    assert [one["id"] for one in answer["active"]] == [place.session]
+    token = answer["token"]
+    other = await place.connect(origin="https://other.example.com")
+    assert (await error(other, {"type": "auth", "token": token}))["code"] == "AUTH_FAILED"
+    again = await place.connect(token, origin=PAGE)
+    hello = {"type": "hello", "name": "page", "protocolVersion": 2, "session": place.session}
+    await again.send(hello)
+    assert "persistDir" not in await again.expect("hello.ack")
+    local = await error(again, {**hello, "session": "local"})
+    assert local["code"] == "INVALID_SESSION"
+
+
+async def test_the_fourth_pairing_is_refused(place: Place) -> None:
+    for _ in range(3):
+        await place.pairing()
+    fourth = await place.connect(origin=PAGE)
+    refusal = await error(fourth, {"type": "auth", "mode": "pair"})
+    assert refusal["code"] == "RATE_LIMITED"
+    assert await state_of(fourth) == "AwaitAuth"
+
+
+# Frames
+
+
+async def test_a_stranger_has_4_kib_a_frame(running: Gateway) -> None:
+    async with await Peer.connect(running.url) as peer:
+        await peer.send("x" * MAX_UNAUTHENTICATED_BYTES)
+        assert (await peer.expect("error"))["code"] == "INVALID_JSON"
+        await peer.send("x" * (MAX_UNAUTHENTICATED_BYTES + 1))
+        assert await peer.closed() == 1009
+
+
+async def test_a_frame_a_little_over_5_mib_closes_with_1009(place: Place) -> None:
+    provider = await place.provider()
+    await place.host.invoke(place.session, "greet")
+    await provider.expect("tool.call")
+    await provider.send("x" * MAX_FRAME_BYTES)
+    assert (await provider.expect("error"))["code"] == "PAYLOAD_TOO_LARGE"
+    assert (await place.host.expect("tool.outcome"))["errorCode"] == "PAYLOAD_TOO_LARGE"
+    await place.host.invoke(place.session, "greet", id_="i2")
+    await provider.expect("tool.call")
+    await provider.send("x" * (MAX_FRAME_BYTES + 1))
+    assert await provider.closed() == 1009
+    assert (await place.host.expect("tool.outcome"))["errorCode"] == "DISCONNECTED"
+
+
+async def test_a_result_of_exactly_5_mib_arrives_whole(place: Place) -> None:
+    provider = await place.provider()
+    await place.host.invoke(place.session, "greet")
+    call = await provider.expect("tool.call")
+    head = f'{{"type":"tool.result","id":"{call["id"]}","data":"'
+    data = "x" * (5 * 1024 * 1024 - len(head) - 2)
+    await provider.send(f'{head}{data}"}}')
+    assert (await place.host.expect("tool.outcome", within=10))["data"] == data
+
+
+# Limits
+
+
+async def test_the_eleventh_stranger_gets_503(running: Gateway) -> None:
+    async with AsyncExitStack() as stack:
+        strangers = [
+            await stack.enter_async_context(await Peer.connect(running.url)) for _ in range(10)
+        ]
+        assert await refused(running.url) == 503
+        await strangers[0].send({"type": "auth", "token": running.token})
+        await strangers[0].expect("sessions")
+        await stack.enter_async_context(await Peer.connect(running.url))
+
+
+async def test_the_fifty_first_connection_gets_503(running: Gateway) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(50):
+            peer = await Peer.connect(running.url, token=running.token)
+            await stack.enter_async_context(peer)
+        assert await refused(running.url) == 503
+
+
+# Slow readers
+
+
+async def test_a_provider_that_does_not_read_is_dropped(place: Place) -> None:
+    client = await RawClient.open(place.gateway.port)
+    client.send(text(f'{{"type":"auth","token":"{place.gateway.token}"}}'))
+    hello = {"type": "hello", "name": "slow", "protocolVersion": 2, "session": place.session}
+    client.send(text(json.dumps({**hello, "tools": [GREET]})))
+    await place.host.expect("tools.changed")
+    client.writer.transport.pause_reading()  # type: ignore[attr-defined]
+    args = {"text": "x" * 1_000_000}
+    for number in range(2 * OUTBOX_BYTES // 1_000_000 + 8):
+        await place.host.invoke(place.session, "greet", args, id_=f"i{number}")
+    outcome = await place.host.expect("tool.outcome", within=20)
+    assert outcome["errorCode"] == "DISCONNECTED"
+    client.close()
+
+
+async def test_a_host_that_reads_late_loses_nothing(place: Place) -> None:
+    gateway, session = place.gateway, f"{place.session}-slow"
+    slow = await RawClient.open(gateway.port)
+    for message in (
+        {"type": "auth", "token": gateway.internal_token},
+        {"type": "host.hello", "name": "slow", "kind": "k", "protocolVersion": 2},
+        {"type": "session.open", "session": {"id": session, "label": "", "cwd": "/"}},
+    ):
+        slow.send(text(json.dumps(message)))
+    tower = await place.tower()
+    while session not in [one["id"] for one in tower.snapshot["state"]["sessions"]]:
+        tower = await place.tower()
+    feeder = await place.provider(session=session)
+    push = {"type": "push", "level": "surface", "event": "x" * 1_900_000}
+
+    async def feed() -> None:
+        # Stalls when what the host has not read is enough; goes on when it reads.
+        for _ in range(9):
+            await feeder.send(push)
+
+    feeding = asyncio.create_task(feed())
+    for _ in range(3):
+        await tower.event("stream.posted")
+    logs = 0
+    while logs < 9:
+        _, data = await slow.frame(within=20)
+        logs += data.startswith(b'{"type":"session.log"')
+    await feeding
+    assert feeder.is_open
+    slow.close()
+
+
+async def test_a_tower_that_falls_behind_gets_a_new_snapshot(place: Place) -> None:
+    gateway = place.gateway
+    slow = await RawClient.open(gateway.port)
+    slow.send(text(f'{{"type":"auth","token":"{gateway.internal_token}"}}'))
+    slow.send(text('{"type":"tower.hello","protocolVersion":2}'))
+    while not (await slow.frame())[1].startswith(b'{"type":"tower.snapshot"'):
+        pass
+    events = 0
+    while events < 40:
+        payload = {"type": "session.event", "sessionId": place.session, "event": "noise"}
+        for _ in range(20):
+            await place.host.send({**payload, "data": {"text": "y" * 60_000}})
+        events += 1
+    second = None
+    last = 0
+    while second is None:
+        _, data = await slow.frame(within=20)
+        if data.startswith(b'{"type":"tower.snapshot"'):
+            second = data
+        else:
+            last += 1
+    assert last < events * 20
+    slow.close()
+
+
+async def test_in_flight_ends_on_both_sides(place: Place) -> None:
+    provider = await place.provider()
+    await place.host.invoke(place.session, "greet")
+    await provider.expect("tool.call")
+    provider.drop()
+    outcome = await place.host.expect("tool.outcome")
+    assert outcome["errorCode"] == "DISCONNECTED"
+    other = await place.provider(name="other")
+    second = await Host.hello(place.gateway.url, place.gateway.internal_token)
+    await second.invoke(place.session, "greet", id_="i2")
+    call = await other.expect("tool.call")
+    second.drop()
+    assert (await other.expect("tool.cancel"))["id"] == call["id"]
+    place.host.drop()
+    lifecycle = await other.expect("session.lifecycle", state="shutdown.pending")
+    assert lifecycle["deadline"] == 10_000
+    await until_async(lambda: other.is_open, what="the provider stays connected")
