@@ -60,6 +60,7 @@ class PendingCall(Struct, eq=False):
 class Lane:
     """The places that calls share which a provider wants limited; the rest wait in order."""
 
+    key: tuple[str, ...]
     most: int
     running: int = 0
     queue: deque[PendingCall] = field(default_factory=deque)
@@ -147,7 +148,8 @@ class Calls:
             self._out.emit(CallStarted(call.session.id, call.view))
             self._send_off(call)
             return
-        call.lane = lane = self._lanes.setdefault(_lane_key(call, limit.scope), Lane(limit.max))
+        key = _lane_key(call, limit.scope)
+        call.lane = lane = self._lanes.setdefault(key, Lane(key, limit.max))
         lane.most = limit.max
         if lane.running < lane.most:
             lane.running += 1
@@ -193,6 +195,8 @@ class Calls:
         while lane.queue and lane.running < lane.most:
             lane.running += 1
             self._send_off(lane.queue.popleft())
+        if not lane.running:
+            del self._lanes[lane.key]
 
     def _list_instances(
         self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke

@@ -236,6 +236,9 @@ class Hellos:
             if isinstance(former, Departed):
                 r.providers.forget(former)
             else:
+                # Nobody is left to answer what the former connection was asked.
+                for call in list(former.calls.values()):
+                    r.calls.fail(call, CallError.DISCONNECTED, "the provider connected anew")
                 self._binding.unbind(former, CallError.DISCONNECTED, "it connected anew")
                 former.reconnect = None
                 former.connection.provider = None

@@ -125,5 +125,5 @@ class Updates:
             if request_id is not None:
                 self._r.out.send(provider.connection.id, Ack(request_id, session.id, revision))
         if session_id is None and sessions:
-            provider.declared = provider.hooks.get(sessions[0].id, provider.declared)
+            provider.declared = provider.hooks[sessions[0].id].copy()
         self._r.providers.refresh(provider)
