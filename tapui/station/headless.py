@@ -7,6 +7,7 @@ import signal
 import sys
 from typing import TextIO
 
+from tapui.runtime import memory
 from tapui.runtime.home import GatewayFile, PortClaimedError
 from tapui.runtime.listening import ListenError
 from tapui.station import loop
@@ -36,6 +37,7 @@ async def _serve(options: Options) -> int:
     signals = _Signals(ended, running)
     signals.install()
     _announce(options, announced)
+    memory.settle()
     running.attach()
     try:
         if options.exit_when_idle:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 import signal
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tapui.client import gateways
 from tapui.client.errors import NoGateway
+from tapui.runtime import memory
 from tapui.runtime.home import Home, PortClaimedError
 from tapui.runtime.listening import ListenError, PortTaken
 from tapui.station import config_file, loop
@@ -94,9 +94,7 @@ async def _own_gateway(options: Options) -> int:
     def shown() -> None:
         nonlocal is_shown
         is_shown = True
-        # What is loaded by now stays for good. Out of the collector's sight, a full collection
-        # no longer walks all of Textual's objects and holds the loop up for tens of milliseconds.
-        gc.freeze()
+        memory.settle()
         running.attach()
 
     asked_to_end = asyncio.Event()
