@@ -10,7 +10,16 @@ from typing import Any, Self, TypeVar
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive
 from tapui.wire.codec import raw
-from tapui.wire.host import HostAck, HostHello, SessionOpen, SessionOpened
+from tapui.wire.host import (
+    HookDecision,
+    HookPreToolUse,
+    HostAck,
+    HostHello,
+    PromptPrepared,
+    PromptSubmitted,
+    SessionOpen,
+    SessionOpened,
+)
 from tapui.wire.message import Message, OfferedTool
 from tapui.wire.provider import Sessions
 from tests.rig.waiting import until
@@ -27,7 +36,13 @@ LIST = OfferedTool("tap_list_streams", "Lists the streams", raw({}), "tap", read
 
 
 class GatewayPlayed:
-    """Accepts one host, opens its sessions with `tools`, and keeps every message it sends."""
+    """Accepts one host, opens its sessions with `tools`, and keeps every message it sends.
+
+    It lets every tool run and adds nothing to prompts, at once, as a gateway without rules does;
+    unless `answers_hooks` is off.
+    """
+
+    answers_hooks = True
 
     def __init__(self, tools: Sequence[OfferedTool] = (GREET, LIST)) -> None:
         self.tools = list(tools)
@@ -48,6 +63,10 @@ class GatewayPlayed:
             self.tell(HostAck("h-1", 2))
         elif isinstance(message, SessionOpen):
             self.tell(SessionOpened(message.session.id, list(self.tools), 1))
+        elif isinstance(message, HookPreToolUse) and self.answers_hooks:
+            self.tell(HookDecision(message.id, "allow"))
+        elif isinstance(message, PromptSubmitted) and self.answers_hooks:
+            self.tell(PromptPrepared(message.id, [], {}))
 
     def close(self) -> None:
         self.is_closed = True

@@ -171,7 +171,7 @@ def test_host_introduces_itself_and_answers_for_unknown_sessions(copilot_home: P
     with HostThread(gateway, copilot_home, discover=False):
         hello = gateway.wait(HostHello)
         assert (hello.name, hello.kind, hello.protocol_version) == ("copilot", "copilot", 2)
-        assert hello.hooks is False
+        assert hello.hooks is True
         gateway.tell(ModeSet("m1", "nowhere", "plan"))
         assert gateway.wait(ModeResult, id="m1").ok is False
     assert gateway.is_closed

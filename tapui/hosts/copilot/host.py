@@ -23,10 +23,12 @@ from tapui.wire.errors import ErrorCode
 from tapui.wire.events import Unattached
 from tapui.wire.host import (
     ApprovalAnswer,
+    HookDecision,
     HostAck,
     HostHello,
     ModeResult,
     ModeSet,
+    PromptPrepared,
     SessionAbort,
     SessionLog,
     SessionOpened,
@@ -255,7 +257,12 @@ class CopilotHost:
         match message:
             case Sessions() if not self._accepted.is_set():
                 self._send(
-                    HostHello(name="copilot", kind="copilot", protocol_version=PROTOCOL_VERSION)
+                    HostHello(
+                        name="copilot",
+                        kind="copilot",
+                        protocol_version=PROTOCOL_VERSION,
+                        hooks=True,
+                    )
                 )
             case HostAck():
                 self._accepted.set()
@@ -266,6 +273,8 @@ class CopilotHost:
                             session.finished(message)
                         else:
                             session.progressed(message)
+            case HookDecision() | PromptPrepared():
+                any(session.hooks.answered(message) for session in self._sessions())
             case ApprovalAnswer():
                 any(session.answered(message) for session in self._sessions())
             case Error():
@@ -290,6 +299,8 @@ class CopilotHost:
         for session in self._sessions():
             if error.id is not None and session.toolset.owns(error.id):
                 session.finished(ToolOutcome(error.id, error=error.message, error_code=error.code))
+                return
+            if session.hooks.answered(error):
                 return
         opening = self._session(error.session_id or "")
         if opening is not None and not opening.is_open:

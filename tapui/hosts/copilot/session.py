@@ -2,22 +2,24 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
+from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.events import Translator, as_mode, name_of
+from tapui.hosts.copilot.events import Translator, name_of
+from tapui.hosts.copilot.hooks import Hooks
 from tapui.hosts.copilot.link import Link, Severity
 from tapui.hosts.copilot.permissions import Permissions
+from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.toolset import Toolset
 from tapui.text import safe_text
 from tapui.wire.host import (
-    Agent,
     ApprovalAnswer,
     HostSession,
     ModeResult,
@@ -35,24 +37,6 @@ if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
     from copilot.session_events import SessionEvent as CopilotEvent
 
-T = TypeVar("T")
-
-UNLISTED_TOOLS = frozenset(
-    {
-        "ask_user",
-        "exit_plan_mode",
-        "fetch_copilot_cli_documentation",
-        "report_intent",
-        "session_store_sql",
-        "sql",
-        "store_memory",
-        "task_complete",
-        "tool_search_tool",
-        "update_todo",
-        "web_search",
-    }
-)
-"""Tools of the CLI's own that its list leaves out; it takes a second of the same name unasked."""
 LOG_LENGTH = 4_000
 """Characters of a line in the timeline."""
 _QUEUE = 500
@@ -95,6 +79,8 @@ class AttachedSession:
             session_id, link, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
         )
         self._permissions = Permissions(session_id, link, self._chores.spawn)
+        self._questions = Questions(session_id, link, self._chores.spawn)
+        self.hooks = Hooks(session_id, link)
         self._translator = Translator(session_id, self.toolset.is_ours)
 
     # Coming and going
@@ -106,7 +92,7 @@ class AttachedSession:
         session = await self._resume(client)
         workspace = session.workspace_path or self._workspace
         self._ledger.keep_in(workspace / "files" / "tap")
-        opening = await self._describe(client, session)
+        opening = await describe(client, session, cwd=self._cwd, report=self._link.report)
         self._opened = asyncio.get_running_loop().create_future()
         self._link.send(
             SessionOpen(
@@ -141,6 +127,7 @@ class AttachedSession:
             client.resume_session(
                 self.id,
                 tools=[],
+                hooks=self.hooks.handlers(),
                 suppress_resume_event=True,
                 include_sub_agent_streaming_events=False,
                 on_event=self._happened,
@@ -157,52 +144,25 @@ class AttachedSession:
         except (AttachError, OSError) as error:
             self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        activity = await self._ask("activity", session.rpc.metadata.is_processing())
+        activity = await ask("activity", session.rpc.metadata.is_processing(), self._link.report)
         if activity is not None and activity.processing:
             self._link.send(SessionEvent(session_id=self.id, event="session.busy"))
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
-
-    async def _describe(self, client: "CopilotClient", session: "CopilotSession") -> dict[str, Any]:
-        from copilot.rpc import ToolsListRequest
-
-        mode, model, name, snapshot, agents, own = await asyncio.gather(
-            self._ask("mode", session.rpc.mode.get()),
-            self._ask("model", session.rpc.model.get_current()),
-            self._ask("name", session.rpc.name.get()),
-            self._ask("folder", session.rpc.metadata.snapshot()),
-            self._ask("agents", session.rpc.agent.list()),
-            self._ask("tools", client.rpc.tools.list(ToolsListRequest())),
-        )
-        cwd = (snapshot.working_directory if snapshot else None) or self._cwd
-        return {
-            "label": (name.name if name else None) or Path(cwd).name or cwd,
-            "cwd": cwd,
-            "mode": as_mode(mode.value) if mode else None,
-            "model": model.model_id if model else None,
-            "agents": [_agent(one.name, one.tools) for one in agents.agents] if agents else None,
-            "reserved_tools": sorted(
-                UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS
-            ),
-        }
-
-    async def _ask(self, what: str, answer: Coroutine[Any, Any, T]) -> T | None:
-        """Await something that a session can be shown without."""
-        try:
-            return await sdk.call(f"ask for the session's {what}", answer)
-        except AttachError as error:
-            self._link.report(str(error), "warning")
-            return None
+        self.hooks.open()
 
     def lost(self) -> None:
         """The connection is gone; the session may come back over another."""
         self._session = None
         self.toolset.unbind()
+        self.hooks.hold()
         self._permissions.close()
+        self._questions.close()
 
     def close(self, reason: str | None) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
+        self.hooks.close()
         self.lost()
         self.toolset.close()
         self._chores.cancel()
@@ -215,6 +175,7 @@ class AttachedSession:
         session = self._session
         try:
             async with asyncio.timeout(_DETACH_TIME):
+                await self.hooks.leave()
                 await self.toolset.give_up()
                 self.close(None)
                 if session is not None:
@@ -268,6 +229,10 @@ class AttachedSession:
                     self._permissions.requested(data.request_id, data.permission_request.to_dict())
             case "permission.completed":
                 self._permissions.completed(data.request_id)
+            case "user_input.requested" | "elicitation.requested":
+                self._questions.asked(name, data.request_id, data.to_dict())
+            case "user_input.completed" | "elicitation.completed":
+                self._questions.completed(data.request_id)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
             case _:
@@ -302,7 +267,9 @@ class AttachedSession:
 
     def answered(self, answer: ApprovalAnswer) -> bool:
         """The person decided; return whether that was about this session."""
-        return self._permissions.answered(answer, self._session)
+        return self._permissions.answered(answer, self._session) or self._questions.answered(
+            answer, self._session
+        )
 
     def prompt(self, message: SessionSend) -> None:
         """Send a prompt into the session, after what was sent before."""
@@ -380,7 +347,3 @@ class AttachedSession:
             self._link.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:
             self._link.send(ModeResult(id=order.id, ok=True))
-
-
-def _agent(name: str, tools: list[str] | None) -> Agent:
-    return Agent(name, None if tools is None or "*" in tools else tools)

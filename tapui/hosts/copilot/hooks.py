@@ -1,0 +1,198 @@
+"""The session's hooks: before each tool and each prompt, the gateway is asked.
+
+The CLI awaits a hook for as long as its client lives, and takes silence of a client that died, and
+failures of a hook, for "go ahead". So each question here has an end, and every end of a question
+about a tool other than a plain yes is a refusal.
+"""
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from tapui.hosts.copilot.link import Link
+from tapui.text import safe_text
+from tapui.wire.codec import raw
+from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
+from tapui.wire.message import Error
+
+if TYPE_CHECKING:
+    from copilot.session import (
+        PreToolUseHookInput,
+        PreToolUseHookOutput,
+        SessionHooks,
+        UserPromptSubmittedHookInput,
+        UserPromptSubmittedHookOutput,
+    )
+
+DECISION_TIME = 8.0
+"""Seconds within which the gateway must decide about a tool, else it is refused. Its gates end
+after 5 s by themselves."""
+PROMPT_TIME = 3.0
+"""Seconds within which the gateway must prepare a prompt, else it goes out as it is. Its
+transforms end after 2 s by themselves."""
+REASON_LENGTH = 2_000
+"""Characters of a refusal's reason: the CLI shows it, and the model reads it."""
+LEFT = "tapui left the session while providers were asked; try again"
+
+_Answer = HookDecision | PromptPrepared | Error
+
+
+class Hooks:
+    """The hooks of one session.
+
+    Nothing is asked until `open()`: what comes before waits, within its time. After `close()` the
+    session is no longer tapui's to govern, and every tool and prompt goes ahead.
+    """
+
+    def __init__(self, session_id: str, link: Link) -> None:
+        self._session_id = session_id
+        self._link = link
+        self._is_closed = False
+        self._opened = asyncio.Event()
+        self._asked: dict[str, asyncio.Future[_Answer]] = {}
+        self._answering: set[asyncio.Task[Any]] = set()
+        """The SDK's tasks that wait for a hook here; each ends when the CLI has its answer."""
+
+    def handlers(self) -> "SessionHooks":
+        """Return what the SDK registers with the session."""
+        return {
+            "on_pre_tool_use": self._before_tool,
+            "on_user_prompt_submitted": self._before_prompt,
+        }
+
+    def open(self) -> None:
+        """The gateway knows the session, and was told all that happened in it so far."""
+        self._opened.set()
+
+    def hold(self) -> None:
+        """The connection to the CLI is gone: give up what was asked, wait for `open()` again."""
+        if not self._is_closed:
+            self._opened.clear()
+        self._refuse_all()
+
+    def close(self) -> None:
+        """The session is not ours any more."""
+        self._is_closed = True
+        self._opened.set()
+        self._refuse_all()
+
+    async def leave(self) -> None:
+        """Close, and return when the CLI has been told what came of the tools that waited.
+
+        They are refused: their gates had not said yes.
+        """
+        self.close()
+        if self._answering:
+            await asyncio.wait(self._answering)
+
+    def _refuse_all(self) -> None:
+        for id_, asked in self._asked.items():
+            if not asked.done():
+                asked.set_result(HookDecision(id_, "deny", reason=LEFT))
+
+    def answered(self, answer: HookDecision | PromptPrepared | Error) -> bool:
+        """Take an answer of the gateway; return whether the question was this session's."""
+        asked = self._asked.get(answer.id or "")
+        if asked is None:
+            return False
+        if not asked.done():
+            asked.set_result(answer)
+        return True
+
+    async def _ask(self, question: HookPreToolUse | PromptSubmitted) -> _Answer:
+        asked: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        self._asked[question.id] = asked
+        self._link.send(question)
+        try:
+            return await asked
+        finally:
+            del self._asked[question.id]
+
+    # Tools
+
+    async def _before_tool(
+        self,
+        given: "PreToolUseHookInput",
+        _context: dict[str, str],
+    ) -> "PreToolUseHookOutput | None":
+        if (task := asyncio.current_task()) is not None:
+            self._answering.add(task)
+            task.add_done_callback(self._answering.discard)
+        try:
+            async with asyncio.timeout(DECISION_TIME):
+                await self._opened.wait()
+                return None if self._is_closed else await self._decide(given)
+        except TimeoutError:
+            text = f"tapui did not decide about {given.get('toolName')} in {DECISION_TIME:g} s"
+            self._link.report(f"{text}; it was refused", "warning")
+            return _refusal(f"{text}. Restart tapui if this happens again.")
+        except (msgspec.MsgspecError, LookupError, TypeError, ValueError, OverflowError) as error:
+            text = f"tapui cannot read this call ({error})"
+            self._link.report(f"{text}; it was refused", "warning")
+            return _refusal(f"{text}: update tapui, or leave the tower.")
+
+    async def _decide(self, given: "PreToolUseHookInput") -> "PreToolUseHookOutput | None":
+        args = raw(_arguments(given["toolArgs"]))
+        tool, session_id = given["toolName"], given["sessionId"]
+        answer = await self._ask(HookPreToolUse(self._link.mint(), session_id, tool, args))
+        if isinstance(answer, Error) and session_id != self._session_id:
+            # A subagent that began before tapui came: the session's own rules hold for it.
+            again = HookPreToolUse(self._link.mint(), self._session_id, tool, args)
+            answer = await self._ask(again)
+        match answer:
+            case HookDecision(decision="allow"):
+                return None  # not "allow", which would take the person's own prompt away
+            case HookDecision(decision="context"):
+                return {"additionalContext": answer.context or ""}
+            case HookDecision():
+                return _refusal(answer.reason or "denied")
+            case _:
+                said = answer.message if isinstance(answer, Error) else "nothing"
+                return _refusal(f"tapui could not decide: the gateway said {said}")
+
+    # Prompts
+
+    async def _before_prompt(
+        self,
+        given: "UserPromptSubmittedHookInput",
+        _context: dict[str, str],
+    ) -> "UserPromptSubmittedHookOutput | None":
+        if given.get("sessionId", self._session_id) != self._session_id:
+            return None  # an agent's word to its subagent
+        try:
+            async with asyncio.timeout(PROMPT_TIME):
+                await self._opened.wait()
+                if self._is_closed:
+                    return None
+                prompt = PromptSubmitted(self._link.mint(), self._session_id, given["prompt"])
+                answer = await self._ask(prompt)
+        except TimeoutError:
+            self._link.report(
+                f"a prompt was not prepared in {PROMPT_TIME:g} s; it went out without the "
+                "providers' context",
+                "warning",
+            )
+            return None
+        if not isinstance(answer, PromptPrepared):
+            if isinstance(answer, Error):
+                self._link.report(f"a prompt went out as it was: {answer.message}", "warning")
+            return None
+        return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
+
+
+def _refusal(reason: str) -> "PreToolUseHookOutput":
+    text = safe_text(reason, limit=REASON_LENGTH, newlines=True)
+    return {"permissionDecision": "deny", "permissionDecisionReason": text}
+
+
+def _arguments(given: Any) -> dict[str, Any]:
+    """Return a tool's arguments as an object, which rules look into."""
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given, type=dict[str, Any])
+        except (msgspec.DecodeError, RecursionError):
+            return {"input": given}
+    if given is None:
+        return {}
+    return given if isinstance(given, dict) else {"input": given}

@@ -1,0 +1,120 @@
+"""Questions and forms that a session puts to the person, answered here or in the CLI.
+
+The CLI tells of them as it does of permissions: who is attached hears of each, the CLI's own dialog
+stands meanwhile, and the first answer closes it.
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Literal
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.link import Link
+from tapui.wire.codec import raw
+from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
+
+if TYPE_CHECKING:
+    from copilot import CopilotSession
+
+Kind = Literal["userInput", "elicitation"]
+_KINDS: dict[str, Kind] = {
+    "user_input.requested": "userInput",
+    "elicitation.requested": "elicitation",
+}
+_LEFT_OUT = frozenset({"requestId", "toolCallId"})
+
+
+class Questions:
+    """The questions of one session that wait for the person.
+
+    `spawn` runs a coroutine to its end, as long as the session lives.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        link: Link,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+    ) -> None:
+        self._session_id = session_id
+        self._link = link
+        self._spawn = spawn
+        self._shown: dict[str, tuple[Kind, dict[str, Any]]] = {}
+
+    def asked(self, event: str, request_id: str, data: dict[str, Any]) -> None:
+        """Take a question of the CLI, by the name and data of its event."""
+        if request_id in self._shown:
+            return
+        kind = _KINDS[event]
+        detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
+        self._shown[request_id] = kind, detail
+        self._link.send(
+            ApprovalRequest(
+                id=request_id, session_id=self._session_id, kind=kind, detail=raw(detail)
+            )
+        )
+
+    def completed(self, request_id: str) -> None:
+        """Take note that the CLI has its answer, from whomever."""
+        if self._shown.pop(request_id, None) is not None:
+            self._link.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+
+    def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
+        """Pass the person's answer on to the CLI; return whether the question is this session's.
+
+        One that expired is left to the CLI's own dialog, and so is a question without a form that
+        was denied: that has no word for "no".
+        """
+        shown = self._shown.pop(answer.id, None)
+        if shown is None:
+            return False
+        kind, detail = shown
+        if session is not None and answer.decision != "expired":
+            tell = self._fill_in if kind == "elicitation" else self._reply
+            self._spawn(self._tell(tell(answer, detail, session)))
+        return True
+
+    async def _tell(self, telling: Coroutine[Any, Any, bool]) -> None:
+        try:
+            if not await sdk.call("answer the question", telling):
+                self._link.report("the question was answered in the CLI already", "info")
+        except AttachError as error:
+            self._link.report(f"{error}; answer it in the CLI", "error")
+
+    @staticmethod
+    async def _fill_in(
+        answer: ApprovalAnswer, _detail: dict[str, Any], session: "CopilotSession"
+    ) -> bool:
+        from copilot.rpc import (
+            UIElicitationResponse,
+            UIElicitationResponseAction,
+            UIHandlePendingElicitationRequest,
+        )
+
+        is_yes = answer.decision == "approve"
+        action = (
+            UIElicitationResponseAction.ACCEPT if is_yes else UIElicitationResponseAction.DECLINE
+        )
+        content: Any = (answer.answer or {}) if is_yes else None
+        result = UIElicitationResponse(action=action, content=content)
+        request = UIHandlePendingElicitationRequest(request_id=answer.id, result=result)
+        return (await session.rpc.ui.handle_pending_elicitation(request)).success
+
+    @staticmethod
+    async def _reply(
+        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
+    ) -> bool:
+        from copilot.rpc import UIHandlePendingUserInputRequest, UIUserInputResponse
+
+        if answer.decision == "deny":
+            raise ValueError("a question cannot be denied, only answered")
+        is_free = answer.answer not in (detail.get("choices") or ())
+        response = UIUserInputResponse(answer=str(answer.answer), was_freeform=is_free)
+        request = UIHandlePendingUserInputRequest(request_id=answer.id, response=response)
+        return (await session.rpc.ui.handle_pending_user_input(request)).success
+
+    def close(self) -> None:
+        """Withdraw everything: the session is gone from here."""
+        for request_id in self._shown:
+            self._link.send(ApprovalWithdraw(id=request_id))
+        self._shown.clear()

@@ -1,0 +1,210 @@
+"""The hooks of a session: what the CLI is told, whatever the gateway says or does not say."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapui.hosts.copilot import hooks as module
+from tapui.hosts.copilot.hooks import LEFT, Hooks
+from tapui.hosts.copilot.link import Link
+from tapui.wire.errors import ErrorCode
+from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
+from tapui.wire.message import Error, Message
+
+Answer = Callable[[Any], Message | None]
+
+
+class Asked:
+    """Hooks of the session `s1`, and the gateway that `answer`s their questions a turn later."""
+
+    def __init__(self, answer: Answer = lambda _: None) -> None:
+        self.questions: list[Any] = []
+        self.reports: list[str] = []
+        self.came = asyncio.Event()
+        self._answer = answer
+        self.hooks = Hooks(
+            "s1",
+            Link(
+                self._send,
+                lambda: f"c{len(self.questions)}",
+                lambda text, _: self.reports.append(text),
+            ),
+        )
+
+    def _send(self, question: Message) -> None:
+        self.questions.append(question)
+        self.came.set()
+        answer: Any = self._answer(question)
+        if answer is not None:
+            asyncio.get_running_loop().call_soon(self.hooks.answered, answer)
+
+    async def tool(self, args: Any = None, *, tool: str = "bash", session_id: str = "s1") -> Any:
+        """Run the hook before a tool, as the SDK does."""
+        handler: Any = self.hooks.handlers()["on_pre_tool_use"]
+        given = {**_base(session_id), "toolName": tool, "toolArgs": args}
+        return await handler(given, {"session_id": "s1"})
+
+    async def prompt(self, text: str, *, session_id: str = "s1") -> Any:
+        """Run the hook before a prompt, as the SDK does."""
+        handler: Any = self.hooks.handlers()["on_user_prompt_submitted"]
+        return await handler({**_base(session_id), "prompt": text}, {"session_id": "s1"})
+
+
+def _base(session_id: str) -> dict[str, Any]:
+    return {"sessionId": session_id, "timestamp": datetime.now(UTC), "workingDirectory": "/code"}
+
+
+def asked(answer: Answer = lambda _: None) -> Asked:
+    """Return hooks that are open."""
+    one = Asked(answer)
+    one.hooks.open()
+    return one
+
+
+def refusal(reason: str) -> dict[str, str]:
+    return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+
+
+async def test_yes_says_nothing_so_that_the_cli_still_asks_the_person() -> None:
+    one = asked(lambda q: HookDecision(q.id, "allow"))
+    assert await one.tool({"command": "ls"}) is None
+    question = one.questions[0]
+    assert isinstance(question, HookPreToolUse)
+    assert (question.session_id, question.tool) == ("s1", "bash")
+    assert msgspec.json.decode(question.args) == {"command": "ls"}
+
+
+async def test_no_refuses_with_a_reason_that_a_screen_can_show() -> None:
+    one = asked(lambda q: HookDecision(q.id, "deny", reason="not on\x1b[2J a Friday"))
+    assert await one.tool() == refusal("not on\\x1b[2J a Friday")
+
+
+async def test_context_is_handed_on_and_decides_nothing() -> None:
+    one = asked(lambda q: HookDecision(q.id, "context", context="mind the gap"))
+    assert await one.tool() == {"additionalContext": "mind the gap"}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, {}),
+        ({"a": 1}, {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ("*** Begin Patch", {"input": "*** Begin Patch"}),
+        ("{broken", {"input": "{broken"}),
+        ([1], {"input": [1]}),
+    ],
+)
+async def test_rules_see_arguments_of_every_shape(given: Any, told: dict[str, Any]) -> None:
+    one = asked(lambda q: HookDecision(q.id, "allow"))
+    assert await one.tool(given) is None
+    assert msgspec.json.decode(one.questions[0].args) == told
+
+
+async def test_arguments_that_cannot_be_told_are_refused() -> None:
+    one = asked(lambda q: HookDecision(q.id, "allow"))
+    said = await one.tool({"a": object()})
+    assert said["permissionDecision"] == "deny"
+    assert not one.questions
+    assert "refused" in one.reports[0]
+
+
+async def test_silence_of_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DECISION_TIME", 0.05)
+    one = asked()
+    said = await one.tool()
+    assert said["permissionDecision"] == "deny"
+    assert "did not decide about bash" in said["permissionDecisionReason"]
+    assert "refused" in one.reports[0]
+    late = HookDecision(one.questions[0].id, "allow")
+    assert not one.hooks.answered(late)
+
+
+async def test_an_error_of_the_gateway_refuses() -> None:
+    one = asked(lambda q: Error(ErrorCode.INVALID_SESSION, "unknown session s1", id=q.id))
+    assert await one.tool() == refusal(
+        "tapui could not decide: the gateway said unknown session s1"
+    )
+
+
+async def test_a_child_that_the_gateway_does_not_know_has_its_parents_rules() -> None:
+    def answer(question: HookPreToolUse) -> Message:
+        if question.session_id == "c1":
+            return Error(ErrorCode.INVALID_SESSION, "unknown session c1", id=question.id)
+        return HookDecision(question.id, "deny", reason="no")
+
+    one = asked(answer)
+    assert await one.tool(session_id="c1") == refusal("no")
+    assert [question.session_id for question in one.questions] == ["c1", "s1"]
+
+
+async def test_what_comes_before_the_gateway_knows_the_session_waits() -> None:
+    one = Asked(lambda q: HookDecision(q.id, "deny", reason="no"))
+    tool = asyncio.create_task(one.tool())
+    await asyncio.sleep(0)
+    assert not one.questions
+    one.hooks.open()
+    assert await tool == refusal("no")
+
+
+async def test_leaving_refuses_what_waits_and_governs_nothing_more() -> None:
+    one = asked()
+    tool = asyncio.create_task(one.tool())
+    await one.came.wait()
+    await one.hooks.leave()
+    assert tool.done()
+    assert tool.result() == refusal(LEFT)
+    assert await one.tool() is None
+    assert await one.prompt("hello") is None
+    assert len(one.questions) == 1
+
+
+async def test_a_lost_connection_gives_up_and_waits_to_be_opened_again() -> None:
+    one = asked()
+    tool = asyncio.create_task(one.tool())
+    await one.came.wait()
+    one.hooks.hold()
+    assert await tool == refusal(LEFT)
+    later = asyncio.create_task(one.tool())
+    await asyncio.sleep(0)
+    assert len(one.questions) == 1
+    one.hooks.close()
+    assert await later is None
+
+
+async def test_prompt_gets_the_context_of_all_providers() -> None:
+    one = asked(lambda q: PromptPrepared(q.id, ["the sky is green", "so is the sea"], {"x": "y"}))
+    assert await one.prompt("hello") == {"additionalContext": "the sky is green\n\nso is the sea"}
+    question = one.questions[0]
+    assert isinstance(question, PromptSubmitted)
+    assert (question.prompt, question.session_id, question.sections) == ("hello", "s1", None)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda q: PromptPrepared(q.id, [], {}),
+        lambda q: Error(ErrorCode.INVALID_SESSION, "unknown session s1", id=q.id),
+    ],
+)
+async def test_prompt_without_context_goes_out_as_it_is(answer: Answer) -> None:
+    assert await asked(answer).prompt("hello") is None
+
+
+async def test_prompt_goes_out_as_it_is_when_the_gateway_is_silent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PROMPT_TIME", 0.05)
+    one = asked()
+    assert await one.prompt("hello") is None
+    assert "without the providers' context" in one.reports[0]
+
+
+async def test_what_an_agent_tells_its_subagent_is_no_prompt_of_the_session() -> None:
+    one = asked()
+    assert await one.prompt("look around", session_id="c1") is None
+    assert not one.questions
