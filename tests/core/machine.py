@@ -208,6 +208,7 @@ class ConversationMachine(RuleBasedStateMachine):
             assert call.deadline.is_live
             assert call.provider.calls[call.view.id] is call
             assert (call.caller.invokes.get(call.invoke_id) is call) != call.is_settled
+            assert call.session.is_open or call.is_settled
         for provider in r.providers.connected.values():
             assert provider.running == sum(not one.is_settled for one in provider.calls.values())
         waited_for = sum(len(one.invokes) for one in r.connections.values())
@@ -262,6 +263,8 @@ class ConversationMachine(RuleBasedStateMachine):
         r = self.talk.gateway._r
         open_ = {peer.number for peer in self._open()} | self.talk.ends.keys()
         assert r.connections.keys() == open_
+        towers = {id_ for id_, one in r.connections.items() if one.standing == "Tower"}
+        assert self.talk.gateway.watchers.keys() == towers
         for provider in r.providers.connected.values():
             assert provider.connection.id in open_
             assert provider.connection.provider is provider
