@@ -1,0 +1,234 @@
+"""What must hold after each step, and what must be left when all have gone."""
+
+from typing import TYPE_CHECKING
+
+from tapui.core.connection import Standing
+from tapui.core.deadlines import Due
+from tapui.core.registers import Registers
+from tapui.core.sessions import OpenSession
+from tapui.projection.state import is_connected, is_open, is_pending, is_waiting
+from tapui.wire import limits
+
+if TYPE_CHECKING:
+    from tests.simulator.world import World
+
+SLACK = 1e-6
+_SHOWN = ("name", "instance", "state", "session_id", "tools", "trust", "origin")
+
+
+def check(world: "World") -> None:
+    """Check everything that holds at any time."""
+    r = world.gateway._r
+    assert world.ledger.folded == world.gateway.state, "the events fold to the state"
+    _projection(world, r)
+    for session in r.sessions.open.values():
+        _session(r, session)
+    _providers(r)
+    _calls(world, r)
+    _inquiries(world, r)
+    _bounds(r)
+
+
+def _projection(world: "World", r: Registers) -> None:
+    state = world.gateway.state
+    live = {id_: one for id_, one in state.sessions.items() if is_open(one)}
+    assert live == {id_: one.view for id_, one in r.sessions.open.items()}
+    shown = {id_: one for id_, one in state.providers.items() if is_connected(one)}
+    connected = {
+        id_: one for id_, one in r.providers.connected.items() if not one.connection.is_builtin
+    }
+    assert shown.keys() == connected.keys()
+    for id_, provider in connected.items():
+        for field in _SHOWN:
+            assert getattr(shown[id_], field) == getattr(provider.view, field), field
+    own = {id_ for one in r.sessions.open.values() for id_, _ in one.own_calls.values()}
+    assert state.calls.keys() == r.calls.pending.keys() | own
+    waiting = {id_: one for id_, one in state.approvals.items() if is_waiting(one)}
+    assert waiting == {id_: one.view for id_, one in r.approvals.waiting.items()}
+    gates = {id_ for id_, one in state.gates.items() if is_pending(one)}
+    asked = {one.view.id for one in r.gates._asked.values() if one.view is not None}
+    assert gates == asked, "gates on show are those that wait"
+    counts = {key: stream.count for key, stream in state.streams.items()}
+    assert counts == {
+        (id_, name): log.count for id_ in r.sessions.open for name, log in r.streams.of(id_).items()
+    }
+
+
+def _session(r: Registers, session: OpenSession) -> None:
+    for name, entry in session.tools.items():
+        assert entry.offers or entry.lists, f"nobody offers {name}"
+        for id_, (provider, _) in entry.offers.items():
+            assert r.providers.connected.get(id_) is provider, f"{name} is a gone provider's"
+            assert provider.connection.standing in (Standing.BOUND, Standing.BUILTIN)
+            assert session.providers.get(id_) is provider
+    for provider in session.providers.values():
+        assert provider.is_in(session)
+        assert provider.grant.covers(session.id), "its token does not cover the session"
+        assert [tool.name for tool in provider.tools[session.id]] == session.tool_names[provider.id]
+    for subscribers in session.subscribers.values():
+        assert all(session.providers.get(one.id) is one for one in subscribers)
+    if session.rules is not None:
+        judged = [*session.rules._of_any]
+        for rules in session.rules._of_tool.values():
+            judged += rules
+        assert all(session.providers.get(one.id) is one for _, one, _ in judged)
+    names = {(one.name, one.view.instance) for one in session.providers.values()}
+    assert len(names) == len(session.providers), "an identity is held twice"
+
+
+def _providers(r: Registers) -> None:
+    for provider in r.providers.connected.values():
+        assert r.connections.get(provider.connection.id) is provider.connection
+        assert provider.connection.provider is provider
+        assert provider.tools.keys() == provider.sessions.keys()
+        assert provider.hooks.keys() == provider.sessions.keys()
+        assert provider.running == sum(not one.is_settled for one in provider.calls.values())
+        for session in provider.sessions.values():
+            assert session.is_open or provider in session.leaving
+        is_bound = provider.connection.standing in (Standing.BOUND, Standing.BUILTIN)
+        assert is_bound == (provider.view.state == "bound") or provider.connection.is_builtin
+        if is_bound and not provider.is_everywhere:
+            assert len(provider.sessions) == 1, "bound to one session"
+        for call_id in provider.gates:
+            assert call_id in r.gates._asked
+        for call_id in provider.transforming:
+            assert call_id in r.prompts._asked
+
+
+def _calls(world: "World", r: Registers) -> None:
+    unsettled = queued = 0
+    for id_, call in r.calls.pending.items():
+        assert call.provider.calls[id_] is call
+        assert r.providers.connected.get(call.provider.id) is call.provider
+        assert (call.caller.invokes.get(call.invoke_id) is call) != call.is_settled
+        unsettled += not call.is_settled
+        if call.is_queued:
+            queued += 1
+            assert call.lane is not None
+            assert call.lane.running >= call.lane.most, "a call waits although there is a place"
+            continue
+        assert call.deadline is not None
+        assert call.deadline.is_live, "a call without an end"
+        longest = limits.CANCEL_GRACE if call.is_settled else (call.view.timeout or 0) / 1000
+        assert call.deadline.when <= world.now + longest + SLACK
+    assert sum(len(one.invokes) for one in r.connections.values()) == unsettled
+    held = sum(lane.running + len(lane.queue) for lane in r.calls._lanes.values())
+    assert held == sum(one.lane is not None for one in r.calls.pending.values())
+    assert queued == sum(len(lane.queue) for lane in r.calls._lanes.values())
+    asking = sum(
+        one.invoke is not None for each in r.connections.values() for one in each.inquiries.values()
+    )
+    waiting = sum(
+        number in r.connections and r.connections[number].is_open
+        for number, _ in world.ledger.invokes
+    )
+    assert waiting == unsettled + asking, "each call that was asked is under way, or has ended"
+
+
+def _inquiries(world: "World", r: Registers) -> None:
+    for connection in r.connections.values():
+        for inquiry in connection.inquiries.values():
+            assert inquiry.open, "a question that nobody is asked"
+            assert inquiry.deadline is not None
+            assert inquiry.deadline.is_live
+            assert inquiry.deadline.when <= world.now + limits.GATE_TIMEOUT + SLACK
+            assert all(r.gates._asked[id_] is inquiry for id_ in inquiry.open)
+            for _, provider, _ in inquiry.open.values():
+                assert r.providers.connected.get(provider.id) is provider, "a gone one is asked"
+    asked = {id_ for one in r.providers.connected.values() for id_ in one.gates}
+    assert r.gates._asked.keys() == asked
+    for preparation in r.prompts._asked.values():
+        assert preparation.deadline is not None
+        assert preparation.deadline.is_live
+        assert preparation.deadline.when <= world.now + limits.TRANSFORM_TIMEOUT + SLACK
+    for (number, _), since in world.ledger.hooks.items():
+        if number in r.connections:
+            assert world.now - since <= limits.GATE_TIMEOUT + SLACK, "a gate hangs"
+
+
+def _bounds(r: Registers) -> None:
+    live = {(one.id, id_) for one in r.providers.connected.values() for id_ in one.sessions}
+    assert r.budgets._brakes.keys() <= live
+    assert r.budgets._pushes.keys() <= live
+    for session in r.sessions.open.values():
+        held: dict[str, int] = {}
+        for inject in session.injects:
+            if inject.provider is not None:
+                held[inject.provider.id] = held.get(inject.provider.id, 0) + 1
+        assert all(count <= limits.MAX_HELD_INJECTS for count in held.values())
+        assert held.keys() <= session.providers.keys(), "a gone provider's prompt is held"
+    for lane in r.calls._lanes.values():
+        assert len(lane.queue) <= limits.MAX_QUEUED
+        assert lane.running or lane.queue, "a lane that nobody uses"
+    for session_id, name in r.streams._filters:
+        owners = r.sessions.open[session_id].providers.values()
+        assert any(one.name == name.rpartition("@")[2] for one in owners), "a filter left behind"
+    assert r.streams._logs.keys() <= r.sessions.open.keys()
+    assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
+    counted = [one for one in r.connections.values() if one.is_counted]
+    assert len(counted) <= limits.MAX_CONNECTIONS
+    _deadlines(r)
+
+
+def _deadlines(r: Registers) -> None:
+    """Each deadline that is set belongs to something that waits for it."""
+    leaving = {
+        session
+        for provider in r.providers.connected.values()
+        for session in provider.sessions.values()
+        if session.leaving
+    }
+    expected = {
+        Due.AUTH: sum(one.standing == Standing.AWAIT_AUTH for one in r.connections.values()),
+        Due.CALL: sum(not (one.is_queued or one.is_settled) for one in r.calls.pending.values()),
+        Due.CANCEL_GRACE: sum(one.is_settled for one in r.calls.pending.values()),
+        Due.SHUTDOWN: len(leaving),
+        Due.TOOLS_CHANGED: sum(one.tools_changed is not None for one in r.sessions.open.values()),
+        Due.APPROVAL: len(r.approvals.waiting),
+        Due.MODE_SET: len(r.modes._setting),
+        Due.IDENTITY: len(r.providers._departed),
+        Due.GATE: len(set(map(id, r.gates._asked.values()))),
+        Due.TRANSFORM: len(set(map(id, r.prompts._asked.values()))),
+    }
+    set_: dict[Due, int] = dict.fromkeys(Due, 0)
+    for _, _, deadline in r.deadlines._heap:
+        if deadline.is_live:
+            set_[deadline.due] += 1
+    assert set_ == expected
+
+
+def check_nothing_waits(world: "World") -> None:
+    """After a long time in which nobody says anything, nothing is under way."""
+    r = world.gateway._r
+    assert not r.calls.pending
+    assert not r.gates._asked
+    assert not r.prompts._asked
+    assert not r.approvals.waiting
+    assert not r.modes._setting
+    assert not r.providers._departed
+    assert not world.gateway._out._recording
+    assert len(r.deadlines) == 0
+    open_ = r.connections
+    assert not [key for key in world.ledger.invokes if key[0] in open_], "a call has no outcome"
+    assert not [key for key in world.ledger.hooks if key[0] in open_], "a hook has no decision"
+    assert not [key for key in world.ledger.prompts if key[0] in open_], "a prompt waits"
+    check(world)
+
+
+def check_nothing_is_left(world: "World") -> None:
+    """When all have gone, only the built-in tools are there, and the tokens of the beginning."""
+    r = world.gateway._r
+    check_nothing_waits(world)
+    assert not r.sessions.open
+    assert not r.sessions.aliases
+    assert not r.sessions._child_parent
+    assert [one.connection.is_builtin for one in r.providers.connected.values()] == [True]
+    assert [one.is_builtin for one in r.connections.values()] == [True]
+    assert not r.calls._lanes
+    assert not r.streams._logs
+    assert not r.streams._filters
+    assert not r.budgets._brakes
+    assert not r.budgets._pushes
+    assert len(r.trustees.grants) == 2
+    assert not world.gateway.watchers
+    assert not world.tools._pending

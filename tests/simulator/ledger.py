@@ -1,0 +1,237 @@
+"""What was promised to whom: kept beside the gateway, from nothing but what goes in and out."""
+
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from tapui.core.connection import Standing
+from tapui.projection.fold import fold
+from tapui.projection.state import State
+from tapui.wire import events as ev
+from tapui.wire import host as h
+from tapui.wire import limits
+from tapui.wire import message as m
+from tapui.wire import provider as p
+from tapui.wire import tower as t
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN
+
+if TYPE_CHECKING:
+    from tests.simulator.world import Link, World
+
+SLACK = 1e-6
+_SCOPED = (
+    p.ToolCall,
+    p.GateCheck,
+    p.TransformRequest,
+    m.SessionEvent,
+)
+"""Messages that only a provider in the session may get."""
+_EITHER = (p.ToolCancel, p.SessionLifecycle, p.Ack)
+"""Messages that one who has just left a session may get, but nobody who may not see it."""
+
+
+class Ledger:
+    """Checks each output against what was asked and allowed before."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.folded = State()
+        self.seq = 0
+        self.invokes: dict[tuple[int, str], float] = {}
+        """Calls without an outcome, by connection and the caller's id: when they were asked."""
+        self.hooks: dict[tuple[int, str], float] = {}
+        self.prompts: dict[tuple[int, str], int] = {}
+        self.outcomes = 0
+        self._grants: dict[str, set[str] | None] = {
+            PROVIDER_TOKEN: None,
+            INTERNAL_TOKEN: None,
+        }
+        self._seen: dict[int, set[str]] = {}
+        """Sessions that a connection was led into, by connection."""
+        self._link_of: dict[str, int] = {}
+        """The connection behind a provider, by provider id."""
+        self._revisions: dict[tuple[str, str], int] = {}
+        self._tools: dict[str, int] = {}
+        self._awaiting: set[str] = set()
+        """Sessions that were sent a prompt, and have not been idle since."""
+        self._posted: dict[str, list[str]] = {}
+        """Injects in the order of their posting, by session."""
+        self._owner: dict[str, str] = {}
+        self._busy: dict[str, bool] = {}
+        self._minting: dict[tuple[int, str], str] = {}
+
+    # In
+
+    def entering(self, link: "Link", message: m.Message) -> None:
+        """A message is about to reach the gateway."""
+        standing = self._world.gateway.standing(link.number)
+        if isinstance(message, p.Auth) and standing is Standing.AWAIT_AUTH:
+            link.token = message.token or link.token
+        elif isinstance(message, m.ToolInvoke) and standing in (Standing.HOST, Standing.TOWER):
+            self.invokes.setdefault((link.number, message.id), self._world.now)
+        elif isinstance(message, h.HookPreToolUse) and standing is Standing.HOST:
+            self.hooks.setdefault((link.number, message.id), self._world.now)
+        elif isinstance(message, h.PromptSubmitted) and standing is Standing.HOST:
+            self.prompts[link.number, message.id] = 1
+        elif isinstance(message, t.TokenMint):
+            minting = self._world.gateway._r.sessions.get(message.session_id)
+            self._minting[link.number, message.id] = minting.id if minting else ""
+        elif isinstance(message, m.SessionEvent) and standing is Standing.HOST:
+            session = self._world.gateway._r.sessions.get(message.session_id)
+            if session is not None and session.host == link.number:
+                if message.event == "session.idle":
+                    self._awaiting.discard(session.id)
+                    self._busy[session.id] = False
+                elif message.event in ("session.busy", "assistant.turn_start"):
+                    self._busy[session.id] = True
+
+    # Events
+
+    def happened(self, entry: ev.Entry) -> None:
+        """An event was told."""
+        assert entry.seq == self.seq + 1, "events have no gaps"
+        self.seq = entry.seq
+        event = entry.event
+        fold(self.folded, event, entry.ts)
+        if isinstance(event, ev.SessionReplaced):
+            self._replaced(event.replaces, event.session_id)
+        elif isinstance(event, ev.ProviderMoved):
+            number = self._link_of[event.provider.id]
+            self._seen[number].add(event.session_id)
+            grant = self._grants[self._world.links[number].token]
+            if grant is not None and event.reason.startswith("moved by"):
+                grant.add(event.session_id)
+        elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
+            provider = self._world.gateway._r.providers.connected.get(event.provider.id)
+            if provider is not None:
+                self._link_of[event.provider.id] = provider.connection.id
+                self._seen.setdefault(provider.connection.id, set())
+        elif isinstance(event, ev.StreamPosted) and event.line.level == "inject":
+            self._posted.setdefault(event.session_id, []).append(event.line.event)
+            if event.provider_id is not None:
+                self._owner[event.line.event] = event.provider_id
+
+    def _is_shown(self, provider_id: str) -> bool:
+        known = self._world.gateway._r.providers.connected.get(provider_id)
+        return known is not None and self._link_of.get(provider_id) == known.connection.id
+
+    def _replaced(self, former: str, current: str) -> None:
+        for grant in self._grants.values():
+            if grant is not None and former in grant:
+                grant.add(current)
+        for seen in self._seen.values():
+            if former in seen:
+                seen.add(current)
+        self._posted[current] = self._posted.pop(former, [])
+        for (provider, session), revision in list(self._revisions.items()):
+            if session == former:
+                self._revisions[provider, current] = revision
+
+    # Out
+
+    def leaving(self, link: "Link", message: m.Message) -> None:
+        """The gateway says something."""
+        now, number = self._world.now, link.number
+        if isinstance(message, m.ToolOutcome):
+            self._outcome(link, message)
+        elif isinstance(message, h.HookDecision):
+            asked = self.hooks.pop((number, message.id), None)
+            assert asked is not None, "a decision that nobody waits for"
+            assert now - asked <= limits.GATE_TIMEOUT + SLACK, "a gate hung longer than 5 s"
+        elif isinstance(message, h.PromptPrepared):
+            assert self.prompts.pop((number, message.id), 0), "a prompt prepared twice"
+        elif isinstance(message, m.Error):
+            self._refused(number, message)
+        elif isinstance(message, h.ToolsChanged):
+            assert message.revision > self._tools.get(message.session_id, 0), "revisions rise"
+            self._tools[message.session_id] = message.revision
+        elif isinstance(message, h.SessionSend):
+            self._sent(message)
+        else:
+            self._to_provider(link, message)
+
+    def _outcome(self, link: "Link", message: m.ToolOutcome) -> None:
+        asked = self.invokes.pop((link.number, message.id), None)
+        assert asked is not None, "an outcome that nobody waits for, or a second one"
+        given = (
+            message.data is not UNSET,
+            message.error is not None,
+            message.file is not None,
+        )
+        assert sum(given) == 1, "an outcome is exactly one of data, file and error"
+        assert (message.error is None) == (message.error_code is None)
+        self.outcomes += 1
+
+    def _refused(self, number: int, message: m.Error) -> None:
+        if message.reply_to == "tool.invoke" and message.id is not None:
+            connection = self._world.gateway._r.connections.get(number)
+            in_flight = connection is not None and (
+                message.id in connection.invokes or message.id in connection.inquiries
+            )
+            if not in_flight:
+                self.invokes.pop((number, message.id), None)
+        elif message.reply_to == "hook.preToolUse" and message.id is not None:
+            connection = self._world.gateway._r.connections.get(number)
+            if connection is None or message.id not in connection.inquiries:
+                self.hooks.pop((number, message.id), None)
+        elif message.reply_to == "prompt.submitted" and message.id is not None:
+            self.prompts.pop((number, message.id), None)
+
+    def _sent(self, message: h.SessionSend) -> None:
+        id_ = message.session_id
+        assert not self._busy.get(id_), "a prompt is sent to a busy session"
+        assert id_ not in self._awaiting, "one prompt per idle"
+        self._awaiting.add(id_)
+        waiting = self._posted[id_]
+        assert message.prompt in waiting, "a prompt that nobody posted here, or a second time"
+        owner = self._owner.get(message.prompt)
+        if owner is not None:
+            before = waiting[: waiting.index(message.prompt)]
+            earlier = [text for text in before if self._owner.get(text) == owner]
+            held = self._held(id_)
+            assert not [text for text in earlier if text in held], "prompts keep their order"
+        waiting.remove(message.prompt)
+
+    def _held(self, session_id: str) -> set[str]:
+        session = self._world.gateway._r.sessions.open.get(session_id)
+        return {inject.prompt for inject in session.injects} if session else set()
+
+    def _to_provider(self, link: "Link", message: m.Message) -> None:
+        number = link.number
+        if isinstance(message, p.Sessions) and message.token is not None:
+            link.token = message.token
+            self._grants[message.token] = {one.id for one in message.active}
+        elif isinstance(message, t.TokenMinted):
+            self._grants[message.token] = {self._minting.pop((number, message.id))}
+            self._world.tokens.append(message.token)
+        elif isinstance(message, p.HelloAck):
+            self._seen.setdefault(number, set()).add(message.session_id)
+            self._link_of[message.provider_id] = number
+        if isinstance(message, (p.Sessions, p.SessionsUpdated)):
+            for one in message.active:
+                self._may_see(link, one.id)
+        elif isinstance(message, p.SessionLifecycle):
+            self._may_see(link, message.session_id)
+            if message.state == "started":
+                self._seen[number].add(message.session_id)
+            assert message.session_id in self._seen[number], "news of a session it is not in"
+        elif isinstance(message, p.Ack):
+            self._may_see(link, message.session_id)
+            self._rises(number, message)
+        elif isinstance(message, _SCOPED + _EITHER):
+            self._may_see(link, message.session_id)
+            assert message.session_id in self._seen[number], "a session that it was not led into"
+            if isinstance(message, m.SessionEvent) and link.token.startswith("ext-"):
+                assert message.event.startswith("tool."), "external providers see tools only"
+
+    def _may_see(self, link: "Link", session_id: str) -> None:
+        grant = self._grants[link.token]
+        assert grant is None or session_id in grant, (
+            f"{link.number} is told of session {session_id}, which its token does not cover"
+        )
+
+    def _rises(self, number: int, message: p.Ack) -> None:
+        provider = next(id_ for id_, one in self._link_of.items() if one == number)
+        key = (provider, message.session_id)
+        assert message.revision > self._revisions.get(key, 0), "revisions rise"
+        self._revisions[key] = message.revision
