@@ -98,9 +98,15 @@ class Budgets:
             return
         session.awaits_turn = True
         self.out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
+        session.turn_of = inject.provider
         if inject.provider is not None:
-            self._brake(session, inject.provider).cycles += 1
             self._show(inject.provider)
+
+    def turn_began(self, session: OpenSession) -> None:
+        """A turn of a session began: it is a cycle of the provider whose inject led to it."""
+        provider, session.turn_of = session.turn_of, None
+        if provider is not None:
+            self._brake(session, provider).cycles += 1
 
     def person_spoke(self, session: OpenSession) -> None:
         """The person sent a message: every brake of the session is released."""
@@ -140,6 +146,8 @@ class Budgets:
     def forget_provider(self, session: OpenSession, provider: "ConnectedProvider") -> None:
         """Drop what a provider holds in a session that it left."""
         session.injects = [inject for inject in session.injects if inject.provider is not provider]
+        if session.turn_of is provider:
+            session.turn_of = None
         self._brakes.pop((provider.id, session.id), None)
         self._pushes.pop((provider.id, session.id), None)
         # The event that tells of its leaving carries the view.

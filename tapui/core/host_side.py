@@ -213,6 +213,7 @@ class HostSide:
         if event == "session.idle":
             self._idle(session)
         elif event in ("session.busy", "assistant.turn_start"):
+            r.budgets.turn_began(session)
             r.sessions.update(session, state="busy")
         elif event == "user.message":
             r.budgets.person_spoke(session)
@@ -243,6 +244,7 @@ class HostSide:
     def _idle(self, session: OpenSession) -> None:
         r = self._r
         session.awaits_turn = False
+        session.turn_of = None
         r.sessions.update(session, state="idle")
         for provider in session.providers.values():
             if not provider.connection.is_builtin:

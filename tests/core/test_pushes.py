@@ -256,6 +256,28 @@ def test_injects_that_were_held_while_busy_are_braked_too(scene: Scene) -> None:
     assert sent(scene) == ["3"]
 
 
+def test_an_inject_that_led_to_no_turn_is_no_cycle(talk: Conversation) -> None:
+    talk.local()
+    provider = talk.provider("local")
+    for i in range(8):
+        provider.push(str(i), "inject")
+    prompts = [one for one in talk.events("session.event") if one["event"] == "prompt"]
+    assert len(prompts) == 8
+    assert talk.events("inject.paused") == []
+
+
+def test_a_turn_counts_once_however_often_it_is_reported(scene: Scene) -> None:
+    scene.provider.push("one", "inject")
+    for _ in range(5):
+        scene.host.event("s1", "assistant.turn_start")
+    scene.host.event("s1", "session.idle")
+    scene.host.event("s1", "session.busy").event("s1", "session.idle")
+    assert sent(scene) == ["one"]
+    cycle(scene, 2)
+    scene.provider.push("fourth", "inject")
+    assert sent(scene) == []
+
+
 def test_one_providers_brake_holds_nobody_else(scene: Scene) -> None:
     other = scene.talk.provider("s1", name="other", tools=[])
     cycle(scene, 3)
