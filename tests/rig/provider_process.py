@@ -21,7 +21,10 @@ from tests.rig.peers import GREET, Inbox, Json
 
 
 class ProviderProcess:
-    """The process, started and bound to a session; used as a context manager."""
+    """The process, started and bound to a session; used as a context manager.
+
+    With `keeps_tools` the hello names no tools, so that those of a former connection stay.
+    """
 
     def __init__(
         self,
@@ -31,13 +34,14 @@ class ProviderProcess:
         name: str = "greeter",
         tools: list[Json] | None = None,
         session: str | None = None,
+        keeps_tools: bool = False,
         **hello: Any,
     ) -> None:
         message = {
             "type": "hello",
             "name": name,
             "protocolVersion": 2,
-            "tools": [GREET] if tools is None else tools,
+            **({} if keeps_tools else {"tools": [GREET] if tools is None else tools}),
             **({"session": session} if session else {}),
             **hello,
         }
