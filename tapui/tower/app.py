@@ -12,6 +12,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.worker import Worker
 
 from tapui.text import safe_text
@@ -339,6 +340,10 @@ class TowerApp(App[str]):
             yield f"Theme: {name}", "key t goes round", partial(self.themes.choose, name)
 
     # Themes
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme by name; Textual asks for every painted line, so without a search."""
+        return self._registered_themes.get(theme_name) or super().get_theme(theme_name)
 
     def action_next_theme(self) -> None:
         """Switch to the next theme."""

@@ -19,6 +19,9 @@ from tapui.tower.panes.streams import StreamsPane
 from tapui.tower.plain import plain
 from tapui.tower.view import View
 
+_FIRST_PANES = {"-narrow": 1, "-medium": 3, "-wide": 5}
+"""How many panes the first frame shows in a layout."""
+
 
 class MainScreen(Screen[object]):
     """Below 100 columns one pane at a time; from 100 on two columns; from 160 on all of them."""
@@ -49,25 +52,33 @@ class MainScreen(Screen[object]):
         self._number = 1
 
     def compose(self) -> ComposeResult:
-        """Header, panes, keys; the first frame has its final layout already."""
+        """Header, keys and the panes of the first frame, in its final layout."""
         width = self.app.size.width
-        self.add_class(max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1])
+        layout = max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1]
+        self.add_class(layout)
+        first = _FIRST_PANES[layout]
+        for number, pane in enumerate(self.panes, 1):
+            pane.border_title = plain(f"{number} {pane.TITLE}")
+        self.panes[0].add_class("-current")
+        self.panes[2].add_class("-shown")
         yield self._header
         yield self._banner
         yield self._tabs
         with Container(id="panes"):
-            with Vertical(id="who"):
-                yield from self.panes[:2]
+            with Vertical(id="who", classes="-current"):
+                yield from self.panes[: min(first, 2)]
             with Vertical(id="what"):
-                yield from self.panes[2:]
+                yield from self.panes[2:first]
         yield Footer(compact=True, show_command_palette=True)
 
     def on_mount(self) -> None:
-        """Name the panes and begin with the sessions."""
-        for number, pane in enumerate(self.panes, 1):
-            pane.border_title = plain(f"{number} {pane.TITLE}")
-        self.panes[2].add_class("-shown")
-        self.go_to(1)
+        """Make the panes that the first frame does not show, after it."""
+        self.call_after_refresh(self._complete)
+
+    async def _complete(self) -> None:
+        who, what = self.panes[:2], self.panes[2:]
+        await self.query_one("#who").mount_all(one for one in who if not one.is_attached)
+        await self.query_one("#what").mount_all(one for one in what if not one.is_attached)
 
     @property
     def current(self) -> Pane:
@@ -82,16 +93,19 @@ class MainScreen(Screen[object]):
 
     def can_see(self, pane: Pane) -> bool:
         """Return whether a pane is on the screen in this layout."""
-        return all(node.display for node in pane.ancestors_with_self if isinstance(node, Widget))
+        return pane.is_mounted and all(
+            node.display for node in pane.ancestors_with_self if isinstance(node, Widget)
+        )
 
     def go_to(self, number: int) -> None:
         """Make a pane the current one and give it the keys."""
         self._mark_current(number)
-        self.call_after_refresh(self.current.focus_inside)
+        self.set_focus(None)
+        self.call_after_refresh(self.keep_focus)
 
     def keep_focus(self) -> None:
         """Give the current pane the keys when nothing has them: an empty pane cannot."""
-        if self.focused is None:
+        if self.focused is None and self.current.is_mounted:
             self.current.focus_inside()
 
     def action_next_pane(self, step: int) -> None:
@@ -115,7 +129,7 @@ class MainScreen(Screen[object]):
         self._number = number
         current = self.current
         for pane in self.panes:
-            pane.is_current = pane is current
+            pane.set_class(pane is current, "-current")
         for column in self.query("#who, #what"):
             column.set_class(column in current.ancestors_with_self, "-current")
         if number > 2:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import ClassVar, Protocol, cast
 
 from textual.binding import Binding
-from textual.reactive import var
 from textual.widget import Widget
 
 from tapui.tower.view import View
@@ -43,9 +42,6 @@ class Pane(Widget):
 
     TITLE: ClassVar[str] = ""
     TOPICS: ClassVar[frozenset[str]] = frozenset()
-
-    is_current: var[bool] = var(False, toggle_class="-current")
-    """Whether this is the pane that the person last went to."""
 
     @property
     def tower(self) -> Tower:

@@ -45,7 +45,7 @@ class TablePane(Pane):
     @property
     def selected(self) -> str:
         """The key of the selected row; "" for none."""
-        return self.query_one(Table).selected or ""
+        return self.query_one(Table).selected or "" if self.is_mounted else ""
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint the rows that there are now."""
