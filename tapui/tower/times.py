@@ -50,10 +50,10 @@ def span(seconds: float | None) -> str:
 
 
 def countdown(seconds: float) -> str:
-    """Return what is left of a deadline: `1:58`, `0:07`."""
+    """Return what is left of a deadline: `23h`, `1:58`, `0:07`."""
     whole = max(int(seconds + 0.999), 0)
     if whole >= 3600:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
+        return f"{whole // 3600}h"
     return f"{whole // 60}:{whole % 60:02d}"
 
 

@@ -1,0 +1,34 @@
+"""Spans as people read them."""
+
+import pytest
+
+from tapui.tower import times
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0, "0s"), (59.9, "59s"), (60, "1m"), (3599, "59m"), (7200, "2h"), (86400, "1d")],
+)
+def test_age(seconds: float | None, text: str) -> None:
+    assert times.age(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (0.34, "340ms"), (3.44, "3.4s"), (130, "2m10s"), (3900, "1h05m")],
+)
+def test_span(seconds: float | None, text: str) -> None:
+    assert times.span(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(118, "1:58"), (6.2, "0:07"), (0, "0:00"), (-5, "0:00"), (86399, "23h")]
+)
+def test_countdown(seconds: float, text: str) -> None:
+    assert times.countdown(seconds) == text
+
+
+@pytest.mark.parametrize("broken", ["", "soon", "2026-13-99", None])
+def test_a_broken_time_is_no_time(broken: str | None) -> None:
+    assert times.epoch(broken) is None
+    assert times.moment(broken) == "-"
