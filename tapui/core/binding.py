@@ -284,6 +284,8 @@ class Binding:
         r.providers.session_replaced(former.id, current.id)
         r.streams.replace(former.id, current.id)
         r.budgets.replace_session(former, current)
+        r.gates.replace_session(former, current)
+        r.prompts.replace_session(former, current)
         for call in r.calls.pending.values():
             if call.session is former:
                 call.session = current
@@ -292,6 +294,7 @@ class Binding:
         r.modes.session_ended(former)
         for provider in list(former.providers.values()):
             self._carry_over(provider, former, current)
+        r.streams.keep_filters(current.id, {one.name for one in current.providers.values()})
 
     def _carry_over(
         self, provider: ConnectedProvider, former: OpenSession, current: OpenSession
@@ -302,13 +305,13 @@ class Binding:
         except WireError as error:
             self._r.refuse(provider.connection, error)
             self._r.budgets.forget_provider(current, provider)
+            self._r.gates.provider_gone(provider, current.id)
+            self._r.prompts.provider_gone(provider, current.id)
             self.left(provider, former)
             return
         provider.sessions.pop(former.id)
         provider.tools.pop(former.id)
         hooks = provider.hooks.pop(former.id, None)
-        if former.id in provider.revisions:
-            provider.revisions[current.id] = provider.revisions.pop(former.id)
         former.providers.pop(provider.id)
         self.join(provider, current, tools, hooks)
         if not provider.is_everywhere:

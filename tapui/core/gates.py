@@ -144,8 +144,16 @@ class Gates:
     def provider_gone(self, provider: "ConnectedProvider", session_id: str | None = None) -> None:
         """A provider left (one session, or all): nobody answers for it."""
         for call_id in list(provider.gates):
-            if session_id is None or self._asked[call_id].session.id == session_id:
+            # One refusal may have settled what else it was asked.
+            inquiry = self._asked.get(call_id)
+            if inquiry is not None and session_id in (None, inquiry.session.id):
                 self.failed(provider, call_id, "disconnected")
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let what is asked about `former` go on in `current`."""
+        for inquiry in self._asked.values():
+            if inquiry.session is former:
+                inquiry.session = current
 
     def drop(self, inquiry: Inquiry, reason: str) -> None:
         """Whoever asked no longer wants to know."""

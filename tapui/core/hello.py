@@ -197,8 +197,9 @@ class Hellos:
         former: "ConnectedProvider | Departed | None",
         sessions: list[OpenSession],
     ) -> None:
-        holder = self._r.providers.holder(sessions, message.name, message.instance)
-        if holder is None or holder is former or holder is connection.provider:
+        own = (former, connection.provider)
+        holder = self._r.providers.holder(sessions, message.name, message.instance, own)
+        if holder is None:
             return
         label = f"{message.name}/{message.instance}" if message.instance else message.name
         raise WireError(

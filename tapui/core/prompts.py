@@ -101,8 +101,15 @@ class Prompts:
     def provider_gone(self, provider: "ConnectedProvider", session_id: str | None = None) -> None:
         """A provider left (one session, or all): its sections stay as they are."""
         for call_id in list(provider.transforming):
-            if session_id is None or self._asked[call_id].session.id == session_id:
+            preparation = self._asked.get(call_id)
+            if preparation is not None and session_id in (None, preparation.session.id):
                 self.failed(provider, call_id)
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let what is asked about `former` go on in `current`."""
+        for preparation in self._asked.values():
+            if preparation.session is former:
+                preparation.session = current
 
     def _close(self, preparation: Preparation, call_id: str) -> str:
         del self._asked[call_id]

@@ -4,7 +4,7 @@ Provider Interface v2 "Reconnect protocol" and "Identity protection"; design sec
 "Identity, tools, updates".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -133,11 +133,17 @@ class Providers:
         self._departed: list[Departed] = []
 
     def holder(
-        self, sessions: Iterable[OpenSession], name: str, instance: str | None
+        self,
+        sessions: Iterable[OpenSession],
+        name: str,
+        instance: str | None,
+        but: "Sequence[ConnectedProvider | Departed | None]" = (),
     ) -> ConnectedProvider | None:
-        """Return who has an identity in one of the sessions, or None."""
+        """Return who has an identity in one of the sessions, other than those in `but`, or None."""
         for session in sessions:
             for provider in session.providers.values():
+                if provider in but:
+                    continue
                 if provider.name == name and provider.view.instance == instance:
                     return provider
         return None
@@ -190,7 +196,15 @@ class Providers:
             self._departed.remove(departed)
 
     def session_replaced(self, former: str, current: str) -> None:
-        """Let those who left a session come back to the one that took its place."""
+        """Let those who left a session come back to the one that took its place.
+
+        Revisions go on counting there.
+        """
+        revisions = [one.revisions for one in self.connected.values()]
+        revisions += [one.revisions for one in self._departed]
+        for counted in revisions:
+            if former in counted:
+                counted[current] = counted.pop(former)
         for departed in self._departed:
             departed.sessions = [current if id_ == former else id_ for id_ in departed.sessions]
 

@@ -76,6 +76,12 @@ class Streams:
         ]:
             del self._filters[key]
 
+    def keep_filters(self, session_id: str, providers: set[str]) -> None:
+        """Forget the filters in a session of all but these providers, by name."""
+        owners = {key[1].rpartition("@")[2] for key in self._filters if key[0] == session_id}
+        for owner in owners - providers:
+            self.drop_filters(session_id, owner)
+
     def filtered(
         self, session_id: str, name: str, level: Level, event: str
     ) -> tuple[Outcome, bool]:

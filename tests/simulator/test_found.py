@@ -1,6 +1,6 @@
 """What the simulator and the fuzzer found, each as the shortest conversation that shows it."""
 
-from tests.core.harness import Conversation, tool
+from tests.core.harness import Conversation, Peer, tool
 
 
 def test_a_provider_that_limited_its_calls_leaves_nothing_behind() -> None:
@@ -44,3 +44,95 @@ def test_what_a_provider_of_all_sessions_changes_in_one_stays_there() -> None:
     for session, context in (("s1", "for s1 only"), ("s2", "for all")):
         host.say(type="prompt.submitted", id="q", sessionId=session, prompt="p")
         assert host.hear_one("prompt.prepared")["context"] == [context]
+
+
+def gated(talk: Conversation, rules: int, **more: object) -> Peer:
+    rule = {"action": "gate", "match": {"tool": "bash"}}
+    gates = [{**rule, "gateId": f"g{number}"} for number in range(rules)]
+    return talk.provider("s1", hooks={"onPreToolUse": gates}, **more)
+
+
+def test_a_provider_that_is_asked_twice_about_one_call_may_leave() -> None:
+    talk = Conversation()
+    host = talk.host(hooks=True)
+    host.open("s1")
+    provider = gated(talk, 2)
+    host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash")
+    provider.say(type="goodbye")
+    assert host.hear_one("hook.decision")["decision"] == "deny"
+
+
+def test_a_call_that_waits_for_a_gate_goes_on_in_the_session_that_takes_its_place() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    provider = gated(talk, 0)
+    rule = {"action": "gate", "gateId": "g", "match": {"tool": "greet"}}
+    provider.say(type="hooks.update", onPreToolUse=[rule])
+    host.invoke("s1")
+    check = provider.hear_one("gate.check")
+    host.open("s2", replaces="s1")
+    provider.say(type="gate.result", callId=check["callId"], decision="allow")
+    assert provider.hear_one("tool.call")["sessionId"] == "s2"
+
+
+def test_who_leaves_the_session_that_took_the_place_of_another_is_asked_no_more() -> None:
+    talk = Conversation()
+    host = talk.host(hooks=True)
+    host.open("s1")
+    provider = gated(talk, 1)
+    transforms = {"tone": {"action": "callback"}}
+    provider.say(type="hooks.update", transforms=transforms)
+    host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash")
+    host.say(type="prompt.submitted", id="q1", sessionId="s1", prompt="p")
+    host.open("s2", replaces="s1")
+    provider.drop()
+    heard = host.hear_of("hook.decision", "prompt.prepared")
+    assert {one["type"]: one.get("decision") for one in heard} == {
+        "hook.decision": "deny",
+        "prompt.prepared": None,
+    }
+
+
+def test_a_provider_of_all_sessions_does_not_take_an_identity_that_one_of_them_has() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    host.open("s2")
+    first = talk.provider("s1", token="itk-internal", tools=[])
+    talk.provider("s2", tools=[])
+    error = [
+        one
+        for one in first.ask(
+            {"type": "hello", "name": "greeter", "protocolVersion": 2, "session": "all"}
+        )
+        if one["type"] == "error"
+    ]
+    assert [one["code"] for one in error] == ["DUPLICATE_INSTANCE"]
+
+
+def test_a_filter_does_not_outlive_its_provider_in_the_session_that_takes_the_place() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1")
+    provider.say(type="filter.set", stream="a", rules=[{"match": ".", "outcome": "drop"}])
+    host.open("s2", replaces="s1", reservedTools=["greet"])
+    other = talk.provider("s2", tools=[])
+    other.push(stream="a")
+    assert len(talk.events("stream.posted")) == 1
+
+
+def test_revisions_go_on_where_a_provider_comes_back_after_its_session_was_replaced() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1")
+    provider.say(type="context.update", context="a", requestId="q1")
+    assert provider.hear_one("ack")["revision"] == 1
+    provider.drop()
+    host.open("s2", replaces="s1")
+    again = talk.connect("ptk-project")
+    again.hello(session="s2", reconnectToken=provider.ack["reconnectToken"])
+    again.say(type="context.update", context="b", requestId="q2")
+    assert again.hear_one("ack")["revision"] == 2
