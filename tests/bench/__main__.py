@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from tests.bench import roundtrip, tail_lag, terminal
+from tests.bench import crowd, filtering, roundtrip, tail_lag, terminal
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home
@@ -64,6 +64,43 @@ def calls(seconds: float) -> Iterator[Row]:
             plain = roundtrip.direct(size, in_flight, min(seconds, 1.0))
             added = f"  added {rate.p50 - plain.p50:.3f} ms" if in_flight == 1 else ""
             yield "  without a gateway", _calls(plain, cpu=False) + added, ""
+
+
+def many(seconds: float) -> Iterator[Row]:
+    """The same call alone and among as many providers and tools as a gateway takes; a hello."""
+    for in_flight in (1, 64):
+        with (
+            scratch() as one_home,
+            scratch() as many_home,
+            Gateway(one_home, "--no-attach") as one,
+            Gateway(many_home, "--no-attach") as full,
+        ):
+            alone, crowded, ratio = crowd.calls(one, full, in_flight, seconds)
+        yield f"1 provider, {in_flight} in flight", _calls(alone), ""
+        yield (
+            f"{crowd.PROVIDERS} x {crowd.TOOLS} tools, {in_flight} in flight",
+            f"{_calls(crowded)}  x {ratio:.2f}",
+            "cpu ≤ 1.2 x one provider",
+        )
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        without, with_tools = (crowd.hello(gateway, count) for count in (0, crowd.TOOLS))
+    yield "a provider comes and goes, no tools", f"cpu {without:5.2f} ms", ""
+    yield f"  with {crowd.TOOLS} tools in its hello", f"cpu {with_tools:5.2f} ms", "hello < 2 ms"
+
+
+def filters(seconds: float) -> Iterator[Row]:
+    """Lines through a filter of ten rules, none of which matches."""
+    core = filtering.core(seconds)
+    yield f"{len(filtering.RULES)} filter rules, core alone", _lines(core), "20,000 lines/s"
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        relayed = filtering.relayed(gateway, seconds)
+    what = f"  {filtering.PROVIDERS} providers x {filtering.SESSIONS} sessions, on disk"
+    yield what, _lines(relayed), ""
+
+
+def _lines(lines: filtering.Lines) -> str:
+    used = f"cpu {lines.cpu:6.1f} µs a line = {1e6 / lines.cpu:,.0f} lines/s of CPU"
+    return f"{lines.per_second:9,.0f}/s  {used}"
 
 
 def pushes(seconds: float) -> Iterator[Row]:
@@ -161,6 +198,8 @@ def memory(_seconds: float) -> Iterator[Row]:
 
 BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "calls": calls,
+    "many": many,
+    "filters": filters,
     "pushes": pushes,
     "screen": screen,
     "lag": lag,

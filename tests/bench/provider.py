@@ -1,7 +1,9 @@
 """The provider of the benchmarks, a process of its own: answers every call with one fixed result.
 
-`python -m tests.bench.provider URL SIZE`, token in TAP_PROVIDER_TOKEN; prints `ready` once bound.
-`python -m tests.bench.provider direct SIZE` listens instead, for the path without a gateway.
+`python -m tests.bench.provider URL SIZE TOOLS SESSION`, token in TAP_PROVIDER_TOKEN; prints
+`ready` once bound. It offers `bench` and, up to TOOLS, others that nobody calls; an empty SESSION
+is the first one on offer.
+`python -m tests.bench.provider direct SIZE 1 ""` listens instead, for the path without a gateway.
 """
 
 import json
@@ -32,7 +34,7 @@ def serve(client: Frames, data: bytes) -> None:
             client.socket.sendall(b"".join(answers))
 
 
-def main(url: str, size: int) -> None:
+def main(url: str, size: int, tools: int, session: str) -> None:
     """Bind to the gateway, or listen, and serve."""
     if url == "direct":
         listener = socket.create_server(("127.0.0.1", 0))
@@ -40,11 +42,11 @@ def main(url: str, size: int) -> None:
         client = Frames(listener.accept()[0])
     else:
         tool = {"name": "bench", "description": "Bench", "parameters": {"type": "object"}}
-        client = Frames.connect(
-            url,
-            os.environ["TAP_PROVIDER_TOKEN"],
-            {"type": "hello", "name": "bench", "protocolVersion": 2, "tools": [tool]},
-        )
+        others = [{**tool, "name": f"bench_{number}"} for number in range(1, tools)]
+        hello = {"type": "hello", "name": "bench", "protocolVersion": 2, "tools": [tool, *others]}
+        if session:
+            hello["session"] = session
+        client = Frames.connect(url, os.environ["TAP_PROVIDER_TOKEN"], hello)
         print("ready", flush=True)
     try:
         serve(client, result(size))
@@ -53,4 +55,4 @@ def main(url: str, size: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

@@ -45,10 +45,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 @contextmanager
-def provider(url: str, token: str, size: int) -> Iterator[str]:
+def provider(
+    url: str, token: str, size: int, *, tools: int = 1, session: str = ""
+) -> Iterator[str]:
     """Run the provider process; yield its first line (`ready`, or the port it listens on)."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.provider", url, str(size)],
+        [sys.executable, "-m", "tests.bench.provider", url, str(size), str(tools), session],
         cwd=ROOT,
         env={**os.environ, "TAP_PROVIDER_TOKEN": token},
         stdout=subprocess.PIPE,
