@@ -1,5 +1,6 @@
 """Rules, gates and context in the real Copilot session; providers that come back, and several."""
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -100,6 +101,34 @@ def test_a_silent_gate_denies_after_five_seconds(
     asked = time.monotonic()
     assert "did not respond in time" in told_of_the_tool(model)
     assert 4 < time.monotonic() - asked < 8
+    assert not (copilot.cwd / "proof").exists()
+
+
+def test_tapui_that_is_stopped_refuses_what_its_gates_have_not_allowed(
+    copilot: Copilot, model: ModelServer, tapui: Gateway, start: Start
+) -> None:
+    model.script(*runs_bash("so be it"))
+    guard = start(hooks={"onPreToolUse": [BASH_GATE]})
+    copilot.prompt("run it")
+    guard.expect("gate.check", within=20)
+    tapui.signal(signal.SIGTERM)
+    guard.expect("session.lifecycle", state="shutdown.pending")
+    guard.send({"type": "shutdown.ready", "sessionId": copilot.session_id})
+    tapui.wait()
+    assert "Denied by preToolUse hook" in told_of_the_tool(model)
+    copilot.screen.wait_for("so be it")
+    assert not (copilot.cwd / "proof").exists()
+
+
+def test_tapui_that_is_killed_leaves_the_word_to_the_person_at_once(
+    copilot: Copilot, model: ModelServer, tapui: Gateway, start: Start
+) -> None:
+    model.script(*runs_bash("it ran"))
+    guard = start(hooks={"onPreToolUse": [BASH_GATE]})
+    copilot.prompt("run it")
+    guard.expect("gate.check", within=20)
+    tapui.kill()
+    copilot.screen.wait_for(ASKS_BASH, within=5)
     assert not (copilot.cwd / "proof").exists()
 
 

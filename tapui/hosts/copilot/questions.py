@@ -83,7 +83,7 @@ class Questions:
 
     @staticmethod
     async def _fill_in(
-        answer: ApprovalAnswer, _detail: dict[str, Any], session: "CopilotSession"
+        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
     ) -> bool:
         from copilot.rpc import (
             UIElicitationResponse,
@@ -91,11 +91,15 @@ class Questions:
             UIHandlePendingElicitationRequest,
         )
 
-        is_yes = answer.decision == "approve"
-        action = (
-            UIElicitationResponseAction.ACCEPT if is_yes else UIElicitationResponseAction.DECLINE
-        )
-        content: Any = (answer.answer or {}) if is_yes else None
+        content: Any = None
+        if answer.decision == "approve":
+            action = UIElicitationResponseAction.ACCEPT
+            content = answer.answer or {}
+        elif "elicitationSource" in detail:
+            action = UIElicitationResponseAction.DECLINE  # a server's form, by its protocol's word
+        else:
+            # To the model's own question, "decline" would mean: go on as you think best.
+            action = UIElicitationResponseAction.CANCEL
         result = UIElicitationResponse(action=action, content=content)
         request = UIHandlePendingElicitationRequest(request_id=answer.id, result=result)
         return (await session.rpc.ui.handle_pending_elicitation(request)).success

@@ -1,0 +1,224 @@
+"""Questions of a real session, and what its subagents may do, as the gateway is told of them."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.sdk import load
+from tapui.hosts.copilot.session import AttachedSession
+from tapui.wire.codec import raw
+from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalWithdraw,
+    HookDecision,
+    HookPreToolUse,
+    PromptPrepared,
+    PromptSubmitted,
+    SessionEvent,
+    SessionOpen,
+)
+from tapui.wire.message import Message, ToolInvoke, ToolOutcome
+from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.rig.copilot import Copilot
+from tests.rig.gateway import Home
+from tests.rig.model_server import ModelServer, Rule
+
+REVIEWER = """---
+name: reviewer
+description: Reviews a change
+tools: ["greet", "bash"]
+---
+You review changes.
+"""
+
+
+@pytest.fixture
+def folder_with_agent(home: Home) -> None:
+    """A custom agent in the CLI's working folder."""
+    file = home.root / "work" / ".github" / "agents" / "reviewer.agent.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(REVIEWER)
+
+
+@pytest.fixture
+def attached(copilot: Copilot) -> Iterator[GatewayPlayed]:
+    """The gateway's view of a host that has joined the CLI's session."""
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot.copilot_home):
+        gateway.wait(SessionOpen)
+        yield gateway
+
+
+FORM = {
+    "message": "Which colour?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}},
+        "required": ["colour"],
+    },
+}
+
+
+def asks_for_a_colour() -> tuple[Rule, Rule]:
+    return Rule(calls=[("ask_user", FORM)], when="ask me"), Rule(text="I see", role="tool")
+
+
+def test_form_is_filled_in_from_here(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(*asks_for_a_colour())
+    copilot.prompt("ask me")
+    asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for("Copilot needs information")
+    detail = msgspec.json.decode(asked.detail)
+    assert (asked.kind, detail["message"]) == ("elicitation", "Which colour?")
+    assert list(detail["requestedSchema"]["properties"]) == ["colour"]
+    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"colour": "blue"}))
+    assert "blue" in model.wait_for(lambda one: one.role == "tool").text
+    copilot.screen.wait_gone("Copilot needs information")
+    copilot.screen.wait_for("I see")
+
+
+def test_form_denied_from_here_does_not_send_the_model_on_alone(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(*asks_for_a_colour())
+    copilot.prompt("ask me")
+    asked = attached.wait(ApprovalRequest)
+    attached.tell(ApprovalAnswer(asked.id, "deny"))
+    copilot.screen.wait_gone("Copilot needs information")
+    assert "User cancelled" in model.wait_for(lambda one: one.role == "tool").text
+
+
+def test_form_filled_in_in_the_cli_is_withdrawn(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(*asks_for_a_colour())
+    copilot.prompt("ask me")
+    asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for("Copilot needs information")
+    copilot.screen.keys("Enter")
+    assert attached.wait(ApprovalWithdraw, id=asked.id).decided_by == "cli"
+    assert "red" in model.wait_for(lambda one: one.role == "tool").text
+
+
+@pytest.mark.usefixtures("folder_with_agent")
+def test_custom_agent_and_its_calls_are_told_with_the_childs_id(
+    home: Home, start_copilot: Any, model: ModelServer
+) -> None:
+    copilot = start_copilot()
+    task = {"description": "review", "prompt": "run it", "agent_type": "reviewer", "name": "r"}
+    model.script(
+        Rule(calls=[("task", task)], when="delegate"),
+        Rule(calls=[("greet", {"name": "bob"})], when="run it", needs="greet"),
+        Rule(text="the child is done", when="hello bob"),
+        Rule(text="all done"),
+    )
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot.copilot_home):
+        session = gateway.wait(SessionOpen).session
+        agents = {one.name: one.tools for one in session.agents or []}
+        assert agents["reviewer"] == ["greet", "bash"]
+        copilot.prompt("delegate")
+        copilot.choose_first('Run extension tool "greet"', within=30)
+        invoke = gateway.wait(ToolInvoke)
+        started = gateway.wait(SessionEvent, event="subagent.started")
+        child = msgspec.json.decode(started.data)["remoteSessionId"]
+        assert (invoke.session_id, invoke.agent_id) == (copilot.session_id, child)
+        assert gateway.wait(HookPreToolUse, tool="greet").session_id == child
+        gateway.tell(ToolOutcome(invoke.id, data=raw("hello bob")))
+        copilot.screen.wait_for("all done")
+        assert [one.prompt for one in gateway.of(PromptSubmitted)] == ["delegate"]
+
+
+async def test_question_of_a_session_that_another_program_runs_is_answered_from_here(
+    cli: Path, cli_cache: Path, home: Home, model: ModelServer
+) -> None:
+    from copilot import CopilotClient, RuntimeConnection
+
+    await load()
+    home.root.joinpath(".cache").symlink_to(cli_cache)
+    question = {"question": "Which colour?", "choices": ["red", "blue"]}
+    model.script(Rule(calls=[("ask_user", question)], when="ask me"), Rule(text="I see"))
+    env = {
+        "HOME": str(home.root),
+        "COPILOT_HOME": str(home.copilot),
+        "PATH": os.environ["PATH"],
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": model.url,
+        "COPILOT_MODEL": "scripted",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+    told: asyncio.Queue[Message] = asyncio.Queue()
+    runtime = RuntimeConnection.for_tcp(path=str(cli), connection_token="secret")
+    owner = CopilotClient(connection=runtime, env=env, use_logged_in_user=False)
+    visitor: CopilotClient | None = None
+    try:
+        await owner.start()
+        session = await owner.create_session(
+            model="scripted",
+            on_user_input_request=_never_answers,
+            provider={
+                "type": "openai",
+                "wire_api": "completions",
+                "base_url": model.url,
+                "api_key": "none",
+            },
+        )
+        there = RuntimeConnection.for_uri(
+            f"127.0.0.1:{owner.runtime_port}", connection_token="secret"
+        )
+        visitor = CopilotClient(connection=there)
+        await visitor.start()
+
+        def send(message: Message) -> None:
+            asyncio.get_running_loop().call_soon(take, message)
+
+        ids = itertools.count()
+        link = Link(send, lambda: f"c{next(ids)}", _fail)
+        joined = AttachedSession(
+            session.session_id, link, workspace=home.root / "workspace", cwd=str(home.root)
+        )
+
+        def take(message: Message) -> None:
+            if isinstance(message, SessionOpen):
+                joined.opened([])
+            elif isinstance(message, PromptSubmitted):
+                joined.hooks.answered(PromptPrepared(message.id, [], {}))
+            elif isinstance(message, HookPreToolUse):
+                joined.hooks.answered(HookDecision(message.id, "allow"))
+            else:
+                told.put_nowait(message)
+
+        await joined.attach(visitor, foreground=False)
+        await session.send("ask me")
+        asked: Any = None
+        async with asyncio.timeout(20):
+            while not isinstance(asked, ApprovalRequest):
+                asked = await told.get()
+        assert asked.kind == "userInput"
+        assert msgspec.json.decode(asked.detail) == {**question, "allowFreeform": True}
+        joined.answered(ApprovalAnswer(asked.id, "approve", answer="blue"))
+        told_model = await asyncio.to_thread(model.wait_for, lambda one: one.role == "tool")
+        assert told_model.text == "User selected: blue"
+        await joined.detach()
+    finally:
+        for client in (visitor, owner):
+            if client is not None:
+                await client.force_stop()
+
+
+async def _never_answers(*_: Any) -> Any:
+    await asyncio.Event().wait()
+
+
+def _fail(text: str, level: str) -> None:
+    raise AssertionError(f"{level}: {text}")
