@@ -1,9 +1,12 @@
 """What things are called and how long they take, in words. Nothing here is made safe yet."""
 
-from tapui.projection.state import is_in_flight
+from tapui.projection.state import is_in_flight, is_waiting
 from tapui.tower import marks, times
 from tapui.tower.view import View
 from tapui.wire import events as ev
+
+NO_HURRY = 12 * 3600.0
+"""Seconds. A request with more time than that waits for as long as its session does."""
 
 
 def name_of(provider: ev.Provider) -> str:
@@ -33,10 +36,12 @@ def taken(call: ev.Call, now: float) -> str:
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
 
 
-def left_of(approval: ev.Approval, now: float) -> float:
-    """Return how many seconds are left to decide."""
+def time_left(approval: ev.Approval, now: float) -> str:
+    """Return what is left of the time to decide; nothing once settled, or without any hurry."""
     end = times.epoch(approval.expires_at)
-    return 0.0 if end is None else max(end - now, 0.0)
+    if not is_waiting(approval) or end is None or end - now > NO_HURRY:
+        return ""
+    return times.countdown(end - now)
 
 
 def quantity(count: int, noun: str) -> str:

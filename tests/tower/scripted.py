@@ -278,7 +278,7 @@ def world() -> State:
         approval(
             "b2",
             "permission",
-            {"kind": "url", "url": "https://pypi.org/simple"},
+            {"kind": "url", "url": "https://docs.example/api"},
             session_id="s2",
             state="approved",
             decided_by="keyboard",

@@ -2,12 +2,13 @@
 
 from textual.content import Content
 
+from tapui.projection.state import is_waiting
 from tapui.tower import marks, requests, times
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
 from tapui.tower.view import View
-from tapui.tower.words import left_of
+from tapui.tower.words import time_left
 from tapui.wire import events as ev
 
 
@@ -50,9 +51,9 @@ A request takes no keys in its first half second on screen.
         approval = view.state.approvals.get(key)
         if approval is None:
             return []
-        is_waiting = approval.state in ("waiting", "revealed")
         age = times.age(times.since(approval.created_at, view.now))
-        left = f", {times.countdown(left_of(approval, view.now))} left" if is_waiting else ""
+        rest = time_left(approval, view.now)
+        left = f", {rest} left" if rest else ""
         return [
             headline(
                 marks.APPROVAL[approval.state], marks.KINDS[approval.kind], f"{age} ago{left}"
@@ -63,7 +64,7 @@ A request takes no keys in its first half second on screen.
                     f"from {requests.who(view, approval)}",
                     f"by {approval.decided_by}" if approval.decided_by else None,
                     approval.reason,
-                    "Enter opens it" if is_waiting else None,
+                    "Enter opens it" if is_waiting(approval) else None,
                 ]
             ),
         ]
@@ -80,16 +81,14 @@ A request takes no keys in its first half second on screen.
 
 def _row(view: View, approval: ev.Approval) -> Row:
     mark = marks.APPROVAL[approval.state]
-    is_waiting = approval.state in ("waiting", "revealed")
-    left = times.countdown(left_of(approval, view.now)) if is_waiting else ""
     return Row(
         approval.id,
         (
-            Cell(requests.subject(view, approval), "strong" if is_waiting else "muted"),
-            Cell(marks.KINDS[approval.kind], "" if is_waiting else "muted"),
+            Cell(requests.subject(view, approval), "strong" if is_waiting(approval) else "muted"),
+            Cell(marks.KINDS[approval.kind], "" if is_waiting(approval) else "muted"),
             Cell(mark.text, mark.tone),
             Cell(requests.who(view, approval), "muted"),
-            Cell(left, "warning"),
+            Cell(time_left(approval, view.now), "warning"),
             Cell(times.age(times.since(approval.created_at, view.now)), "muted"),
         ),
     )

@@ -20,7 +20,7 @@ from tapui.tower.screens.live import LiveScreen
 from tapui.tower.screens.pairing import PairingPanel
 from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.tower.words import left_of
+from tapui.tower.words import time_left
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
@@ -104,9 +104,9 @@ class ApprovalScreen(LiveScreen[None]):
             self.dismiss(None)
             return
         mark = marks.APPROVAL[approval.state]
-        left = f"{times.countdown(left_of(approval, view.now))} left"
+        left = time_left(approval, view.now)
         age = times.age(times.since(approval.created_at, view.now))
-        rest = left if is_waiting(approval) else f"{age} ago"
+        rest = f"{left} left" if left else f"{age} ago"
         self.query_one(".headline", Static).update(headline(mark, marks.KINDS[approval.kind], rest))
         for panel in self.query(PairingPanel):
             panel.show(view, approval, dirty)
