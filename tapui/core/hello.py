@@ -26,7 +26,7 @@ from tapui.core.tools import (
 )
 from tapui.core.trust import Capability, Grant, require
 from tapui.wire import limits
-from tapui.wire.codec import compact, optional_object
+from tapui.wire.codec import compact, decode_object, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderConnected
 from tapui.wire.message import Tool
@@ -63,6 +63,8 @@ class Hellos:
         if not connection.is_builtin:
             check_name(message.name, message.instance)
         metadata = optional_object(message.metadata, "metadata")
+        if metadata is not None:
+            decode_object(metadata, "metadata")
         if message.tools is not None:
             check_definitions(message.tools)
         declared = self._declared(message)

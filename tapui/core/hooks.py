@@ -36,6 +36,12 @@ class ActiveRule:
         match = self.rule.match
         if match.provider is not None and match.provider != provider:
             return False
+        if self.args is None and self.file is None:
+            return True
+        if subject.is_too_long and self.file is None:
+            return None
+        if not subject.is_readable:
+            return None
         if self.file is not None and not subject.names_file(self.file):
             return False
         if self.args is None:

@@ -199,7 +199,6 @@ class HostSide:
         require_object(message.data, "data")
         event = message.event
         child = _read(message.data, _Subagent) if event == "subagent.started" else None
-        session.last_activity = r.out.now
         if event in ("tool.execution_start", "tool.execution_complete"):
             self._execution(session, connection, message)
         elif event == "session.context":
@@ -208,6 +207,7 @@ class HostSide:
         else:
             data, data_cut = r.out.recordable(message.data)
             r.out.emit(SessionHappened(session.id, event, data, data_cut))
+        session.last_activity = r.out.now
         if session.subscribers:
             self._forward(session, message)
         if event == "session.idle":

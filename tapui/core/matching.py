@@ -83,6 +83,14 @@ class Subject:
         return memoryview(self._args).nbytes > limits.MAX_SUBJECT
 
     @property
+    def is_readable(self) -> bool:
+        """Whether rules can look into it: a number may be too large for any program to hold."""
+        try:
+            return bool(self.text)
+        except msgspec.DecodeError:
+            return False
+
+    @property
     def text(self) -> str:
         """The arguments as compact JSON."""
         if self._text is None:

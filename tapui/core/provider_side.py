@@ -10,7 +10,7 @@ from tapui.core.connection import Connection, Standing
 from tapui.core.providers import ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.streams import full_name
+from tapui.core.streams import Outcome, full_name
 from tapui.core.tools import (
     Claimant,
     check_conflicts,
@@ -97,19 +97,22 @@ class ProviderSide:
             sessions = [one for one in provider.sessions.values() if one.is_open]
         else:
             sessions = [r.session_of(provider, message.session_id, "push")]
+        # A broadcast is taken by all its sessions, or by none.
+        levels = [self._admit(session, provider, stream, message, text) for session in sessions]
         provider.last_active = r.out.now
-        for session in sessions:
-            self._push_into(session, provider, stream, message, text, metadata)
+        for session, level in zip(sessions, levels, strict=True):
+            if level != "drop":
+                self._push_into(session, provider, stream, level, message, text, metadata)
 
-    def _push_into(  # noqa: PLR0917 - a push and where it goes
+    def _admit(
         self,
         session: OpenSession,
         provider: ConnectedProvider,
         stream: str,
         message: Push,
         text: str,
-        metadata: Raw | None,
-    ) -> None:
+    ) -> Outcome:
+        """Return what becomes of a push in a session. Raises `WireError` where there is no room."""
         r = self._r
         if not r.budgets.may_push(provider.id, session.id):
             raise _limited(session, f"more than {limits.PUSHES_PER_SECOND} pushes a second")
@@ -119,9 +122,23 @@ class ProviderSide:
         if is_undecided:
             r.providers.count_fault(provider)
         if level == "drop":
-            return
+            return level
         if level == "inject" and not r.budgets.may_hold(session, provider):
             raise _limited(session, f"{limits.MAX_HELD_INJECTS} injects wait for the session")
+        r.streams.require_room(session.id, stream, provider.name)
+        return level
+
+    def _push_into(  # noqa: PLR0917 - a push and where it goes
+        self,
+        session: OpenSession,
+        provider: ConnectedProvider,
+        stream: str,
+        level: Level,
+        message: Push,
+        text: str,
+        metadata: Raw | None,
+    ) -> None:
+        r, name = self._r, full_name(stream, provider.name)
         r.streams.post(
             session.id,
             stream,

@@ -110,16 +110,10 @@ class Streams:
     ) -> Line:
         """Append a line. Raises `PAYLOAD_TOO_LARGE` for a provider's stream number 21."""
         name = full_name(stream, provider)
+        self.require_room(session_id, stream, provider)
         logs = self._logs.setdefault(session_id, {})
         log = logs.get(name)
         if log is None:
-            own = sum(1 for other in logs if other.rpartition("@")[2] == provider)
-            if own >= limits.MAX_STREAMS:
-                raise WireError(
-                    ErrorCode.PAYLOAD_TOO_LARGE,
-                    f"a provider may have at most {limits.MAX_STREAMS} streams",
-                    session_id=session_id,
-                )
             log = logs[name] = StreamLog()
         log.count += 1
         line = Line(
@@ -133,13 +127,26 @@ class Streams:
         self._out.emit(StreamPosted(session_id, name, line, provider_id))
         return line
 
+    def require_room(self, session_id: str, stream: str, provider: str) -> None:
+        """Check that a stream is there, or may be. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
+        logs = self._logs.get(session_id, {})
+        if full_name(stream, provider) in logs:
+            return
+        own = sum(1 for other in logs if other.rpartition("@")[2] == provider)
+        if own >= limits.MAX_STREAMS:
+            raise WireError(
+                ErrorCode.PAYLOAD_TOO_LARGE,
+                f"a provider may have at most {limits.MAX_STREAMS} streams",
+                session_id=session_id,
+            )
+
     def read(self, session_id: str, name: str, last: int, before: int | None = None) -> list[Line]:
         """Return up to `last` lines (with a number below `before`), oldest first."""
         log = self._logs.get(session_id, {}).get(name)
         if log is None:
             return []
         newest_first = (line for line in reversed(log.lines) if before is None or line.seq < before)
-        return list(islice(newest_first, max(last, 0)))[::-1]
+        return list(islice(newest_first, min(max(last, 0), limits.STREAM_LINES)))[::-1]
 
     def of(self, session_id: str) -> dict[str, StreamLog]:
         """Return a session's streams by full name."""

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tapui.core import instances
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
 from tapui.wire import limits
-from tapui.wire.codec import compact, depth_exceeds, require_object
+from tapui.wire.codec import compact, decode_object, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import AgentTools, ToolsChanged
 from tapui.wire.message import OfferedTool, Tool
@@ -115,8 +113,9 @@ def _check_parameters(tool: Tool, path: str) -> None:
     require_object(tool.parameters, f"{path}.parameters")
     if depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
         raise _invalid(f"{path}.parameters: nested deeper than {limits.MAX_SCHEMA_DEPTH} levels")
+    schema = decode_object(tool.parameters, f"{path}.parameters")
     if b"$" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters):
-        for target in _refs(msgspec.json.decode(tool.parameters)):
+        for target in _refs(schema):
             if not target.startswith("#"):
                 raise _invalid(f"{path}.parameters: remote $ref is not allowed")
 

@@ -197,6 +197,18 @@ def optional_object(given: Raw | None, field: str) -> Raw | None:
     return given
 
 
+def decode_object(given: Raw, field: str) -> dict[str, Any]:
+    """Decode an object that was passed through. Raises `WireError` (`INVALID_JSON`).
+
+    JSON allows numbers that no program holds, such as `1e999`: they are refused here at the latest.
+    """
+    try:
+        found: dict[str, Any] = msgspec.json.decode(given, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {explain(error)}") from None
+    return found
+
+
 def explain(error: msgspec.DecodeError) -> str:
     """Put a decoding error into words that name the field by its path first."""
     text = str(error)

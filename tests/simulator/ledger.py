@@ -206,6 +206,7 @@ class Ledger:
             self._world.tokens.append(message.token)
         elif isinstance(message, p.HelloAck):
             self._seen.setdefault(number, set()).add(message.session_id)
+            self._link_of = {id_: one for id_, one in self._link_of.items() if one != number}
             self._link_of[message.provider_id] = number
         if isinstance(message, (p.Sessions, p.SessionsUpdated)):
             for one in message.active:

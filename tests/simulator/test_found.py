@@ -1,6 +1,8 @@
 """What the simulator and the fuzzer found, each as the shortest conversation that shows it."""
 
-from tests.core.harness import Conversation, Peer, tool
+import pytest
+
+from tests.core.harness import Conversation, Json, Peer, tool
 
 
 def test_a_provider_that_limited_its_calls_leaves_nothing_behind() -> None:
@@ -136,3 +138,67 @@ def test_revisions_go_on_where_a_provider_comes_back_after_its_session_was_repla
     again.hello(session="s2", reconnectToken=provider.ack["reconnectToken"])
     again.say(type="context.update", context="b", requestId="q2")
     assert again.hear_one("ack")["revision"] == 2
+
+
+def test_a_broadcast_reaches_all_sessions_or_none() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    host.open("s2")
+    everywhere = talk.provider("all", token="itk-internal", tools=[])
+    for _ in range(10):
+        everywhere.push(sessionId="s2")
+    error = everywhere.error(type="push", level="keep", event="to all", broadcast=True)
+    assert (error["code"], error["sessionId"]) == ("RATE_LIMITED", "s2")
+    assert [event["sessionId"] for event in talk.events("stream.posted")] == ["s2"] * 10
+
+
+def test_a_malformed_report_does_not_count_as_activity() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    host.open("s2")
+    talk.wait(1)
+    host.event("s2", "session.context", tokens="many")
+    client = talk.connect()
+    client.say(type="auth", token="ptk-project")
+    assert [one["id"] for one in client.hear_one("sessions")["active"]] == ["s1", "s2"]
+
+
+HUGE = b'{"n": 1e999}'
+
+
+@pytest.mark.parametrize("field", ["metadata", "parameters"])
+def test_a_number_that_nobody_can_hold_is_refused_where_the_gateway_must_look(field: str) -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    peer = talk.connect("ptk-project")
+    tools = b'[{"name":"greet","description":"d","parameters":%b}]'
+    frame = b'{"type":"hello","name":"a","protocolVersion":2,"session":"s1","instance":"i",%b}'
+    fields = {"metadata": b'"metadata":' + HUGE, "parameters": b'"tools":' + tools % HUGE}
+    error = peer.error(frame % fields[field])
+    assert error["code"] == "INVALID_JSON"
+    assert field in error["message"]
+    talk.wait(10)
+
+
+@pytest.mark.parametrize("match", [{"args": "rm"}, {"file": "*.py"}])
+def test_arguments_that_no_rule_can_look_into_are_refused(match: Json) -> None:
+    talk = Conversation()
+    host = talk.host(hooks=True)
+    host.open("s1")
+    deny = {"action": "deny", "match": match, "reason": "not that"}
+    talk.provider("s1", hooks={"onPreToolUse": [deny]})
+    host.say(b'{"type":"hook.preToolUse","id":"k","sessionId":"s1","tool":"bash","args":%b}' % HUGE)
+    assert host.hear_one("hook.decision")["decision"] == "deny"
+
+
+def test_more_lines_than_there_can_be_are_all_lines() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    talk.provider("s1").push(stream="a")
+    tower = talk.tower()
+    read = {"type": "stream.read", "id": "x", "stream": "a@greeter", "sessionId": "s1"}
+    assert len(tower.ask(read, last=2**64)[0]["lines"]) == 1
