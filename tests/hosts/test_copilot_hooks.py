@@ -46,7 +46,7 @@ class Asked:
         """Run the hook before a tool, as the SDK does."""
         handler: Any = self.hooks.handlers()["on_pre_tool_use"]
         given = {**_base(session_id), "toolName": tool, "toolArgs": args}
-        return await handler(given, {"session_id": "s1"})
+        return await asyncio.create_task(handler(given, {"session_id": "s1"}))
 
     async def prompt(self, text: str, *, session_id: str = "s1") -> Any:
         """Run the hook before a prompt, as the SDK does."""
@@ -125,10 +125,15 @@ async def test_silence_of_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_an_error_of_the_gateway_refuses() -> None:
+    one = asked(lambda q: Error(ErrorCode.INTERNAL, "no idea", id=q.id))
+    assert await one.tool() == refusal("tapui could not decide: the gateway said no idea")
+
+
+async def test_a_session_that_the_gateway_has_ended_is_refused_until_we_have_left() -> None:
     one = asked(lambda q: Error(ErrorCode.INVALID_SESSION, "unknown session s1", id=q.id))
-    assert await one.tool() == refusal(
-        "tapui could not decide: the gateway said unknown session s1"
-    )
+    assert await one.tool() == refusal(LEFT)
+    await one.hooks.leave()
+    assert await one.tool() is None
 
 
 async def test_a_child_that_the_gateway_does_not_know_has_its_parents_rules() -> None:

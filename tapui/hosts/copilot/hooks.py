@@ -13,6 +13,7 @@ import msgspec
 from tapui.hosts.copilot.link import Link
 from tapui.text import safe_text
 from tapui.wire.codec import raw
+from tapui.wire.errors import ErrorCode
 from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
 from tapui.wire.message import Error
 
@@ -33,7 +34,8 @@ PROMPT_TIME = 3.0
 transforms end after 2 s by themselves."""
 REASON_LENGTH = 2_000
 """Characters of a refusal's reason: the CLI shows it, and the model reads it."""
-LEFT = "tapui left the session while providers were asked; try again"
+LEFT = "tapui is leaving the session and its providers cannot be asked; try again in a while"
+"""The reason of what is refused at the end."""
 
 _Answer = HookDecision | PromptPrepared | Error
 
@@ -147,6 +149,8 @@ class Hooks:
                 return {"additionalContext": answer.context or ""}
             case HookDecision():
                 return _refusal(answer.reason or "denied")
+            case Error(code=ErrorCode.INVALID_SESSION):
+                return _refusal(LEFT)  # the gateway is ending, and this host with it
             case _:
                 said = answer.message if isinstance(answer, Error) else "nothing"
                 return _refusal(f"tapui could not decide: the gateway said {said}")
