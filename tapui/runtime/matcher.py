@@ -1,11 +1,13 @@
 """The regex engine with a time limit per match: `regex`, 1 ms (design section 5, "regexes")."""
 
 from functools import lru_cache
-
-import regex
+from typing import TYPE_CHECKING
 
 from tapui.core.matching import PatternError
 from tapui.wire.limits import MATCH_TIMEOUT
+
+if TYPE_CHECKING:
+    import regex
 
 
 class RegexPattern:
@@ -34,6 +36,8 @@ class RegexMatcher:
 
 @lru_cache(maxsize=1024)
 def _compile(pattern: str) -> RegexPattern:
+    import regex  # with the first pattern: most gateways never see one
+
     try:
         return RegexPattern(regex.compile(pattern))
     except regex.error as error:

@@ -6,16 +6,19 @@ sends is collected and written once per turn of the event loop, compression is o
 """
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from websockets.frames import CloseCode
-
-from tapui.runtime.connection import Connection
 from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
 from tapui.runtime.roster import Roster, Timing
 
+if TYPE_CHECKING:
+    from tapui.runtime.connection import Connection
+
 __all__ = ["Server", "Timing"]
+
+_GOING_AWAY = 1001
 
 
 class Server:
@@ -50,7 +53,7 @@ class Server:
         number: int = sockets[0].getsockname()[1]
         roster = Roster(self._door, self._timing, loop, number, Flusher(loop))
         for opened in sockets:
-            listener = await loop.create_server(lambda: Connection(roster), sock=opened)
+            listener = await loop.create_server(lambda: _accept(roster), sock=opened)
             self._listeners.append(listener)
         self._roster = roster
         return number
@@ -75,7 +78,7 @@ class Server:
             return
         roster.refusal = "the gateway is shutting down"
         for connection in list(roster.open):
-            connection.close(CloseCode.GOING_AWAY, "the gateway is shutting down")
+            connection.close(_GOING_AWAY, "the gateway is shutting down")
         roster.flusher.flush()
         try:
             async with asyncio.timeout(drain_timeout):
@@ -88,3 +91,10 @@ class Server:
         for connection in [*roster.open, *roster.transient]:
             connection.abort()
         await roster.empty.wait()
+
+
+def _accept(roster: Roster) -> "Connection":
+    """Return the protocol of a new socket; the library is loaded with the first."""
+    from tapui.runtime.connection import Connection
+
+    return Connection(roster)

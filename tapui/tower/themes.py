@@ -8,6 +8,7 @@ is left out and the rest is loaded.
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -130,7 +131,8 @@ def read(path: Path) -> Theme:
         error=colors.error,
         dark=parsed.dark,
     )
-    _check_variables(parsed.variables, theme.to_color_system().generate())
+    if parsed.variables:
+        _check_variables(parsed.variables, _variables())
     theme.variables = parsed.variables
     return theme
 
@@ -184,7 +186,13 @@ def _explain(text: str) -> str:
     return f"{where}: {what}" if where else what
 
 
-def _check_variables(variables: dict[str, str], known: dict[str, str]) -> None:
+@cache
+def _variables() -> frozenset[str]:
+    """Return the names of a theme's variables; they are the same for every theme."""
+    return frozenset(Theme(name="any", primary="#808080").to_color_system().generate())
+
+
+def _check_variables(variables: dict[str, str], known: frozenset[str]) -> None:
     for key, value in variables.items():
         if key not in known:
             raise ThemeError(f"variables.{key}: there is no such variable; remove it")
