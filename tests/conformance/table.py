@@ -1,0 +1,93 @@
+"""The table of states and messages, as the core has it, and an example of each message."""
+
+from typing import Any, get_args
+
+from tapui.core.connection import LEGAL, Standing
+from tapui.wire import builtin, host, provider, tower
+
+Json = dict[str, Any]
+
+SOCKET_STATES = [state for state in Standing if state not in (Standing.BUILTIN, Standing.CLOSED)]
+"""The states in which a socket can be. The built-in tools have a state of their own."""
+
+
+def types() -> list[str]:
+    """Return every type that anybody may send, by conversation."""
+    unions = (provider.FromProvider, host.FromHost, tower.FromTower, builtin.FromBuiltin)
+    found = [kind.__struct_config__.tag for union in unions for kind in get_args(union)]
+    return list(dict.fromkeys(map(str, found)))
+
+
+def example(type_: str, session: str) -> Json:
+    """Return a message of a type that is in order, about a session; it does little."""
+    return {"type": type_, **_fields(session).get(type_, {})}
+
+
+def _fields(session: str) -> dict[str, Json]:
+    about = {"sessionId": session}
+    return {
+        "auth": {"token": "wrong"},
+        "auth.confirm": {"code": "wrong"},
+        "hello": {"name": "p", "protocolVersion": 2, "session": "nowhere"},
+        "tool.result": {"id": "none", "data": 1},
+        "tool.progress": {"id": "none", "message": "m"},
+        "push": {"level": "keep", "event": "e"},
+        "tools.update": {"tools": []},
+        "hooks.update": {"onPreToolUse": []},
+        "context.update": {"context": "c"},
+        "filter.set": {"stream": "s", "rules": []},
+        "stream.query": {"queryId": "q", "streams": ["s"]},
+        "gate.result": {"callId": "none", "decision": "allow"},
+        "transform.result": {"callId": "none", "content": "c"},
+        "session.ready": about,
+        "shutdown.ready": about,
+        "host.hello": {"name": "h", "kind": "k", "protocolVersion": 2},
+        "session.open": {"session": {"id": f"{session}-2", "label": "", "cwd": "/"}},
+        "session.update": about,
+        "session.close": about,
+        "session.event": {**about, "event": "e"},
+        "tool.invoke": {**about, "id": "i", "tool": "none"},
+        "tool.abort": {"id": "none"},
+        "hook.preToolUse": {**about, "id": "k", "tool": "bash"},
+        "prompt.submitted": {**about, "id": "q", "prompt": "p"},
+        "mode.result": {"id": "none", "ok": True},
+        "approval.request": {**about, "id": "r", "kind": "permission"},
+        "approval.withdraw": {"id": "none"},
+        "sessions.unattached": {"unattached": []},
+        "tower.hello": {"protocolVersion": 2},
+        "approval.reveal": {"approvalId": "none"},
+        "approval.decide": {"approvalId": "none", "decision": "deny"},
+        "call.cancel": {"id": "none"},
+        "provider.disconnect": {"providerId": "none"},
+        "provider.move": {**about, "providerId": "none"},
+        "injects.resume": {**about, "providerId": "none"},
+        "session.mode": {"sessionId": "nowhere", "mode": "plan"},
+        "stream.read": {**about, "id": "x", "stream": "s@p"},
+        "token.mint": {**about, "id": "x"},
+        "stream.post": {**about, "id": "x", "stream": "s", "event": "e", "level": "keep"},
+        "state.read": {**about, "id": "x"},
+        "mode.request": {**about, "id": "x", "mode": "plan", "asker": "a"},
+        "mode.request.cancel": {"id": "x"},
+    }
+
+
+def rendered() -> str:
+    """Return the table as Markdown."""
+    states = [*SOCKET_STATES, Standing.BUILTIN]
+    head = [
+        "# Which message may come in which state",
+        "",
+        "Made from `tapui.core.connection.LEGAL` by `python -m tests.conformance`. A dot is",
+        "refused with `UNKNOWN_TYPE` and the connection stays; every cell but those of Builtin,",
+        "which no socket reaches, is tried from a socket in `test_table.py`.",
+        "",
+        "| message | " + " | ".join(states) + " |",
+        "|---|" + ":-:|" * len(states),
+    ]
+    rows = [
+        f"| `{type_}` | "
+        + " | ".join("yes" if type_ in LEGAL[state] else "·" for state in states)
+        + " |"
+        for type_ in types()
+    ]
+    return "\n".join([*head, *rows, ""])
