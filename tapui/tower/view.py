@@ -140,7 +140,6 @@ class View:
         self.life: dict[str, deque[Happening]] = {}
         self.codes: dict[str, RevealedCode] = {}
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
-        self.paused: set[tuple[str, str]] = set()
         self.gone: dict[str, str] = {}
         self._payloads: dict[str, Payload] = {}
         self._payload_bytes = 0
@@ -242,7 +241,6 @@ class View:
             self.life.clear()
             self.codes.clear()
             self.errors.clear()
-            self.paused.clear()
             self._payloads.clear()
             self._payload_bytes = 0
         self.run = snapshot.run
@@ -312,12 +310,8 @@ class View:
             for key in [key for key in self.rings if key[0] == event.session_id]:
                 del self.rings[key]
         elif isinstance(event, ev.InjectPaused):
-            self.paused.add((event.provider_id, event.session_id))
             self._news.append(event)
-        elif isinstance(event, ev.InjectResumed):
-            self.paused.discard((event.provider_id, event.session_id))
         elif isinstance(event, ev.ProviderDisconnected):
-            self.paused = {one for one in self.paused if one[0] != event.provider.id}
             self.gone = {id_: at for id_, at in self.gone.items() if id_ in self.state.providers}
             self.gone[event.provider.id] = ts
         elif isinstance(event, ev.ErrorSent):

@@ -167,15 +167,51 @@ async def test_held_injects_are_shown_and_resumed() -> None:
     async with running(world()) as rig:
         await rig.press("2", "r")
         assert rig.feed.sent == []
-        rig.feed.happen(ev.InjectPaused(session_id="s1", provider_id="p1", provider="ci-watcher"))
+        paused = replace(world().providers["p1"], held=2, paused=["s1"])
+        rig.feed.happen(
+            ev.InjectPaused(session_id="s1", provider_id="p1", provider="ci-watcher"),
+            ev.ProviderUpdated(provider=paused, session_id="s1"),
+        )
         await rig.settle()
         assert "‖ held" in rig.text
         assert any("its injects are held" in one for one in rig.notices)
         await rig.press("r")
         assert rig.feed.sent == [InjectsResume(provider_id="p1", session_id="s1")]
-        rig.feed.happen(ev.InjectResumed(session_id="s1", provider_id="p1", provider="ci-watcher"))
+        rig.feed.happen(
+            ev.InjectResumed(session_id="s1", provider_id="p1", provider="ci-watcher"),
+            ev.ProviderUpdated(provider=world().providers["p1"], session_id="s1"),
+        )
         await rig.settle()
         assert "‖ held" not in rig.text
+
+
+async def test_what_a_provider_wants_is_told_with_it_and_with_its_session() -> None:
+    async with running(world()) as rig:
+        wanting = replace(
+            world().providers["p1"],
+            instance="tab-a",
+            context="CI fails on main",
+            sections={"tone": "append"},
+            rules=3,
+            revision=7,
+            held=2,
+            paused=["s1"],
+        )
+        rig.feed.happen(ev.ProviderUpdated(provider=wanting, session_id="s1"))
+        await rig.press("2", "enter")
+        for told in (
+            "instance  tab-a",
+            "revision  7",
+            "injects   2 waiting, held in",
+            "rules     3 before tools",
+            "tone (append)",
+            "CI fails on main",
+        ):
+            assert told in rig.text, told
+        await rig.press("escape", "1", "enter")
+        assert "context in force" in rig.text
+        assert "CI fails on main" in rig.text
+        assert "tone: append by ci-watcher/tab-a" in rig.text
 
 
 async def test_a_provider_that_went_is_shown_for_a_minute() -> None:

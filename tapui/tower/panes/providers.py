@@ -52,7 +52,7 @@ provider woke its session three times in a row without a word from you: its inje
         if action in ("move", "disconnect"):
             return provider is not None and provider.state != "disconnected"
         if action == "resume":
-            return provider is not None and bool(_held(self.tower.view, provider))
+            return provider is not None and bool(provider.paused)
         return True
 
     def on_table_opened(self, event: Table.Opened) -> None:
@@ -105,7 +105,7 @@ provider woke its session three times in a row without a word from you: its inje
         """Release the loop brake."""
         provider = self._provider()
         if provider is not None:
-            for session_id in _held(self.tower.view, provider):
+            for session_id in provider.paused:
                 self.send(InjectsResume(provider_id=provider.id, session_id=session_id))
 
     def rows(self, view: View) -> list[Row]:
@@ -124,10 +124,9 @@ provider woke its session three times in a row without a word from you: its inje
         if provider is None:
             return []
         tools = ", ".join(provider.tools[:20]) + (" …" if len(provider.tools) > 20 else "")
-        held = _held(view, provider)
         return [
             headline(
-                _mark(view, provider),
+                _mark(provider),
                 name_of(provider),
                 f"active {times.age(_last(view, provider))} ago",
             ),
@@ -140,7 +139,7 @@ provider woke its session three times in a row without a word from you: its inje
                 ]
             ),
             plain("its injects are held: r lets them through", "$warning")
-            if held
+            if provider.paused
             else facts([tools or "offers no tools"]),
         ]
 
@@ -160,12 +159,8 @@ provider woke its session three times in a row without a word from you: its inje
         return self.tower.view.state.providers.get(self.selected)
 
 
-def _held(view: View, provider: ev.Provider) -> list[str]:
-    return sorted(session for one, session in view.paused if one == provider.id)
-
-
-def _mark(view: View, provider: ev.Provider) -> marks.Mark:
-    return _HELD if _held(view, provider) else marks.PROVIDER[provider.state]
+def _mark(provider: ev.Provider) -> marks.Mark:
+    return _HELD if provider.paused else marks.PROVIDER[provider.state]
 
 
 def _last(view: View, provider: ev.Provider) -> float | None:
@@ -173,7 +168,7 @@ def _last(view: View, provider: ev.Provider) -> float | None:
 
 
 def _row(view: View, provider: ev.Provider) -> Row:
-    mark = _mark(view, provider)
+    mark = _mark(provider)
     quiet = "muted" if provider.state == "disconnected" else ""
     return Row(
         provider.id,

@@ -1,4 +1,4 @@
-"""One provider: its tools, and what it was refused."""
+"""One provider: what it offers and wants, and what it was refused."""
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -7,9 +7,11 @@ from textual.widgets import Static
 from tapui.tower import marks, times
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.screens.call import pretty
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import name_of, session_of
+from tapui.wire import events as ev
 
 
 class ProviderScreen(LiveScreen[None]):
@@ -44,6 +46,9 @@ class ProviderScreen(LiveScreen[None]):
             "trust": provider.trust,
             "origin": provider.origin or "none: a program on this machine",
             "session": session_of(view, provider),
+            "instance": provider.instance,
+            "revision": str(provider.revision) if provider.revision else None,
+            "injects": _injects(view, provider),
             "rules": f"{provider.rules} before tools" if provider.rules else None,
             "sections": ", ".join(f"{name} ({what})" for name, what in provider.sections.items()),
             "patterns": f"{provider.pattern_faults} not tried to their end"
@@ -56,6 +61,10 @@ class ProviderScreen(LiveScreen[None]):
             for name, fact in facts.items()
             if fact
         ]
+        if provider.context:
+            parts += [Part(""), title("context, with every prompt"), value(provider.context)]
+        if provider.metadata is not None:
+            parts += [Part(""), title("says of itself"), value(pretty(provider.metadata))]
         parts += [Part(""), title("tools")]
         parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
         parts += [Part(""), title("refused")]
@@ -65,3 +74,10 @@ class ProviderScreen(LiveScreen[None]):
             if error.provider_id == provider.id
         ]
         self.query_one(Reader).set_parts(parts + (refused or [value("nothing")]))
+
+
+def _injects(view: View, provider: ev.Provider) -> str | None:
+    """Return what waits of its injects, and where the loop brake is on."""
+    said = [f"{provider.held} waiting"] if provider.held else []
+    said += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]
+    return ", ".join(said) or None

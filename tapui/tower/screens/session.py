@@ -10,6 +10,7 @@ from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.call import pretty
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
+from tapui.tower.words import name_of
 from tapui.wire import events as ev
 
 SHOWN_EVENTS = 60
@@ -19,7 +20,7 @@ class SessionScreen(LiveScreen[None]):
     """A session's facts, then its own events, newest first."""
 
     CSS_PATH = "reading.tcss"
-    TOPICS = frozenset({"sessions", "life", "clock"})
+    TOPICS = frozenset({"sessions", "providers", "life", "clock"})
 
     def __init__(self, session_id: str) -> None:
         super().__init__()
@@ -40,7 +41,7 @@ class SessionScreen(LiveScreen[None]):
         self.query_one(".headline", Static).update(
             headline(marks.SESSION[session.state], session.label or session.id, f"for {age}")
         )
-        if not dirty & {"sessions", "life"}:
+        if not dirty & {"sessions", "providers", "life"}:
             return
         known = [view.state.providers.get(one) for one in session.providers]
         facts = {
@@ -58,6 +59,7 @@ class SessionScreen(LiveScreen[None]):
             for name, fact in facts.items()
             if fact
         ]
+        parts += _wanted([one for one in known if one is not None])
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
         parts += [Part(""), title("what happened" if life else "nothing happened since you look")]
         for one in reversed(life):
@@ -66,3 +68,23 @@ class SessionScreen(LiveScreen[None]):
             if kept is not None and (isinstance(kept, ev.Cut) or bytes(kept) != b"{}"):
                 parts.append(value(pretty(kept)))
         self.query_one(Reader).set_parts(parts)
+
+
+def _wanted(providers: list[ev.Provider]) -> list[Part]:
+    """Return what providers add to prompts, and who changes which section, in their order."""
+    parts: list[Part] = []
+    contexts = [one for one in providers if one.context]
+    if contexts:
+        parts += [Part(""), title("context in force")]
+        for one in contexts:
+            parts += [Part(f"from {' '.join(name_of(one).split())}", "primary")]
+            parts += [value(one.context or "")]
+    changes = [
+        f"{section}: {action} by {name_of(one)}"
+        for one in providers
+        for section, action in one.sections.items()
+    ]
+    if changes:
+        parts += [Part(""), title("sections of the system prompt")]
+        parts += [value(" ".join(change.split())) for change in changes]
+    return parts
