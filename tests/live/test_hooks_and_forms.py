@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,6 +138,27 @@ def test_custom_agent_and_its_calls_are_told_with_the_childs_id(
         gateway.tell(ToolOutcome(invoke.id, data=raw("hello bob")))
         copilot.screen.wait_for("all done")
         assert [one.prompt for one in gateway.of(PromptSubmitted)] == ["delegate"]
+
+
+def test_hook_of_the_repositorys_own_stays_in_force(
+    home: Home, start_copilot: Any, model: ModelServer
+) -> None:
+    no = {"permissionDecision": "deny", "permissionDecisionReason": "the repository says no"}
+    hook = {"type": "command", "bash": f"echo '{json.dumps(no)}'", "timeoutSec": 10}
+    file = home.root / "work" / ".github" / "hooks" / "guard.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"version": 1, "hooks": {"preToolUse": [hook]}}))
+    copilot = start_copilot()
+    command = {"command": "touch proof", "description": "a command"}
+    model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="so be it"))
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot.copilot_home):
+        gateway.wait(SessionOpen)
+        copilot.prompt("run it")
+        copilot.screen.wait_for("so be it")
+    told = model.wait_for(lambda one: one.role == "tool").text
+    assert "the repository says no" in told
+    assert not (copilot.cwd / "proof").exists()
 
 
 async def test_question_of_a_session_that_another_program_runs_is_answered_from_here(
