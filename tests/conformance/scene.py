@@ -59,7 +59,10 @@ class Scene:
         return peer
 
     async def external(self) -> Peer:
-        """Return a provider that paired and is bound to the session."""
+        """Return a provider that paired and is bound to the session.
+
+        A gateway takes five pairings a minute, so a module may ask for five of them.
+        """
         tower = await self.tower()
         peer = await self.pairing()
         approval = (await tower.event("approval.requested"))["approval"]
