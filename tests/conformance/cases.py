@@ -132,7 +132,6 @@ CASES: list[Case] = [
     Case("project", push(), "RATE_LIMITED", "more than 10 pushes a second", before=[push()] * 10),
     Case("all", push(), "INVALID_SESSION", session="all",
          text="a push of a provider of all sessions names one"),
-    Case("project", push(stream="s20"), LARGE, "a provider may have at most 20 streams"),
     # hello: concurrency, instances, capabilities, subscriptions, identity
     Case("client", hello(concurrency={"max": 0}), INVALID, "concurrency.max: at least 1",
          session=None, after="AwaitHello"),

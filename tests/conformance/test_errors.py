@@ -34,8 +34,6 @@ async def enter(scene: Scene, who: str) -> Peer:
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 async def test_a_refusal(scene: Scene, case: Case) -> None:
     peer = await enter(scene, case.who)
-    if case.message.get("stream") == f"s{STREAMS}":
-        await fill_streams(peer)
     for message in case.before:
         await peer.send(about(scene.session, message))
     before = "AwaitHello" if case.who == "client" else "Bound"
@@ -64,21 +62,31 @@ async def test_a_refusal(scene: Scene, case: Case) -> None:
         assert await peer.closed() == case.closes
 
 
-async def fill_streams(peer: Peer) -> None:
-    """Use up the streams, no faster than the budget of pushes allows."""
-    number = 0
+async def pushed(peer: Peer, stream: str) -> Json | None:
+    """Push, as soon as the budget allows it; return the refusal, if it was refused."""
     async with asyncio.timeout(20):
-        while number < STREAMS:
-            await peer.send(push(stream=f"s{number}"))
-            heard, _ = await heard_until_now(peer)
-            if any(one["type"] == "error" for one in heard):
-                continue
-            number += 1
         while True:
-            await peer.send(push(stream="s0"))
+            await peer.send(push(stream=stream))
             heard, _ = await heard_until_now(peer)
-            if not any(one["type"] == "error" for one in heard):
-                return
+            refusal = next((one for one in heard if one["type"] == "error"), None)
+            if refusal is None or refusal["code"] != "RATE_LIMITED":
+                return refusal
+
+
+async def test_the_twenty_first_stream(scene: Scene) -> None:
+    provider = await scene.provider()
+    for number in range(STREAMS):
+        assert await pushed(provider, f"s{number}") is None
+    assert await pushed(provider, "s0") is None
+    assert await pushed(provider, "one more") == {
+        "type": "error",
+        "code": "PAYLOAD_TOO_LARGE",
+        "message": "a provider may have at most 20 streams",
+        "replyTo": "push",
+        "providerId": provider.id,
+        "sessionId": scene.session,
+    }
+    assert await state_of(provider) == "Bound"
 
 
 def test_every_code_for_providers_has_a_case() -> None:
