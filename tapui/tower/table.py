@@ -14,6 +14,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from tapui.text import safe_text
 
@@ -140,10 +141,21 @@ class Table(ScrollView, can_focus=True):
         self.rows = rows
         self._version += 1
         self._cursor = self._place(before)
-        self.virtual_size = Size(self._width, len(rows) + 1)
+        self._measure()
         self.refresh()
         if self.selected != before:
             self.post_message(self.Moved())
+
+    def _measure(self) -> None:
+        """Take the number of rows over into the scroll bar.
+
+        Set the usual way, it would have the whole screen laid out anew whenever a row comes or
+        goes; only a scroll bar that appears or vanishes needs that, and asks for it itself.
+        """
+        size = Size(self._width, len(self.rows) + 1)
+        if size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
 
     def select(self, key: str) -> None:
         """Select the row of this key, if there is one."""
@@ -216,7 +228,7 @@ class Table(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the selection in sight."""
-        self.virtual_size = Size(self._width, len(self.rows) + 1)
+        self._measure()
         self.scroll_to_region(
             Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
         )
