@@ -204,9 +204,10 @@ class Hellos:
         if holder is None:
             return
         label = f"{message.name}/{message.instance}" if message.instance else message.name
+        where = next(session.id for session in sessions if holder.is_in(session))
         raise WireError(
             ErrorCode.DUPLICATE_INSTANCE,
-            f"another connection is '{label}' in session {sessions[0].id}; choose another "
+            f"another connection is '{label}' in session {where}; choose another "
             "instance or show its reconnectToken",
         )
 

@@ -17,7 +17,7 @@ class Case:
     """A message that is refused. `{session}` in texts stands for the test's session.
 
     `who` is `project`, `internal`, `all` (internal, in all sessions), `external` or `client`
-    (authenticated with the project's token, not yet a provider).
+    (authenticated with the project's token, not yet a provider); or `tower`, or `host`.
     """
 
     who: str
@@ -165,4 +165,18 @@ CASES: list[Case] = [
     Case("project", {"type": "session.ready", "sessionId": "{session}"}, "INVALID_SESSION",
          "Session {session} does not exist"),
     Case("all", {"type": "shutdown.ready", "sessionId": "nowhere"}, "INVALID_SESSION", **NOWHERE),
+    # towers and hosts
+    Case("tower", {"type": "approval.decide", "approvalId": "a-0", "decision": "deny"},
+         "UNKNOWN_APPROVAL", "approval a-0 no longer waits for a decision",
+         session=None, after="Tower"),
+    Case("tower", {"type": "injects.resume", "providerId": "p-0", "sessionId": "{session}"},
+         "NOT_FOUND", "provider p-0 is not connected", session=None, after="Tower"),
+    Case("tower", {"type": "token.mint", "sessionId": "nowhere"}, "INVALID_SESSION", **NOWHERE,
+         after="Tower"),
+    Case("host", {"type": "hook.preToolUse", "sessionId": "nowhere", "tool": "bash"},
+         "INVALID_SESSION", "unknown session nowhere", session="nowhere", after="Host"),
+    Case("host", {"type": "prompt.submitted", "sessionId": "nowhere", "prompt": "p"},
+         "INVALID_SESSION", "unknown session nowhere", session="nowhere", after="Host"),
+    Case("host", {"type": "hook.preToolUse", "sessionId": "{session}", "tool": "bash",
+                  "args": []}, INVALID, "args: expected an object", session=None, after="Host"),
 ]  # fmt: skip

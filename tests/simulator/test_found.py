@@ -111,6 +111,7 @@ def test_a_provider_of_all_sessions_does_not_take_an_identity_that_one_of_them_h
         if one["type"] == "error"
     ]
     assert [one["code"] for one in error] == ["DUPLICATE_INSTANCE"]
+    assert "in session s2;" in error[0]["message"]
 
 
 def test_a_filter_does_not_outlive_its_provider_in_the_session_that_takes_the_place() -> None:

@@ -1,7 +1,19 @@
 """A few hundred seeds of the simulator; `python -m tests.simulator --seeds A:B` tells more."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from tapui.core.budgets import Budgets
+from tapui.core.calls import Calls
+from tapui.core.gates import Gates
+from tapui.core.prompts import Prompts
+from tapui.core.providers import ConnectedProvider
+from tapui.core.sessions import Sessions
+from tapui.core.streams import Streams
+from tapui.core.tools import ToolTable
+from tapui.wire.message import ActiveSession
 from tests.simulator import world
 from tests.simulator.run import StoryError, run
 
@@ -37,10 +49,60 @@ def _run_all(seeds: range) -> None:
         run(seed, STEPS)
 
 
-def test_a_fault_is_found_and_names_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator sees a gateway that forgets to give a call its outcome."""
-    from tapui.core.calls import Calls
+def _forget_a_call(self: Any, call: Any) -> None:
+    self._absorb(call)
 
-    monkeypatch.setattr(Calls, "due", lambda self, call: self._absorb(call))
-    with pytest.raises(StoryError, match="--seed"):
-        _run_all(range(200))
+
+def _do_nothing(*_: Any) -> None:
+    pass
+
+
+def _show_everything(self: Any, _: Any) -> list[Any]:
+    return Sessions._shown(self)
+
+
+def _send_at_once(self: Any, session: Any) -> None:
+    session.awaits_turn = False
+    Budgets._delivered(self, session)
+
+
+def _count_backwards(self: Any, session_id: str) -> int:
+    revision = self.revisions[session_id] = self.revisions.get(session_id, 9) - 1
+    return revision
+
+
+FAULTS = [
+    pytest.param(Calls, "due", _forget_a_call, "", id="a call without an outcome"),
+    pytest.param(Gates, "due", _do_nothing, "", id="a gate that hangs"),
+    pytest.param(Sessions, "visible", _show_everything, "not cover", id="a scope that leaks"),
+    pytest.param(Budgets, "deliver", _send_at_once, "per idle", id="two prompts at once"),
+    pytest.param(ConnectedProvider, "revise", _count_backwards, "rise", id="revisions that fall"),
+    pytest.param(ToolTable, "remove", _do_nothing, "", id="tools of the gone"),
+    pytest.param(Streams, "drop_filters", _do_nothing, "left behind", id="filters of the gone"),
+    pytest.param(Prompts, "due", _do_nothing, "", id="a prompt that waits for ever"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "fault", "says"), FAULTS)
+def test_a_fault_is_found_and_names_its_seed(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Any, says: str
+) -> None:
+    """The simulator sees what is wrong with a gateway that was spoilt."""
+    everything = _everything(Sessions.in_order)
+    monkeypatch.setattr(Sessions, "_shown", everything, raising=False)
+    monkeypatch.setattr(Budgets, "_delivered", Budgets.deliver, raising=False)
+    monkeypatch.setattr(owner, name, fault)
+    with pytest.raises(StoryError, match=f"(?s){says}.*--seed"):
+        _run_all(range(400))
+
+
+def _everything(in_order: Callable[[Sessions], list[Any]]) -> Callable[[Sessions], list[Any]]:
+    """Return the list of sessions that a client without limits is shown."""
+
+    def shown(self: Sessions) -> list[Any]:
+        return [
+            ActiveSession(one.id, one.view.label, foreground=False, state="idle")
+            for one in in_order(self)
+        ]
+
+    return shown
