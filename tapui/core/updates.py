@@ -47,16 +47,16 @@ class Updates:
         check_transforms(message.transforms or {})
         require_hooks(provider.grant, rules or [], message.transforms or {})
         sessions = self._r.sessions_of(provider, message.session_id, "hooks.update")
-        for session in sessions:
-            hooks = provider.hooks.setdefault(session.id, HookSet())
+        for hooks in _hooks_of(provider, sessions, message.session_id):
             if rules is not None:
                 hooks.rules = rules
             for section, transform in (message.transforms or {}).items():
                 hooks.transforms.pop(section, None)
                 if transform is not None:
                     hooks.transforms[section] = transform
+        for session in sessions:
             reindex(session)
-        self._acknowledge(provider, sessions, message.request_id, message.session_id)
+        self._acknowledge(provider, sessions, message.request_id)
 
     def context_update(self, connection: Connection, message: ContextUpdate) -> None:
         """Replace the ambient context."""
@@ -64,9 +64,9 @@ class Updates:
         check_context(message.context, "context")
         require(provider.grant, Capability.CONTEXT)
         sessions = self._r.sessions_of(provider, message.session_id, "context.update")
-        for session in sessions:
-            provider.hooks.setdefault(session.id, HookSet()).context = message.context or None
-        self._acknowledge(provider, sessions, message.request_id, message.session_id)
+        for hooks in _hooks_of(provider, sessions, message.session_id):
+            hooks.context = message.context or None
+        self._acknowledge(provider, sessions, message.request_id)
 
     def filter_set(self, connection: Connection, message: FilterSet) -> None:
         """Filter one of the provider's own streams."""
@@ -80,7 +80,7 @@ class Updates:
         sessions = self._r.sessions_of(provider, message.session_id, "filter.set")
         for session in sessions:
             self._r.streams.set_filter(session.id, full_name(name, provider.name), rules)
-        self._acknowledge(provider, sessions, message.request_id, message.session_id)
+        self._acknowledge(provider, sessions, message.request_id)
 
     def stream_query(self, connection: Connection, message: StreamQuery) -> None:
         """Read streams, newest line first."""
@@ -117,13 +117,23 @@ class Updates:
         provider: ConnectedProvider,
         sessions: list[OpenSession],
         request_id: str | None,
-        session_id: str | None,
     ) -> None:
         """The update is in force: it has a revision for each session, and the tower shows it."""
         for session in sessions:
             revision = provider.revise(session.id)
             if request_id is not None:
                 self._r.out.send(provider.connection.id, Ack(request_id, session.id, revision))
-        if session_id is None and sessions:
-            provider.declared = provider.hooks[sessions[0].id].copy()
         self._r.providers.refresh(provider)
+
+
+def _hooks_of(
+    provider: ConnectedProvider, sessions: list[OpenSession], session_id: str | None
+) -> list[HookSet]:
+    """Return what an update changes: the sessions it is about, and what is brought elsewhere.
+
+    What a provider of all sessions says about one of them stays there.
+    """
+    hooks = [provider.hooks[session.id] for session in sessions]
+    if session_id is None or not provider.is_everywhere:
+        hooks.append(provider.declared)
+    return hooks

@@ -203,3 +203,46 @@ def test_more_lines_than_there_can_be_are_all_lines() -> None:
     tower = talk.tower()
     read = {"type": "stream.read", "id": "x", "stream": "a@greeter", "sessionId": "s1"}
     assert len(tower.ask(read, last=2**64)[0]["lines"]) == 1
+
+
+def test_what_a_provider_of_all_sessions_changes_before_there_are_any_holds_in_the_first() -> None:
+    talk = Conversation()
+    host = talk.host(hooks=True)
+    peer = talk.connect("itk-internal")
+    peer.hello(session="all", tools=[tool("look")])
+    deny = {"action": "deny", "match": {"tool": "bash"}, "reason": "no shell"}
+    peer.say(type="hooks.update", onPreToolUse=[deny])
+    peer.say(type="context.update", context="mind")
+    host.open("s1")
+    peer.say(type="session.ready", sessionId="s1")
+    host.say(type="hook.preToolUse", id="k1", sessionId="s1", tool="bash")
+    assert host.hear_one("hook.decision")["reason"] == "no shell"
+    host.say(type="prompt.submitted", id="q1", sessionId="s1", prompt="p")
+    assert host.hear_one("prompt.prepared")["context"] == ["mind"]
+
+
+def test_a_provider_that_names_its_session_in_updates_has_them_back_when_it_returns() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1")
+    provider.say(type="context.update", context="mind", sessionId="s1")
+    provider.drop()
+    again = talk.connect("ptk-project")
+    token = provider.ack["reconnectToken"]
+    again.say(type="hello", name="greeter", protocolVersion=2, reconnectToken=token, session="s1")
+    host.say(type="prompt.submitted", id="q1", sessionId="s1", prompt="p")
+    assert host.hear_one("prompt.prepared")["context"] == ["mind"]
+
+
+def test_what_holds_in_one_session_is_not_brought_to_others_by_another_update() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    everywhere = talk.provider("all", token="itk-internal", tools=[])
+    everywhere.say(type="context.update", context="for s1 only", sessionId="s1")
+    everywhere.say(type="hooks.update", onPreToolUse=[])
+    host.open("s2")
+    everywhere.say(type="session.ready", sessionId="s2")
+    host.say(type="prompt.submitted", id="q", sessionId="s2", prompt="p")
+    assert host.hear_one("prompt.prepared")["context"] == []
