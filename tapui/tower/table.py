@@ -136,7 +136,9 @@ class Table(ScrollView, can_focus=True):
         return None
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Show these rows; only what is on screen is painted."""
+        """Show these rows; only what is on screen is painted, and nothing if they are the same."""
+        if self._version and rows == self.rows:
+            return
         before = self.selected
         self.rows = rows
         self._version += 1
