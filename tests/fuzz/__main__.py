@@ -1,6 +1,7 @@
 """`python -m tests.fuzz --frames N --seed S [--jobs J] [--looks 1]`."""
 
 import argparse
+import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -19,9 +20,9 @@ def _many(seed: int, frames: int, looks: int) -> Done | str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--frames", type=int, default=200_000)
+    parser.add_argument("--frames", type=int, default=10_000_000)
     parser.add_argument("--seed", type=int, default=0, help="of the first 100,000 frames")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--looks", type=int, default=LOOKS, help="refused frames a look")
     options = parser.parse_args()
     sizes = [CHUNK] * (options.frames // CHUNK)

@@ -1,6 +1,7 @@
 """`python -m tests.simulator --seed N`, `--seeds A:B`, `--steps`, `--jobs`."""
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -30,11 +31,11 @@ def _chunks(first: int, last: int) -> Iterator[range]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    which = parser.add_mutually_exclusive_group(required=True)
+    which = parser.add_mutually_exclusive_group()
     which.add_argument("--seed", type=int, help="tell one story")
-    which.add_argument("--seeds", help="tell the stories A:B (B not included)")
+    which.add_argument("--seeds", default="0:100000", help="tell the stories A:B (B not included)")
     parser.add_argument("--steps", type=int, default=STEPS, help="steps before the silence")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args()
     if options.seed is not None:
         told = run(options.seed, options.steps)
