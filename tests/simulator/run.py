@@ -26,10 +26,10 @@ class Told:
 class StoryError(AssertionError):
     """Something did not hold; the text says what happened before."""
 
-    def __init__(self, world: World, error: BaseException) -> None:
+    def __init__(self, world: World, steps: int, error: BaseException) -> None:
         super().__init__(
             f"{world.story()}\n\nseed {world.seed} failed: {type(error).__name__}: {error}\n"
-            f"again with: python -m tests.simulator --seed {world.seed}"
+            f"again with: python -m tests.simulator --seed {world.seed} --steps {steps}"
         )
 
 
@@ -39,7 +39,7 @@ def run(seed: int, steps: int = STEPS) -> Told:
     try:
         taken = _tell(world, steps)
     except Exception as error:
-        raise StoryError(world, error) from error
+        raise StoryError(world, steps, error) from error
     return Told(taken, world.ledger.seq, world.ledger.outcomes)
 
 
