@@ -84,6 +84,16 @@ async def test_a_name_of_64_characters_is_uncut_below_the_table() -> None:
         assert "○ idle" in rig.about(1)
 
 
+async def test_the_built_in_session_alone_says_what_to_do_next() -> None:
+    alone = State(sessions={"local": session("local", "local", host="local")})
+    async with running(alone) as rig:
+        for command in ("tapui copilot", "copilot --ui-server --resume ID", "tapui demo"):
+            assert command in rig.text
+        rig.feed.happen(ev.SessionOpened(session_id="s1", session=session("s1", "Fix the build")))
+        await rig.settle()
+        assert "tapui copilot" not in rig.text
+
+
 async def test_a_mode_is_set_by_key() -> None:
     async with running(world()) as rig:
         await rig.press("m")

@@ -119,7 +119,22 @@ attached* run without a port for tapui: the line below the table says how to cha
                 ]
             ),
             facts([session.cwd, session.id]),
+            *(self._next_steps() if _is_alone(view, session) else ()),
         ]
+
+    def _next_steps(self) -> list[Content]:
+        """What to do while there is nothing but the built-in session."""
+        command = "bold $primary"
+        steps = [
+            ("", ""),
+            ("No Copilot yet. In another terminal:", ""),
+            ("  tapui copilot", command),
+            ("or, for a session that already ran:", ""),
+            ("  copilot --ui-server --resume ID", command),
+            ("To see everything move first:", ""),
+            ("  tapui demo", command),
+        ]
+        return [plain(text, style) for text, style in steps]
 
     def first_steps(self) -> list[tuple[str, str]]:
         """What to do when nothing is connected, with the literal commands."""
@@ -139,6 +154,12 @@ attached* run without a port for tapui: the line below the table says how to cha
 
     def _session(self) -> ev.Session | None:
         return self.tower.view.state.sessions.get(self.selected)
+
+
+def _is_alone(view: View, session: ev.Session) -> bool:
+    """Return whether the built-in session is all that there is."""
+    state = view.state
+    return session.host == "local" and len(view.open_sessions) == 1 and not state.unattached
 
 
 def _stamp(session: ev.Session) -> str | None:
