@@ -6,6 +6,7 @@ import psutil
 
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ModelServer, Rule
+from tests.rig.waiting import until
 
 
 def test_prompt_goes_to_the_model_and_its_answer_to_the_screen(
@@ -16,7 +17,8 @@ def test_prompt_goes_to_the_model_and_its_answer_to_the_screen(
     copilot.screen.wait_for("a scripted answer")
     request = model.wait_for(lambda one: "please answer" in one.text)
     assert "bash" in request.tools
-    assert copilot.mode == "Interactive"
+    # While it works the footer says so instead.
+    until(lambda: copilot.mode == "Interactive", what=copilot.screen.text)
     assert copilot.port > 0
     assert copilot.workspace.is_dir()
 
