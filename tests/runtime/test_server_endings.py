@@ -20,18 +20,20 @@ from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
 @pytest.mark.parametrize(
     ("sent", "code"),
     [
-        (frame(Opcode.CLOSE, b"\x03\xe8bye"), 1000),
-        (frame(Opcode.CLOSE, b"\x0f\xa1mine"), 4001),
-        (frame(Opcode.CLOSE, b"\x03"), 1002),
-        (frame(Opcode.CLOSE, b"\x03\xed"), 1002),
-        (frame(Opcode.CLOSE, b"\x03\xe8\xff\xff"), 1007),
-        (frame(Opcode.CONT, b"nothing to continue"), 1002),
-        (frame(Opcode.TEXT, b"a", fin=False) + text("b"), 1002),
-        (bytes((0x09, 0x80)) + b"mask", 1002),
-        (bytes((0xC1, 0x80)) + b"mask", 1002),
-        (bytes((0x83, 0x80)) + b"mask", 1002),
-        (bytes((0x81, 0x01)) + b"x", 1002),
-        (bytes((0x89, 0xFE, 0x00, 0x7E)) + b"mask" + b"x" * 126, 1002),
+        pytest.param(frame(Opcode.CLOSE, b"\x03\xe8bye"), 1000, id="normal"),
+        pytest.param(frame(Opcode.CLOSE, b"\x0f\xa1mine"), 4001, id="own-code"),
+        pytest.param(frame(Opcode.CLOSE, b"\x03"), 1002, id="half-a-code"),
+        pytest.param(frame(Opcode.CLOSE, b"\x03\xed"), 1002, id="reserved-code"),
+        pytest.param(frame(Opcode.CLOSE, b"\x03\xe8\xff\xff"), 1007, id="bad-utf8"),
+        pytest.param(
+            frame(Opcode.CONT, b"nothing to continue"), 1002, id="continuation-of-nothing"
+        ),
+        pytest.param(frame(Opcode.TEXT, b"a", fin=False) + text("b"), 1002, id="text-in-a-text"),
+        pytest.param(bytes((0x09, 0x80)) + b"mask", 1002, id="fragmented-ping"),
+        pytest.param(bytes((0xC1, 0x80)) + b"mask", 1002, id="reserved-bit"),
+        pytest.param(bytes((0x83, 0x80)) + b"mask", 1002, id="reserved-opcode"),
+        pytest.param(bytes((0x81, 0x01)) + b"x", 1002, id="unmasked"),
+        pytest.param(bytes((0x89, 0xFE, 0x00, 0x7E)) + b"mask" + b"x" * 126, 1002, id="long-ping"),
     ],
 )
 async def test_close_frames_and_violations_are_answered(
