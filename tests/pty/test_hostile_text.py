@@ -83,7 +83,8 @@ async def test_hostile_text_is_shown_escaped(
         await tower.screen.seen(SHEET)
         await tower.screen.seen(MARK)
         tower.screen.keys("Escape")
-    await tower.screen.seen(r"\? Help")
+        # A key that comes on its heels would be read as Alt and that key.
+        await tower.screen.seen(r"\? Help")
     written = record.read_bytes()
     assert MARK.encode() in written
     assert [raw for raw in RAW if raw in written] == []
