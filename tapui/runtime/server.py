@@ -6,6 +6,8 @@ sends is collected and written once per turn of the event loop, compression is o
 """
 
 import asyncio
+import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapui.runtime.listening import open_loopback
@@ -43,13 +45,13 @@ class Server:
         """How many clients have completed their handshake and not closed."""
         return len(self._roster.open) if self._roster else 0
 
-    async def start(self, port: int) -> int:
-        """Listen on `port` (0: any that is free) and return it.
+    async def start(self, port: int, sockets: Sequence[socket.socket] = ()) -> int:
+        """Listen on `port` (0: any that is free), or on `sockets` opened before; return the port.
 
         Raises `PortTaken` or `ListenError` (see `listening`).
         """
         loop = asyncio.get_running_loop()
-        sockets = await open_loopback(port)
+        sockets = sockets or await open_loopback(port)
         number: int = sockets[0].getsockname()[1]
         roster = Roster(self._door, self._timing, loop, number, Flusher(loop))
         for opened in sockets:

@@ -2,16 +2,19 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from tapui.projection.feed import FeedItem, Link
-from tapui.runtime.inprocess import InProcessPort
-from tapui.station.running import RunningGateway
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions, SessionsUpdated
 from tapui.wire.tower import TowerHello
+
+if TYPE_CHECKING:
+    from tapui.runtime.inprocess import InProcessPort
+    from tapui.station.running import RunningGateway
 
 MAX_WAITING = 100_000
 """Events that may wait for the tower; beyond, it gets a new snapshot."""
@@ -23,19 +26,22 @@ class EmbeddedFeed:
 
     is_embedded = True
 
-    def __init__(
-        self, running: RunningGateway, url: str, stop: Callable[[float], Awaitable[None]]
-    ) -> None:
-        self._running = running
+    def __init__(self, url: str) -> None:
         self._url = url
-        self._stop = stop
+        self._running: RunningGateway | None = None
+        self._port: InProcessPort | None = None
+        self._unsent: list[Message] = []
         self._waiting: deque[Entry | FeedItem] = deque()
         self._came = asyncio.Event()
         self._is_open = True
-        self._port: InProcessPort = self._open()
 
-    def _open(self) -> InProcessPort:
-        return self._running.turn.open_port(self._received, self._closed, self._watched)
+    def attach(self, running: "RunningGateway") -> None:
+        """The gateway runs: from now on its events come, and what was sent goes to it."""
+        self._running = running
+        self._open(running)
+
+    def _open(self, running: "RunningGateway") -> None:
+        self._port = running.turn.open_port(self._received, self._closed, self._watched)
 
     @property
     def address(self) -> str:
@@ -70,16 +76,22 @@ class EmbeddedFeed:
         return batch
 
     def send(self, message: Message) -> None:
-        """Send a tower message to the gateway."""
-        self._port.send(message)
+        """Send a tower message to the gateway, as soon as there is one."""
+        if self._port is None:
+            self._unsent.append(message)
+        else:
+            self._port.send(message)
 
     async def stop(self, deadline: float) -> None:
         """End the gateway, with at most `deadline` seconds for its providers."""
-        await self._stop(deadline)
+        if self._running is not None:
+            await self._running.stop(deadline)
 
     def _received(self, message: Message) -> None:
         if isinstance(message, Sessions):
-            self._port.send(TowerHello(2, "tapui"))
+            unsent, self._unsent = self._unsent, []
+            for one in (TowerHello(2, "tapui"), *unsent):
+                self.send(one)
         elif not isinstance(message, SessionsUpdated):
             self._put(message)
 
@@ -93,8 +105,10 @@ class EmbeddedFeed:
     def _start_over(self) -> None:
         """The tower fell behind: drop what waits, and have the state sent anew."""
         self._waiting = deque(item for item in self._waiting if not isinstance(item, Entry))
-        self._port.close()
-        self._port = self._open()
+        assert self._running is not None, "events come from a gateway that runs"
+        if self._port is not None:
+            self._port.close()
+        self._open(self._running)
 
     def _closed(self) -> None:
         self._is_open = False

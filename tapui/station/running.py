@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -68,9 +69,10 @@ class RunningGateway:
         self._stopping: asyncio.Task[None] | None = None
         self._forced = asyncio.Event()
 
-    async def start(self) -> GatewayFile:
+    async def start(self, sockets: Sequence[socket.socket] = ()) -> GatewayFile:
         """Listen, write the token files, open the local session; return what was announced.
 
+        `sockets` are those to listen on, where they are open already.
         Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then.
         """
         options, home = self._options, self.home
@@ -96,7 +98,7 @@ class RunningGateway:
             persist_dir=lambda name: persist_dir(home, name),
         )
         self._server = Server(self.turn)
-        port = await self._server.start(options.port)
+        port = await self._server.start(options.port, sockets)
         try:
             run_folder = RunFolder.claim(home, port)
             self._files = _Files(run_folder, None)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,15 +14,15 @@ from tapui.client import gateways
 from tapui.client.errors import NoGateway
 from tapui.runtime import memory
 from tapui.runtime.home import Home, PortClaimedError
-from tapui.runtime.listening import ListenError, PortTaken
+from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, loop
 from tapui.station.embedded import EmbeddedFeed
 from tapui.station.options import Options
-from tapui.station.running import ReportLevel, RunningGateway
 from tapui.text import safe_text
 from tapui.tower.themes import builtin_folder
 
 if TYPE_CHECKING:
+    from tapui.station.running import ReportLevel, RunningGateway
     from tapui.tower.app import TowerApp
     from tapui.tower.feed import Feed
 
@@ -83,35 +84,98 @@ def _gateway_to_join(home: Home, options: Options) -> gateways.Gateway | None:
 
 
 async def _own_gateway(options: Options) -> int:
-    """The tower and its gateway in one loop. Raises what `RunningGateway.start` raises."""
-    notices: list[str] = []
-    is_shown = False
+    """The tower and its gateway in one loop: the screen first, the gateway behind it.
 
-    def report(text: str, level: ReportLevel) -> None:
-        if not is_shown and level != "info":
-            notices.append(text)
+    Raises `ListenError` before there is a screen.
+    """
+    sockets = await open_loopback(options.port)
+    feed = EmbeddedFeed(f"ws://localhost:{sockets[0].getsockname()[1]}")
+    backstage = _Backstage(options, sockets, feed)
+    app = _app(options, feed, note="", on_shown=backstage.begin)
+    backstage.app = app
+    try:
+        code = await _show(app)
+    finally:
+        await backstage.end()
+    return backstage.fault or code
 
-    def shown() -> None:
-        nonlocal is_shown
-        is_shown = True
+
+class _Backstage:
+    """The gateway behind the screen: it starts once there is something to look at."""
+
+    def __init__(
+        self,
+        options: Options,
+        sockets: list[socket.socket],
+        feed: EmbeddedFeed,
+    ) -> None:
+        self._options = options
+        self._sockets = sockets
+        self._feed = feed
+        self._running: RunningGateway | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._ender: asyncio.Task[None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self.app: TowerApp | None = None
+        self.fault = 0
+
+    def begin(self) -> None:
+        """The first frame is on screen."""
+        self._starting = asyncio.create_task(self._start(), name="start the gateway")
+
+    async def _start(self) -> None:
+        from tapui.station.running import RunningGateway
+
+        asked = asyncio.Event()
+        running = RunningGateway(self._options, self._report, asked.set)
+        try:
+            await running.start(self._sockets)
+        except PortClaimedError as error:
+            self._fail(2, str(error))
+            return
+        except OSError as error:
+            self._fail(1, f"{error.filename or 'tapui'}: {error.strerror}")
+            return
+        self._running = running
+        self._feed.attach(running)
+        self._ender = asyncio.create_task(self._end_when_asked(asked), name="end when asked")
         memory.settle()
         running.attach()
 
-    asked_to_end = asyncio.Event()
-    running = RunningGateway(options, report, asked_to_end.set)
-    announced = await running.start()
-    feed = EmbeddedFeed(running, announced.url, running.stop)
-    app = _app(options, feed, note="", notices=notices, on_shown=shown)
-    ender = asyncio.create_task(_end_when_asked(asked_to_end, app), name="end when asked")
-    try:
-        return await _show(app)
-    finally:
-        ender.cancel()
-        await _end(running)
-        feed.end()
+    def _report(self, text: str, level: "ReportLevel") -> None:
+        """Tell what comes before the feed does, from any thread; later the feed brings it."""
+        if self._running is None and level != "info":
+            self._loop.call_soon_threadsafe(self._notify, text)
+
+    def _notify(self, text: str) -> None:
+        if self.app is not None and self.app.is_running:
+            self.app.notify(text, severity="warning", timeout=12)
+
+    def _fail(self, code: int, text: str) -> None:
+        self.fault = code
+        assert self.app is not None, "the app shows the screen"
+        self.app.leave(text)
+
+    async def _end_when_asked(self, asked: asyncio.Event) -> None:
+        await asked.wait()
+        if self.app is not None:
+            self.app.leave("the gateway was asked to end (`tapui stop`)")
+
+    async def end(self) -> None:
+        """The screen is gone: end the gateway, if it came to one."""
+        if self._starting is not None:
+            await self._starting
+        if self._ender is not None:
+            self._ender.cancel()
+        if self._running is not None:
+            await _end(self._running)
+        else:
+            for opened in self._sockets:
+                opened.close()
+        self._feed.end()
 
 
-async def _end(running: RunningGateway) -> None:
+async def _end(running: "RunningGateway") -> None:
     """End the gateway after its tower: a signal, or ctrl+c, no longer waits for providers."""
     here = asyncio.get_running_loop()
     for number in _SIGNALS:
@@ -125,11 +189,6 @@ async def _end(running: RunningGateway) -> None:
             here.remove_signal_handler(number)
 
 
-async def _end_when_asked(asked: asyncio.Event, app: "TowerApp") -> None:
-    await asked.wait()
-    app.leave("the gateway was asked to end (`tapui stop`)")
-
-
 async def _second_tower(options: Options, home: Home, first: gateways.Gateway) -> int | None:
     from tapui.client.remote_feed import RemoteFeed
 
@@ -139,7 +198,6 @@ async def _second_tower(options: Options, home: Home, first: gateways.Gateway) -
         options,
         feed,
         note=f"second tower (gateway: pid {first.pid})",
-        notices=[],
         on_start_here=lambda: starts_here.append(True),
     )
     try:
@@ -154,7 +212,6 @@ def _app(
     feed: "Feed",
     *,
     note: str,
-    notices: list[str],
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,
 ) -> "TowerApp":
@@ -167,7 +224,6 @@ def _app(
         theme_folders=themes,
         bell=options.settings.bell,
         note=note,
-        notices=notices,
         on_theme=partial(_remember, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,

@@ -65,6 +65,16 @@ def left_behind(home: Home) -> list[Path]:
     return [*home.tapui.glob("run/*/*"), *home.copilot.rglob(".provider-token")]
 
 
+def test_a_gateway_that_cannot_start_behind_the_screen_is_one_line(tmux: Tmux, home: Home) -> None:
+    home.root.mkdir(parents=True, exist_ok=True)
+    home.tapui.write_text("in the way of the state folder")
+    screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
+    screen.wait_for("left with 1", within=20)
+    assert is_restored(screen)
+    assert f"tapui: {home.tapui}: Not a directory" in screen.text()
+    assert "Traceback" not in screen.text()
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_the_tower_and_restores_the_terminal(
     tmux: Tmux, home: Home, name: str
@@ -72,7 +82,7 @@ def test_a_signal_ends_the_tower_and_restores_the_terminal(
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
     screen.wait_for("ws://localhost", within=20)
     assert screen.ask("alternate_on") == "1"
-    assert left_behind(home)
+    until(lambda: left_behind(home), what="the gateway's files are there")
     os.kill(child(screen), signal.Signals[name])
     screen.wait_for("left with " + ("130" if name == "SIGINT" else "0"))
     assert is_restored(screen)
