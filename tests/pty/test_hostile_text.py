@@ -1,7 +1,8 @@
 """Text from outside, in every field that a screen shows, never reaches the terminal raw."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,18 @@ def hostile(name: str) -> str:
     return f"{MARK}{CORPUS[name]}{MARK}"
 
 
+async def press(tower: TowerProcess, key: str, waits: Callable[..., Awaitable[Any]]) -> None:
+    """Press a key until it had its way: one that comes while a pane takes the keys is lost."""
+    for _ in range(5):
+        tower.screen.keys(key)
+        try:
+            await waits(MAIN, within=4.0)
+        except AssertionError:
+            continue
+        return
+    await waits(MAIN, within=4.0)
+
+
 @pytest.mark.parametrize("name", sorted(CORPUS))
 async def test_hostile_text_is_shown_escaped(
     start_tower: Callable[..., TowerProcess], tmp_path: Path, name: str
@@ -79,12 +92,10 @@ async def test_hostile_text_is_shown_escaped(
     for pane in ("sessions", "providers", "calls", "streams", "approvals"):
         tower.pane(pane)
         await tower.screen.seen(MAIN)
-        tower.screen.keys("Enter")
-        await tower.screen.gone(MAIN)
+        await press(tower, "Enter", tower.screen.gone)
         await tower.screen.seen(MARK)
-        tower.screen.keys("Escape")
-        # A key that comes on its heels would be read as Alt and that key.
-        await tower.screen.seen(MAIN)
+        # A key that came on the heels of Escape would be read as Alt and that key.
+        await press(tower, "Escape", tower.screen.seen)
     written = record.read_bytes()
     assert MARK.encode() in written
     assert [raw for raw in RAW if raw in written] == []
