@@ -8,7 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings"},
+    {"text", "settings", "secret"},
+    {"home"},
     {"wire"},
     {"projection"},
     {"core"},
@@ -20,7 +21,7 @@ FLOORS = [
     {"station"},
     {"cli", "__main__"},
 ]
-PURE = ("text", "wire", "projection", "core")
+PURE = ("text", "secret", "wire", "projection", "core")
 IO_MODULES = frozenset(
     {
         "asyncio",

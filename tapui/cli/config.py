@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapui.runtime.home import Home
+from tapui.home.paths import Home
 from tapui.settings import Settings
 from tapui.station.config_file import KeyPath, key_lines
 from tapui.text import safe_text

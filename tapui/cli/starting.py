@@ -7,7 +7,7 @@ from pathlib import Path
 from tapui.cli import config
 from tapui.client import gateways
 from tapui.client.gateways import Gateway
-from tapui.runtime.home import Home
+from tapui.home.paths import Home
 from tapui.station.options import Options
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.client.errors import NoGateway
-from tapui.runtime import home as homes
-from tapui.runtime.home import GatewayFile, Home
+from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile, find_gateway, gateways
 
 _START_ONE = "start one with `tapui` or `tapui serve`"
 
@@ -38,10 +38,10 @@ def find(home: Home, port: int, *, is_explicit: bool) -> Gateway:
 
     Raises `NoGateway`, which says what to do.
     """
-    said = homes.find_gateway(home, port) or (None if is_explicit else homes.find_gateway(home))
+    said = find_gateway(home, port) or (None if is_explicit else find_gateway(home))
     if said is not None:
         return _gateway(said)
-    if others := homes.gateways(home):
+    if others := gateways(home):
         ports = ", ".join(str(one.port) for one in others)
         raise NoGateway(f"no gateway runs on port {port}; choose one with --port: {ports}")
     where = f" on port {port}" if is_explicit else ""
@@ -50,7 +50,7 @@ def find(home: Home, port: int, *, is_explicit: bool) -> Gateway:
 
 def still_runs(home: Home, gateway: Gateway) -> bool:
     """Return whether this very gateway (not one that came after it) still runs."""
-    said = homes.find_gateway(home, gateway.port)
+    said = find_gateway(home, gateway.port)
     return said is not None and _gateway(said) == gateway
 
 

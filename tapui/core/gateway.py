@@ -29,9 +29,10 @@ from tapui.core.providers import ConnectedProvider
 from tapui.core.reactions import Reactions
 from tapui.core.registers import Registers
 from tapui.core.tower_side import TowerSide
-from tapui.core.trust import Grant, Secret
+from tapui.core.trust import Grant
 from tapui.core.updates import Updates
 from tapui.projection.state import State
+from tapui.secret import Secret
 from tapui.settings import Settings
 from tapui.wire import builtin as b
 from tapui.wire import host as h

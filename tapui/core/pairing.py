@@ -11,7 +11,8 @@ from tapui.core.budgets import SlidingWindow
 from tapui.core.connection import Connection, Standing
 from tapui.core.output import Authenticated
 from tapui.core.registers import Registers
-from tapui.core.trust import Grant, Secret
+from tapui.core.trust import Grant
+from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import SessionLog

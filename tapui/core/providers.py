@@ -16,7 +16,8 @@ from tapui.core.hooks import HookSet
 from tapui.core.mint import Mint
 from tapui.core.output import Output
 from tapui.core.sessions import OpenSession
-from tapui.core.trust import Grant, Secret
+from tapui.core.trust import Grant
+from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderUpdated

@@ -9,7 +9,8 @@ from tapui.core.pairing import Pairings
 from tapui.core.providers import ConnectedProvider
 from tapui.core.registers import Registers
 from tapui.core.sessions import OpenSession
-from tapui.core.trust import Grant, Secret
+from tapui.core.trust import Grant
+from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import SessionAbort

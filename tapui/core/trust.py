@@ -1,33 +1,11 @@
 """Tokens and what they grant (Provider Interface v2 "Trust levels"; design section 5, "tokens")."""
 
-import hmac
 from dataclasses import dataclass, field
 from enum import Enum
 
+from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import Trust
-
-
-class Secret:
-    """A token whose text never shows in a repr, a log or a traceback."""
-
-    __slots__ = ("_text",)
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def __repr__(self) -> str:
-        return "Secret(…)"
-
-    __str__ = __repr__
-
-    def matches(self, candidate: str) -> bool:
-        """Compare in constant time."""
-        return hmac.compare_digest(self._text.encode(), candidate.encode("utf-8", "replace"))
-
-    def reveal(self) -> str:
-        """Return the text, for the one place that must have it."""
-        return self._text
 
 
 class Capability(Enum):

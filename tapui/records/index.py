@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.records.folder import FILE_MODE, folder_name
+from tapui.home.locked_folder import FILE_MODE, folder_name
 
 SESSIONS_FOLDER = "sessions"
 GATEWAY_FOLDER = "gateway"

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from tapui.home.locked_folder import LockedFolder, make_path
 from tapui.records import index
-from tapui.records.folder import Folder, make_path
 from tapui.records.logfile import AppendError, Handle, LogFile
 from tapui.records.place import Place
+from tapui.records.rotation import rotate, trim
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
@@ -74,7 +75,7 @@ class Journal:
         """Sessions whose files close at the end of the turn."""
         self._gone: dict[str, None] = {}
         """Ended sessions that late records may still name."""
-        self._folders: dict[Path, tuple[Folder, dict[str, LogFile]]] = {}
+        self._folders: dict[Path, tuple[LockedFolder, dict[str, LogFile]]] = {}
         self._routes: dict[_Key, LogFile] = {}
         # A file costs up to three descriptors (itself, its folder, its lock).
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -313,7 +314,7 @@ class Journal:
                 "warning",
             )
 
-    def _open(self, folder: Folder, collection: str) -> LogFile:
+    def _open(self, folder: LockedFolder, collection: str) -> LogFile:
         known = self._folders.get(folder.path)
         if known is None:
             folder.open()
@@ -343,7 +344,7 @@ class Journal:
                 )
         return file
 
-    def _make_room(self, keep: Folder) -> None:
+    def _make_room(self, keep: LockedFolder) -> None:
         opened = [file for _, files in self._folders.values() for file in files.values()]
         for file in sorted(opened, key=lambda one: one.used)[: len(opened) - self._room + 1]:
             self._close_file(file)
@@ -373,7 +374,7 @@ class Journal:
 
     def _rotate(self, file: LogFile) -> None:
         try:
-            file.folder.rotate(file.collection)
+            rotate(file.folder, file.collection)
         except OSError as error:
             self._report(f"{shown(file.path)}: cannot be rotated: {error.strerror}", "warning")
             file.rotate_at = file.size + self._limits.file
@@ -382,7 +383,7 @@ class Journal:
         file.reopen()
         file.rotate_at = self._limits.file
         try:
-            dropped = file.folder.trim(self._limits.session)
+            dropped = trim(file.folder, self._limits.session)
         except OSError as error:
             self._report(f"{shown(file.folder.path)}: {error.strerror}", "warning")
             return

@@ -5,7 +5,7 @@ import os
 import stat
 from pathlib import Path
 
-from tapui.records.folder import FILE_MODE, Folder
+from tapui.home.locked_folder import FILE_MODE, LockedFolder
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 64 * 1024
@@ -51,7 +51,7 @@ class LogFile:
         "rotate_at", "size", "used",
     )  # fmt: skip
 
-    def __init__(self, folder: Folder, collection: str, limit: int) -> None:
+    def __init__(self, folder: LockedFolder, collection: str, limit: int) -> None:
         self.folder = folder
         self.collection = collection
         self.path = folder.path / f"{collection}.jsonl"

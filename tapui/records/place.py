@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tapui.home.locked_folder import LockedFolder, folder_name
 from tapui.records import index
-from tapui.records.folder import Folder, folder_name
 
 _STAND_INS = 3
 
@@ -16,7 +16,7 @@ class Place:
     `position` is the one in use. `is_noted`: the index knows it.
     """
 
-    def __init__(self, session_id: str | None, candidates: list[Folder]) -> None:
+    def __init__(self, session_id: str | None, candidates: list[LockedFolder]) -> None:
         self.session_id = session_id
         self.candidates = candidates
         self.position = 0
@@ -33,7 +33,7 @@ class Place:
         base = Path(workspace)
         if base.is_absolute() and "\0" not in workspace:
             base = Path(os.path.realpath(workspace))
-        return cls(session_id, [Folder(base, "files", "tap"), *own])
+        return cls(session_id, [LockedFolder(base, "files", "tap"), *own])
 
     @classmethod
     def of_gateway(cls, state_dir: Path) -> "Place":
@@ -67,10 +67,10 @@ class Place:
         return True
 
 
-def _own_folders(state_dir: Path, *parts: str) -> Iterator[Folder]:
+def _own_folders(state_dir: Path, *parts: str) -> Iterator[LockedFolder]:
     """Yield the folder below the state folder, and those for when another process holds it."""
     *above, name = parts
-    yield Folder(state_dir, *above, name, makes_base=True)
+    yield LockedFolder(state_dir, *above, name, makes_base=True)
     for number in range(_STAND_INS):
         other = f"{name}{index.ELSEWHERE}{os.getpid()}" + (f"-{number + 1}" if number else "")
-        yield Folder(state_dir, *above, other, makes_base=True)
+        yield LockedFolder(state_dir, *above, other, makes_base=True)

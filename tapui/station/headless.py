@@ -7,8 +7,8 @@ import signal
 import sys
 from typing import TextIO
 
+from tapui.home.run_folder import GatewayFile, PortClaimedError
 from tapui.runtime import memory
-from tapui.runtime.home import GatewayFile, PortClaimedError
 from tapui.runtime.listening import ListenError
 from tapui.station import loop
 from tapui.station.options import Options

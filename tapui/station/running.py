@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Literal
 
 from tapui import __version__
 from tapui.core.gateway import Gateway
+from tapui.home.locked_folder import folder_name
+from tapui.home.paths import Home, persist_dir
+from tapui.home.run_folder import GatewayFile, RunFolder
+from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
 from tapui.hosts.local import LocalHost
-from tapui.records.folder import folder_name
 from tapui.records.journal import Journal
-from tapui.runtime.home import GatewayFile, Home, RunFolder, persist_dir
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
-from tapui.runtime.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
 from tapui.runtime.turn import Turn
 from tapui.station.options import Options
 from tapui.tools.builtin import BuiltinTools

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from tapui.client import gateways
 from tapui.client.errors import NoGateway
+from tapui.home.paths import Home
+from tapui.home.run_folder import PortClaimedError
 from tapui.runtime import memory
-from tapui.runtime.home import Home, PortClaimedError
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, loop
 from tapui.station.embedded import EmbeddedFeed

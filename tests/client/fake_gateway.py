@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 
-from tapui.core.trust import Secret
-from tapui.runtime.home import Home, RunFolder
+from tapui.home.paths import Home
+from tapui.home.run_folder import RunFolder
+from tapui.secret import Secret
 
 Json = dict[str, Any]
 Talk = Callable[["Peer"], Awaitable[None]]

@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from tapui.client.connection import Connection
 from tapui.client.errors import GatewayLost, NoGateway, Refused
 from tapui.client.gateways import Gateway, find, still_runs
-from tapui.runtime.home import Home
+from tapui.home.paths import Home
 from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Message
 from tapui.wire.tower import Notice, StreamLines, StreamRead, TowersChanged

@@ -5,10 +5,10 @@ import asyncio
 from tapui.client.connection import Connection
 from tapui.client.gateways import find
 from tapui.client.remote_feed import RemoteFeed
+from tapui.home.paths import Home as Folders
 from tapui.projection.feed import Link
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.runtime.home import Home as Folders
 from tapui.wire.message import ToolInvoke, ToolOutcome
 from tapui.wire.tower import TowersChanged, TowerSnapshot
 from tests.rig.gateway import Gateway

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tapui.home.locked_folder import folder_name
 from tapui.records import index
-from tapui.records.folder import folder_name
 from tapui.wire import events as ev
 from tests.records.turns import (
     Writer,

@@ -11,10 +11,10 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from tapui.core.trust import Secret
-from tapui.records.folder import Folder, FolderHeldError
-from tapui.runtime import privatefile
-from tapui.runtime.home import Home
+from tapui.home import private_file
+from tapui.home.locked_folder import FolderHeldError, LockedFolder
+from tapui.home.paths import Home
+from tapui.secret import Secret
 from tapui.settings import DEFAULT_PORT
 
 PROVIDER_TOKEN_NAME = ".provider-token"  # noqa: S105 - a file's name
@@ -34,7 +34,7 @@ class TokenFileUnavailable(Exception):  # noqa: N818 - a state of the world, not
 class ProviderTokenFile:
     """The well-known token file, ours until `remove()`."""
 
-    def __init__(self, folder: Folder, token: Secret) -> None:
+    def __init__(self, folder: LockedFolder, token: Secret) -> None:
         self._folder = folder
         self._token = token
         self.path = folder.path / PROVIDER_TOKEN_NAME
@@ -46,7 +46,7 @@ class ProviderTokenFile:
         Raises `TokenFileUnavailable` when the file belongs to another gateway that lives, when a
         link or another user's folder is in the way, or when it cannot be written.
         """
-        folder = Folder(home.copilot, *_FOLDER, makes_base=True)
+        folder = LockedFolder(home.copilot, *_FOLDER, makes_base=True)
         path = folder.path / PROVIDER_TOKEN_NAME
         try:
             folder.open()
@@ -57,7 +57,7 @@ class ProviderTokenFile:
                     f"{path} is left to the gateway on port {DEFAULT_PORT};"
                     " providers of this one need their token by environment or from its run folder"
                 )
-            privatefile.write(folder.fd, PROVIDER_TOKEN_NAME, token.reveal().encode())
+            private_file.write(folder.fd, PROVIDER_TOKEN_NAME, token.reveal().encode())
         except FolderHeldError as error:
             raise TokenFileUnavailable(
                 f"{path} belongs to another running gateway ({error.strerror});"
@@ -83,7 +83,7 @@ class ProviderTokenFile:
             return
         try:
             text = self._token.reveal().encode()
-            privatefile.remove_if_holds(self._folder.fd, PROVIDER_TOKEN_NAME, text)
+            private_file.remove_if_holds(self._folder.fd, PROVIDER_TOKEN_NAME, text)
         finally:
             self._folder.close()
 

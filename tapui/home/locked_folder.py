@@ -1,4 +1,4 @@
-"""Folders of records: their names, and opening them without following a planted link."""
+"""Private folders with one writer: their names, their lock, no planted link followed."""
 
 import contextlib
 import errno
@@ -16,7 +16,6 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _OUTSIDE = re.compile(r"[^A-Za-z0-9._-]")
 _NAME_LENGTH = 64
-_ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z")
 _LOCKLESS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
@@ -60,8 +59,8 @@ def folder_name(identity: str) -> str:
     return f"{name.strip('.') or '_'}-{digest}"
 
 
-class Folder:
-    """A folder that this process writes records to, once `open()` has locked it.
+class LockedFolder:
+    """A folder that only this process writes to, once `open()` has locked it.
 
     `base` is trusted to be what it says (links in it are followed); the `parts` below it are made
     with mode 0700 where they are missing, and none of them may be a link. With `makes_base` the
@@ -174,48 +173,3 @@ class Folder:
         for fd in self.unsynced:
             os.close(fd)
         self.unsynced = []
-
-    def rotate(self, collection: str) -> None:
-        """Rename the collection's file to the next number: 1 is the oldest, none is reused."""
-        numbers = [
-            int(found["number"])
-            for name in os.listdir(self.fd)  # noqa: PTH208 - of a descriptor
-            if (found := _ROTATED.match(name)) and found["collection"] == collection
-        ]
-        target = f"{collection}.{max(numbers, default=0) + 1}.jsonl"
-        os.rename(f"{collection}.jsonl", target, src_dir_fd=self.fd, dst_dir_fd=self.fd)
-
-    def trim(self, total: int) -> list[str]:
-        """Drop the oldest rotated files while all files together exceed `total` bytes.
-
-        Returns the names of those dropped. Files that are written to are never dropped.
-        """
-        size = 0
-        rotated: list[tuple[int, int, str, int]] = []
-        for name in os.listdir(self.fd):  # noqa: PTH208 - of a descriptor
-            if not name.endswith(".jsonl"):
-                continue
-            info = os.stat(name, dir_fd=self.fd, follow_symlinks=False)
-            size += info.st_size
-            if found := _ROTATED.match(name):
-                rotated.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
-        dropped = []
-        for _, _, name, taken in sorted(rotated):
-            if size <= total:
-                break
-            os.unlink(name, dir_fd=self.fd)
-            size -= taken
-            dropped.append(name)
-        return dropped
-
-
-def files_of(folder: Path, collection: str) -> list[Path]:
-    """Return the rotated files of `collection` in `folder`, oldest first (the live one not)."""
-    found = []
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-        found = [
-            (int(match["number"]), path)
-            for path in folder.iterdir()
-            if (match := _ROTATED.match(path.name)) and match["collection"] == collection
-        ]
-    return [path for _, path in sorted(found)]

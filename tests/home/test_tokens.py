@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.trust import Secret
-from tapui.runtime import tokens
-from tapui.runtime.home import Home
-from tapui.runtime.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token, well_known
+from tapui.home import tokens
+from tapui.home.paths import Home
+from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token, well_known
+from tapui.secret import Secret
 from tapui.settings import DEFAULT_PORT
 
 
@@ -73,8 +73,8 @@ def test_a_dead_gateway_s_token_is_replaced(home: Home) -> None:
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from tapui.runtime.home import Home\n"
-        "from tapui.runtime.tokens import ProviderTokenFile, fresh_token\n"
+        "from tapui.home.run_folder import Home\n"
+        "from tapui.home.tokens import ProviderTokenFile, fresh_token\n"
         "home = Home.at(Path(sys.argv[1]), Path(sys.argv[2]))\n"
         "ProviderTokenFile.write(home, fresh_token('ptk-'), 9400)\n"
         "os._exit(0)\n"

@@ -10,24 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.trust import Secret
-from tapui.runtime import home as home_module
-from tapui.runtime.home import (
-    Home,
+from tapui.home import run_folder
+from tapui.home.paths import Home, persist_dir
+from tapui.home.run_folder import (
     PortClaimedError,
     RunFolder,
     find_gateway,
     gateways,
     is_alive,
-    persist_dir,
     remove_stale,
 )
+from tapui.secret import Secret
 
 DYING_GATEWAY = """
 import os, sys
 from pathlib import Path
-from tapui.core.trust import Secret
-from tapui.runtime.home import Home, RunFolder
+from tapui.secret import Secret
+from tapui.home.paths import Home
+from tapui.home.run_folder import RunFolder
 home = Home.at(Path(sys.argv[1]), Path(sys.argv[2]))
 run = RunFolder.claim(home, int(sys.argv[3]))
 run.write_internal_token(Secret("itk-dead"))
@@ -159,7 +159,7 @@ def test_a_client_that_looks_does_not_keep_a_gateway_from_starting(
     lock = os.open(home.run_folder(9400) / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_SH)
     # The claim tries again; at its first pause the client has looked enough.
-    monkeypatch.setattr(home_module.time, "sleep", lambda seconds: fcntl.flock(lock, fcntl.LOCK_UN))
+    monkeypatch.setattr(run_folder.time, "sleep", lambda seconds: fcntl.flock(lock, fcntl.LOCK_UN))
     run = RunFolder.claim(home, 9400)
     os.close(lock)
     assert is_alive(run.path)
@@ -173,7 +173,7 @@ def test_where_locks_are_unknown_the_process_decides(
         raise OSError(95, "Operation not supported")
 
     run = announced(home, 9400)
-    monkeypatch.setattr(home_module.fcntl, "flock", unknown)
+    monkeypatch.setattr(run_folder.fcntl, "flock", unknown)
     assert is_alive(run.path)
     said = json.loads((run.path / "gateway.json").read_text())
     # A process that is younger than the gateway is another one with the same id.

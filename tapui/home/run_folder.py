@@ -1,4 +1,4 @@
-"""Where things are, and which gateways run: `TAPUI_HOME`, `run/<port>/gateway.json`, persistDirs.
+"""Which gateways run: `run/<port>/gateway.json`, and the lock that says that it is true.
 
 A gateway holds the lock of its `run/<port>/` for as long as it lives; the system lets go of it
 when the process ends, however it ends. So a folder whose lock is free is stale, whatever process
@@ -11,17 +11,17 @@ import fcntl
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from tapui.core.trust import Secret
-from tapui.records.folder import Folder, FolderHeldError, folder_name
-from tapui.runtime.privatefile import write
+from tapui.home.locked_folder import FolderHeldError, LockedFolder
+from tapui.home.paths import Home
+from tapui.home.private_file import write
+from tapui.secret import Secret
 
 GATEWAY_FILE = "gateway.json"
 INTERNAL_TOKEN_FILE = "internal-token"  # noqa: S105 - a file's name
@@ -57,53 +57,10 @@ class PortClaimedError(Exception):
     """Another gateway of this home says that it has the port. The text says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
-    """The folders of one person's tapui; none of them need exist."""
-
-    config: Path
-    """Holds `config.toml` and `themes/`."""
-    state: Path
-    """Holds `run/` and the records of sessions without a workspace."""
-    copilot: Path
-    """`COPILOT_HOME`: the provider token, persistDirs, Copilot's own state."""
-
-    @classmethod
-    def of(cls, environ: Mapping[str, str]) -> "Home":
-        """Return the folders that `TAPUI_HOME` and `COPILOT_HOME` (or their defaults) name."""
-        given = environ.get("TAPUI_HOME")
-        copilot = environ.get("COPILOT_HOME")
-        return cls.at(
-            Path(given).expanduser().absolute() if given else None,
-            Path(copilot).expanduser().absolute() if copilot else None,
-        )
-
-    @classmethod
-    def at(cls, root: Path | None, copilot: Path | None = None) -> "Home":
-        """Return the folders below `root` (None: the platform's) and `copilot` (None: ~/.copilot).
-
-        A root is configuration and state in one.
-        """
-        copilot = copilot or Path.home() / ".copilot"
-        if root is not None:
-            return cls(root, root, copilot)
-        import platformdirs
-
-        return cls(
-            platformdirs.user_config_path("tapui", appauthor=False),
-            platformdirs.user_state_path("tapui", appauthor=False),
-            copilot,
-        )
-
-    def run_folder(self, port: int) -> Path:
-        """Return where the gateway on `port` keeps its files."""
-        return self.state / "run" / str(port)
-
-
 class RunFolder:
     """This gateway's `run/<port>/`, claimed for as long as it runs."""
 
-    def __init__(self, home: Home, port: int, folder: Folder) -> None:
+    def __init__(self, home: Home, port: int, folder: LockedFolder) -> None:
         self._home = home
         self._folder = folder
         self.port = port
@@ -164,10 +121,10 @@ class RunFolder:
                 os.unlink(name, dir_fd=self._folder.fd)
 
 
-def _claim(home: Home, port: int) -> Folder:
+def _claim(home: Home, port: int) -> LockedFolder:
     deadline = time.monotonic() + _CLAIM_SECONDS
     while True:
-        folder = Folder(home.state, "run", str(port), makes_base=True)
+        folder = LockedFolder(home.state, "run", str(port), makes_base=True)
         try:
             folder.open()
             here = folder.path.lstat()
@@ -187,7 +144,7 @@ def _claim(home: Home, port: int) -> Folder:
         time.sleep(_CLAIM_PAUSE)
 
 
-def _remove(folder: Folder) -> None:
+def _remove(folder: LockedFolder) -> None:
     """Remove an emptied folder whose lock we hold; what else is in there stays."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(LOCK_FILE, dir_fd=folder.fd)
@@ -202,7 +159,7 @@ def remove_stale(home: Home) -> list[int]:
     for port, path in _run_folders(home):
         if is_alive(path):
             continue
-        folder = Folder(home.state, "run", str(port))
+        folder = LockedFolder(home.state, "run", str(port))
         try:
             folder.open()
         except OSError:
@@ -283,27 +240,3 @@ def _read(run_folder: Path) -> GatewayFile | None:
         return _decoder.decode(text)
     except msgspec.DecodeError:
         return None
-
-
-def persist_dir(home: Home, provider: str) -> Path:
-    """Make and return a provider's persistDir (0700); raises `OSError`, also if it is a link."""
-    return private_folder(home.copilot, "providers", folder_name(provider))
-
-
-def private_folder(base: Path, *parts: str) -> Path:
-    """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in parts:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(part, 0o700, dir_fd=fd)
-            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            os.close(fd)
-            fd = child
-        info = os.fstat(fd)
-        if stat.S_IMODE(info.st_mode) != 0o700:
-            os.fchmod(fd, 0o700)
-    finally:
-        os.close(fd)
-    return base.joinpath(*parts)

@@ -1,0 +1,1 @@
+"""Where tapui keeps its things, and which gateways run: all that a client needs to find one."""

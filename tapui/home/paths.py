@@ -1,0 +1,77 @@
+"""Where things are: `TAPUI_HOME`, `COPILOT_HOME`, the folders that providers may write to."""
+
+import contextlib
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tapui.home.locked_folder import folder_name
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folders of one person's tapui; none of them need exist."""
+
+    config: Path
+    """Holds `config.toml` and `themes/`."""
+    state: Path
+    """Holds `run/` and the records of sessions without a workspace."""
+    copilot: Path
+    """`COPILOT_HOME`: the provider token, persistDirs, Copilot's own state."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Home":
+        """Return the folders that `TAPUI_HOME` and `COPILOT_HOME` (or their defaults) name."""
+        given = environ.get("TAPUI_HOME")
+        copilot = environ.get("COPILOT_HOME")
+        return cls.at(
+            Path(given).expanduser().absolute() if given else None,
+            Path(copilot).expanduser().absolute() if copilot else None,
+        )
+
+    @classmethod
+    def at(cls, root: Path | None, copilot: Path | None = None) -> "Home":
+        """Return the folders below `root` (None: the platform's) and `copilot` (None: ~/.copilot).
+
+        A root is configuration and state in one.
+        """
+        copilot = copilot or Path.home() / ".copilot"
+        if root is not None:
+            return cls(root, root, copilot)
+        import platformdirs
+
+        return cls(
+            platformdirs.user_config_path("tapui", appauthor=False),
+            platformdirs.user_state_path("tapui", appauthor=False),
+            copilot,
+        )
+
+    def run_folder(self, port: int) -> Path:
+        """Return where the gateway on `port` keeps its files."""
+        return self.state / "run" / str(port)
+
+
+def persist_dir(home: Home, provider: str) -> Path:
+    """Make and return a provider's persistDir (0700); raises `OSError`, also if it is a link."""
+    return private_folder(home.copilot, "providers", folder_name(provider))
+
+
+def private_folder(base: Path, *parts: str) -> Path:
+    """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
+    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=fd)
+            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = child
+        info = os.fstat(fd)
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            os.fchmod(fd, 0o700)
+    finally:
+        os.close(fd)
+    return base.joinpath(*parts)

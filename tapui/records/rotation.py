@@ -1,0 +1,57 @@
+"""Rotated files of a folder of records: numbering them, and dropping the oldest."""
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from tapui.home.locked_folder import LockedFolder
+
+_ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z")
+
+
+def rotate(folder: LockedFolder, collection: str) -> None:
+    """Rename the collection's file to the next number: 1 is the oldest, none is reused."""
+    numbers = [
+        int(found["number"])
+        for name in os.listdir(folder.fd)  # noqa: PTH208 - of a descriptor
+        if (found := _ROTATED.match(name)) and found["collection"] == collection
+    ]
+    target = f"{collection}.{max(numbers, default=0) + 1}.jsonl"
+    os.rename(f"{collection}.jsonl", target, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+
+
+def trim(folder: LockedFolder, total: int) -> list[str]:
+    """Drop the oldest rotated files while all files together exceed `total` bytes.
+
+    Returns the names of those dropped. Files that are written to are never dropped.
+    """
+    size = 0
+    rotated: list[tuple[int, int, str, int]] = []
+    for name in os.listdir(folder.fd):  # noqa: PTH208 - of a descriptor
+        if not name.endswith(".jsonl"):
+            continue
+        info = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+        size += info.st_size
+        if found := _ROTATED.match(name):
+            rotated.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
+    dropped = []
+    for _, _, name, taken in sorted(rotated):
+        if size <= total:
+            break
+        os.unlink(name, dir_fd=folder.fd)
+        size -= taken
+        dropped.append(name)
+    return dropped
+
+
+def files_of(folder: Path, collection: str) -> list[Path]:
+    """Return the rotated files of `collection` in `folder`, oldest first (the live one not)."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        found = [
+            (int(match["number"]), path)
+            for path in folder.iterdir()
+            if (match := _ROTATED.match(path.name)) and match["collection"] == collection
+        ]
+    return [path for _, path in sorted(found)]
