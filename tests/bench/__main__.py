@@ -66,6 +66,22 @@ def calls(seconds: float) -> Iterator[Row]:
             yield "  without a gateway", _calls(plain, cpu=False) + added, ""
 
 
+def stock(seconds: float) -> Iterator[Row]:
+    """The gateway with its records against a relay written the stock way, by turns."""
+    for in_flight in (1, 64):
+        ours, theirs = [], []
+        for _ in range(3):
+            with scratch() as home, Gateway(home, "--no-attach") as gateway:
+                ours.append(roundtrip.through(gateway, SMALL, in_flight, seconds / 3))
+            theirs.append(roundtrip.stock(SMALL, in_flight, seconds / 3))
+        ours.sort(key=lambda rate: rate.cpu)
+        theirs.sort(key=lambda rate: rate.cpu)
+        yield f"stock relay, {in_flight} in flight", _calls(theirs[1]), ""
+        ratio = f"  cpu x {ours[1].cpu / theirs[1].cpu:.2f}"
+        target = "cpu ≤ 0.4 x stock" if in_flight > 1 else ""
+        yield f"gateway with records, {in_flight} in flight", _calls(ours[1]) + ratio, target
+
+
 def many(seconds: float) -> Iterator[Row]:
     """The same call alone and among as many providers and tools as a gateway takes; a hello."""
     for in_flight in (1, 64):
@@ -198,6 +214,7 @@ def memory(_seconds: float) -> Iterator[Row]:
 
 BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "calls": calls,
+    "stock": stock,
     "many": many,
     "filters": filters,
     "pushes": pushes,

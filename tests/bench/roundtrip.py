@@ -1,5 +1,6 @@
 """Tool-call round trips: host process → gateway → provider process and back."""
 
+import json
 import os
 import select
 import socket
@@ -232,6 +233,25 @@ def direct(size: int, in_flight: int, seconds: float) -> Rate:
         rate = measure(caller, None, in_flight, seconds)
         client.socket.close()
         return rate
+
+
+def stock(size: int, in_flight: int, seconds: float) -> Rate:
+    """Measure `relayed` calls through the relay of `tests.bench.stock_relay`."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.stock_relay"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        ready = json.loads(process.stdout.readline())
+        url, pid = ready["url"], ready["pid"]
+        return relayed(url, pid, ("none", "none"), size, in_flight, seconds)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def posted(gateway: Gateway, seconds: float) -> tuple[Rate, int]:
