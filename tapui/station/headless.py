@@ -12,7 +12,8 @@ from tapui.runtime import memory
 from tapui.runtime.listening import ListenError
 from tapui.station import loop
 from tapui.station.options import Options
-from tapui.station.running import ReportLevel, RunningGateway
+from tapui.station.parts.part import ReportLevel
+from tapui.station.running import RunningGateway
 from tapui.text import safe_text
 
 _IDLE_POLL = 0.5
@@ -38,7 +39,6 @@ async def _serve(options: Options) -> int:
     signals.install()
     _announce(options, announced)
     memory.settle()
-    running.attach()
     try:
         if options.exit_when_idle:
             await _until_idle(running, ended, options.settings.timeouts.idle_exit)

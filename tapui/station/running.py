@@ -1,14 +1,10 @@
-"""A gateway that runs: core, journal, server, token files, hosts and built-in tools together."""
+"""A gateway that runs: core, journal, server, token files and the parts beside it."""
 
 import asyncio
 import contextlib
-import logging
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal
 
 from tapui import __version__
 from tapui.core.gateway import Gateway
@@ -16,25 +12,18 @@ from tapui.home.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile, RunFolder
 from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
-from tapui.hosts.local import LocalHost
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
 from tapui.runtime.turn import Turn
 from tapui.station.options import Options
-from tapui.tools.builtin import BuiltinTools
+from tapui.station.parts.chosen import chosen_parts
+from tapui.station.parts.part import Report, ReportLevel
+from tapui.station.parts.part_list import PartList
 from tapui.wire.limits import SHUTDOWN_MS
 
-if TYPE_CHECKING:
-    from tapui.hosts.copilot.host import CopilotHost
-
-_log = logging.getLogger(__name__)
-
-_HOST_STOP_SECONDS = 3.0
 _QUIET_POLL = 0.02
-
-ReportLevel = Literal["info", "warning", "error"]
 
 
 @dataclass(slots=True)
@@ -55,7 +44,7 @@ class RunningGateway:
     def __init__(
         self,
         options: Options,
-        report: Callable[[str, ReportLevel], None],
+        report: Report,
         on_stop: Callable[[], None],
     ) -> None:
         self._options = options
@@ -64,14 +53,12 @@ class RunningGateway:
         self.home = Home.at(options.home, options.copilot_home)
         self.problems: list[str] = []
         self._files: _Files | None = None
-        self._host: CopilotHost | None = None
-        self._host_task: asyncio.Task[None] | None = None
-        self._is_stopping = False
+        self._parts = PartList(chosen_parts(options), self._tell)
         self._stopping: asyncio.Task[None] | None = None
         self._forced = asyncio.Event()
 
     async def start(self, sockets: Sequence[socket.socket] = ()) -> GatewayFile:
-        """Listen, write the token files, open the local session; return what was announced.
+        """Listen, write the token files, start the parts; return what was announced.
 
         `sockets` are those to listen on, where they are open already.
         Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then.
@@ -117,36 +104,8 @@ class RunningGateway:
             self.journal.close(1.0)
             raise
         self.turn.flush = self._server.flush
-        if options.settings.local_session:
-            LocalHost(self.turn.open_port, Path.cwd())
-        BuiltinTools(
-            partial(self.turn.open_port, is_builtin=True), options.settings.timeouts.mode_approval
-        )
+        self._parts.start(self.turn, announced, home, options)
         return announced
-
-    def attach(self) -> None:
-        """Begin to look for Copilot sessions, unless that was switched off."""
-        if not self._options.attach or self._host_task is not None or self._is_stopping:
-            return
-        from tapui.hosts.copilot.host import CopilotHost
-
-        self._host = CopilotHost(
-            self.turn.open_port,
-            copilot_home=self.home.copilot,
-            port=self._options.attach_port,
-            discover=self._options.attach_port is None,
-            report=self._tell,
-        )
-        self._host_task = asyncio.create_task(self._host.run(), name="copilot host")
-        self._host_task.add_done_callback(self._host_ended)
-
-    def _host_ended(self, task: "asyncio.Task[None]") -> None:
-        if task.cancelled() or self._is_stopping:
-            return
-        error = task.exception()
-        if error is not None:
-            _log.error("the Copilot host failed", exc_info=error)
-            self._tell(f"the search for Copilot sessions failed: {error}; restart tapui", "error")
 
     def _tell(self, text: str, level: ReportLevel) -> None:
         """Tell every tower, and whoever started this gateway."""
@@ -178,12 +137,11 @@ class RunningGateway:
         await asyncio.shield(self._stopping)
 
     async def _stop(self, within: float) -> None:
-        self._is_stopping = True
         self._server.drain()
         self.turn.shut_down()
         self.turn.run_now()
         await self._wait_quiet(within)
-        await self._stop_host()
+        await self._parts.stop()
         self.turn.run_now()
         await self._server.stop()
         self.turn.run_now()
@@ -200,17 +158,6 @@ class RunningGateway:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(min(left, _QUIET_POLL)):
                     await self._forced.wait()
-
-    async def _stop_host(self) -> None:
-        if self._host is None or self._host_task is None:
-            return
-        try:
-            async with asyncio.timeout(_HOST_STOP_SECONDS):
-                await self._host.stop()
-        except TimeoutError:
-            _log.warning("the Copilot host did not end in time")
-        self._host_task.cancel()
-        await asyncio.gather(self._host_task, return_exceptions=True)
 
     def _leave_nothing(self) -> None:
         files, self._files = self._files, None

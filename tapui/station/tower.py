@@ -23,7 +23,8 @@ from tapui.text import safe_text
 from tapui.tower.themes import builtin_folder
 
 if TYPE_CHECKING:
-    from tapui.station.running import ReportLevel, RunningGateway
+    from tapui.station.parts.part import ReportLevel
+    from tapui.station.running import RunningGateway
     from tapui.tower.app import TowerApp
     from tapui.tower.feed import Feed
 
@@ -141,7 +142,6 @@ class _Backstage:
         self._feed.attach(running)
         self._ender = asyncio.create_task(self._end_when_asked(asked), name="end when asked")
         memory.settle()
-        running.attach()
 
     def _report(self, text: str, level: "ReportLevel") -> None:
         """Tell what comes before the feed does, from any thread; later the feed brings it."""

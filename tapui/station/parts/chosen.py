@@ -1,0 +1,18 @@
+"""Which parts run beside a gateway. A new part is one more line here."""
+
+from tapui.station.options import Options
+from tapui.station.parts.copilot import Copilot
+from tapui.station.parts.local_session import LocalSession
+from tapui.station.parts.part import Part
+from tapui.station.parts.tools import Tools
+
+
+def chosen_parts(options: Options) -> list[Part]:
+    """Return the parts that the options ask for, in the order of their start."""
+    parts: list[Part] = []
+    if options.settings.local_session:
+        parts.append(LocalSession())
+    parts.append(Tools())
+    if options.attach:
+        parts.append(Copilot())
+    return parts

@@ -1,0 +1,82 @@
+"""The list of parts: started in order, stopped in reverse, each one's faults its own."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile
+from tapui.runtime.turn import Turn
+from tapui.station.options import Options
+from tapui.station.parts.part import GatewayAccess, Part, Report
+
+_log = logging.getLogger(__name__)
+
+STOP_SECONDS = 3.0
+"""How long one part may take to stop."""
+
+
+class PartList:
+    """The parts of one gateway. A part that fails is logged and told; the others go on."""
+
+    def __init__(self, parts: Sequence[Part], report: Report) -> None:
+        self._parts = parts
+        self._report = report
+        self._started: list[Part] = []
+        self._tasks: dict[Part, set[asyncio.Task[None]]] = {}
+        self._is_stopping = False
+
+    def start(self, turn: Turn, announced: GatewayFile, home: Home, options: Options) -> None:
+        """Start every part, in order."""
+        for part in self._parts:
+            access = GatewayAccess(
+                turn=turn,
+                announced=announced,
+                home=home,
+                options=options,
+                report=self._report,
+                spawn=partial(self._spawn, part),
+            )
+            self._started.append(part)
+            try:
+                part.start(access)
+            except Exception as error:  # noqa: BLE001 - logged and told; the others go on
+                self._failed(part, error)
+
+    async def stop(self) -> None:
+        """Stop every part that was started, last first."""
+        self._is_stopping = True
+        while self._started:
+            part = self._started.pop()
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await part.stop()
+            except TimeoutError:
+                _log.warning("%s did not end within %g s", part.name, STOP_SECONDS)
+            except Exception:  # noqa: BLE001 - logged; the others must still be stopped
+                _log.exception("%s failed while it was stopped", part.name)
+            tasks = self._tasks.pop(part, set())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _spawn(self, part: Part, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=part.name)
+        tasks = self._tasks.setdefault(part, set())
+        tasks.add(task)
+        task.add_done_callback(partial(self._ended, part, tasks))
+
+    def _ended(
+        self, part: Part, tasks: "set[asyncio.Task[None]]", task: "asyncio.Task[None]"
+    ) -> None:
+        tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._failed(part, error)
+
+    def _failed(self, part: Part, error: BaseException) -> None:
+        _log.error("%s failed", part.name, exc_info=error)
+        if not self._is_stopping:
+            self._report(f"{part.name} failed: {error}; restart tapui", "error")

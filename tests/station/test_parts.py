@@ -1,0 +1,124 @@
+"""What runs beside the gateway: in order, each one's faults its own, all of it ended."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tapui.settings import Settings
+from tapui.station import running as running_module
+from tapui.station.options import Options
+from tapui.station.parts.chosen import chosen_parts
+from tapui.station.parts.part import GatewayAccess, Part
+from tapui.station.running import RunningGateway
+
+
+class Steps:
+    """A part that keeps what was done with it, and can fail at each step."""
+
+    def __init__(self, name: str, steps: list[str], *, fails: str = "") -> None:
+        self.name = name
+        self._steps = steps
+        self._fails = fails
+
+    def _step(self, word: str) -> None:
+        self._steps.append(f"{self.name} {word}")
+        if self._fails == word:
+            raise ValueError(f"no {word}")
+
+    def start(self, access: GatewayAccess) -> None:
+        self._step("start")
+        access.spawn(self._work())
+
+    async def _work(self) -> None:
+        self._step("work")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._steps.append(f"{self.name} work ends")
+
+    async def stop(self) -> None:
+        self._step("stop")
+        if self._fails == "stop in time":
+            await asyncio.Event().wait()
+
+
+def options_in(root: Path, **settings: object) -> Options:
+    return Options(
+        settings=Settings(**settings),  # type: ignore[arg-type]
+        home=root / "tapui",
+        copilot_home=root / ".copilot",
+        config_path=root / "config.toml",
+        attach=False,
+        attach_port=None,
+        port=0,
+        port_is_explicit=True,
+        theme="tapui-dark",
+    )
+
+
+async def lived(
+    root: Path, parts: list[Part], monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[str, str]]:
+    """Run a gateway with these parts from its start to its end; return what the person is told."""
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(running_module, "chosen_parts", lambda _options: parts)
+    running = RunningGateway(
+        options_in(root), lambda text, level: told.append((level, text)), lambda: None
+    )
+    await running.start()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await running.stop(0.0)
+    return told
+
+
+async def test_parts_start_in_order_and_stop_in_reverse(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    parts: list[Part] = [Steps("a", steps), Steps("b", steps)]
+    assert await lived(tmp_path, parts, monkeypatch) == []
+    assert steps == [
+        *("a start", "b start", "a work", "b work"),
+        *("b stop", "b work ends", "a stop", "a work ends"),
+    ]
+
+
+@pytest.mark.parametrize("step", ["start", "work"])
+async def test_a_part_that_fails_is_told_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    steps: list[str] = []
+    parts: list[Part] = [Steps("a", steps), Steps("b", steps, fails=step), Steps("c", steps)]
+    told = await lived(tmp_path, parts, monkeypatch)
+    assert told == [("error", f"b failed: no {step}; restart tapui")]
+    assert {"a work ends", "c work ends", "c stop", "b stop", "a stop"} <= set(steps)
+    assert [record.getMessage() for record in caplog.records] == ["b failed"]
+
+
+@pytest.mark.parametrize(
+    ("step", "logged"),
+    [("stop", "b failed while it was stopped"), ("stop in time", "b did not end within 0 s")],
+)
+async def test_a_part_that_cannot_be_stopped_holds_nobody_up(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
+    logged: str,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("tapui.station.parts.part_list.STOP_SECONDS", 0.0)
+    steps: list[str] = []
+    parts: list[Part] = [Steps("a", steps), Steps("b", steps, fails=step)]
+    assert await lived(tmp_path, parts, monkeypatch) == []
+    assert steps[-3:] == ["b work ends", "a stop", "a work ends"]
+    assert logged in [record.getMessage() for record in caplog.records]
+
+
+def test_the_options_choose_the_parts(tmp_path: Path) -> None:
+    def names(options: Options) -> list[str]:
+        return [part.name for part in chosen_parts(options)]
+
+    assert names(options_in(tmp_path)) == ["the local session", "the built-in tools"]
+    assert names(options_in(tmp_path, local_session=False)) == ["the built-in tools"]
