@@ -1,0 +1,391 @@
+"""Supervised children, with real processes that fork, flood and ignore TERM.
+
+Each test runs on a loop in a thread that is not the main one, as the gateway's does.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import uvloop
+
+from tapui.runtime.child import (
+    LINE_BYTES,
+    LINES_A_SECOND,
+    Backoff,
+    Child,
+    Command,
+    Ended,
+    Supervisor,
+)
+from tests.rig.waiting import until, until_async
+
+ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+QUICK = Backoff(first=0.01, longest=0.04)
+IGNORES_TERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+READY = "print('ready', flush=True)\n"
+WAITS = "import signal; signal.pause()\n"
+FORKS = """
+import os, signal
+if os.fork():
+    print("parent", flush=True)
+else:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("child", os.getpid(), flush=True)
+signal.pause()
+"""
+LEAVES = """
+import os, signal
+left, tell = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    print(os.getpid(), flush=True)
+    os.write(tell, b".")
+    signal.pause()
+os.read(left, 1)
+"""
+Test = Callable[[], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
+    """Run a coroutine function on a loop in a thread of its own, and check what it leaves."""
+
+    def run_it(test: Test) -> None:
+        factory = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+        factory[request.param]().close()  # the first uvloop opens a pipe for the whole process
+        failures: list[BaseException] = []
+
+        def main() -> None:
+            try:
+                with asyncio.Runner(loop_factory=factory[request.param]) as runner:
+                    runner.get_loop().set_exception_handler(
+                        lambda _, context: failures.append(AssertionError(str(context)))
+                    )
+                    runner.run(test())
+            except BaseException as failure:  # noqa: BLE001 - raised in the test's thread
+                failures.append(failure)
+
+        process = psutil.Process()
+        before = process.num_fds(), len(process.children())
+        thread = threading.Thread(target=main)
+        thread.start()
+        thread.join()
+        if failures:
+            raise failures[0]
+        assert (process.num_fds(), len(process.children())) == before, "something was left behind"
+
+    return run_it
+
+
+def python(program: str, *args: str, **environ: str) -> Command:
+    return Command((sys.executable, "-c", program, *args), {**ENVIRON, **environ})
+
+
+class Lines(list[tuple[str, str]]):
+    """The lines that came."""
+
+    def __call__(self, source: str, text: str) -> None:
+        self.append((source, text))
+
+    async def until(self, text: str) -> str:
+        """Wait for a line that begins with `text`; return the rest of it."""
+        found = await until_async(
+            lambda: [line for _, line in self if line.startswith(text)],
+            what=lambda: f"{text!r} in {self}",
+        )
+        return found[0].removeprefix(text).strip()
+
+
+def is_dead(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_lines_of_both_outputs_come_and_then_the_end(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        lines = Lines()
+        program = "import sys; print('one\\ntwo\\r'); sys.stderr.write('no end'); sys.exit(7)"
+        ended = await (await Child.start(python(program), lines)).wait()
+        assert (ended.code, ended.signal, str(ended)) == (7, None, "exit code 7")
+        assert [text for source, text in lines if source == "stdout"] == ["one", "two"]
+        assert [text for source, text in lines if source == "stderr"] == ["no end"]
+
+    run(test)
+
+
+def test_child_gets_the_environment_that_is_listed_and_nothing_else(
+    run: Callable[[Test], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SECRET", "s")
+
+    async def test() -> None:
+        lines = Lines()
+        program = "import os; print(sorted(os.environ)); print(os.getcwd(), os.getsid(0))"
+        command = Command((sys.executable, "-c", program), {"A": "1"}, cwd=tmp_path)
+        child = await Child.start(command, lines)
+        await child.wait()
+        names = lines[0][1]
+        assert "'A'" in names
+        assert "SECRET" not in names
+        assert "PATH" not in names
+        assert lines[1][1] == f"{tmp_path} {child.pid}"
+
+    run(test)
+
+
+def test_program_that_does_not_exist_is_an_error_and_leaves_nothing(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        with pytest.raises(FileNotFoundError):
+            await Child.start(Command(("/nowhere/program",), {}), Lines())
+
+    run(test)
+
+
+def test_stop_asks_with_term_and_with_the_end_of_input(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        lines = Lines()
+        by_term = await Child.start(python(READY + WAITS), lines)
+        await lines.until("ready")
+        assert (await by_term.stop()).signal == signal.SIGTERM
+        program = IGNORES_TERM + READY + "import sys; sys.stdin.read(); sys.exit(3)"
+        lines.clear()
+        by_input = await Child.start(python(program), lines)
+        await lines.until("ready")
+        assert (await by_input.stop(20.0)).code == 3
+
+    run(test)
+
+
+def test_who_ignores_term_is_killed_after_the_deadline_with_all_its_descendants(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        child = await Child.start(python(IGNORES_TERM + FORKS), lines)
+        grandchild = int(await lines.until("child"))
+        await lines.until("parent")
+        ended = await child.stop(0.1)
+        assert (ended.signal, str(ended)) == (signal.SIGKILL, "SIGKILL")
+        await until_async(lambda: is_dead(grandchild), what="the grandchild is dead")
+
+    run(test)
+
+
+def test_what_a_dead_child_left_running_is_killed_and_holds_nothing_up(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        child = await Child.start(python(FORKS), lines)
+        grandchild = int(await lines.until("child"))
+        await lines.until("parent")
+        os.kill(child.pid, signal.SIGKILL)
+        assert (await child.wait()).signal == signal.SIGKILL
+        await until_async(lambda: is_dead(grandchild), what="the grandchild is dead")
+
+    run(test)
+
+
+def test_process_that_left_the_group_and_holds_the_pipes_does_not_hold_the_end_up(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        child = await Child.start(python(LEAVES), lines)
+        assert (await child.wait()).code == 0
+        os.kill(int(lines[0][1]), signal.SIGKILL)
+
+    run(test)
+
+
+def test_flood_is_read_at_a_bounded_rate_and_nothing_of_it_is_lost(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        began = time.monotonic()
+        child = await Child.start(python("for n in range(10**9): print(n)"), lines)
+        await until_async(lambda: len(lines) > 2 * LINES_A_SECOND, what="the third second")
+        assert time.monotonic() - began > 1.0
+        assert len(lines) <= 3 * LINES_A_SECOND
+        assert [int(text) for _, text in lines] == list(range(len(lines)))
+        assert (await child.stop()).signal == signal.SIGTERM
+
+    run(test)
+
+
+def test_endless_line_is_cut_and_takes_no_more_memory_than_a_line(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        program = (
+            "import os\nfor _ in range(10): os.write(1, b'x' * 65536)\nprint()\nprint('after')"
+        )
+        await (await Child.start(python(program), lines)).wait()
+        assert [text for _, text in lines] == ["x" * LINE_BYTES + "…", "after"]
+
+    run(test)
+
+
+def test_output_that_is_no_utf8_comes_as_text(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        lines = Lines()
+        await (
+            await Child.start(python(r"import os; os.write(1, b'a\xff\xed\xa0\xbdz\n')"), lines)
+        ).wait()
+        text = lines[0][1]
+        assert text.startswith("a")
+        assert text.endswith("z")
+        text.encode()
+
+    run(test)
+
+
+def test_child_ends_with_a_parent_that_is_killed() -> None:
+    parent = (
+        "import asyncio, sys\n"
+        "from tapui.runtime.child import Child, Command\n"
+        "child = 'import sys; sys.stdin.read()'\n"
+        "async def main():\n"
+        "    one = await Child.start(Command((sys.executable, '-c', child), {}), print)\n"
+        "    print(one.pid, flush=True)\n"
+        "    await one.wait()\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        assert not is_dead(pid)
+        process.kill()
+    until(lambda: is_dead(pid), what="the child ended, too")
+
+
+def test_cancelled_stop_kills_at_once(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        lines = Lines()
+        child = await Child.start(python(IGNORES_TERM + READY + WAITS), lines)
+        await lines.until("ready")
+        stopping = asyncio.create_task(child.stop(60.0))
+        await asyncio.wait([stopping], timeout=0.01)
+        stopping.cancel()
+        assert (await child.wait()).signal == signal.SIGKILL
+
+    run(test)
+
+
+def test_cancelled_start_leaves_no_child(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        starting = asyncio.create_task(Child.start(python(WAITS), Lines()))
+        await asyncio.wait([starting], timeout=0)
+        starting.cancel()
+        await asyncio.wait([starting])
+        me = psutil.Process()
+        await until_async(lambda: not me.children(), what="the child is gone")
+
+    run(test)
+
+
+class Faults(list[tuple[Ended | OSError, float]]):
+    """The faults that a supervisor told of."""
+
+    def __call__(self, fault: Ended | OSError, pause: float) -> None:
+        self.append((fault, pause))
+
+
+def test_supervisor_starts_a_child_again_until_it_ends_with_zero(
+    run: Callable[[Test], None], tmp_path: Path
+) -> None:
+    count = tmp_path / "count"
+    program = (
+        f"import sys; file = open({str(count)!r}, 'a+'); file.write('.'); file.seek(0)\n"
+        "sys.exit(0 if len(file.read()) > 3 else 5)"
+    )
+
+    async def test() -> None:
+        faults = Faults()
+        count.write_text("")
+        backoff = Backoff(first=0.01, longest=0.02)
+        supervisor = Supervisor(python(program), Lines(), faults, backoff)
+        await supervisor.run()
+        assert supervisor.pid is None
+        assert [str(fault) for fault, _ in faults] == ["exit code 5"] * 3
+        assert [pause for _, pause in faults] == [0.01, 0.02, 0.02]
+
+    run(test)
+
+
+def test_supervisor_tries_again_what_could_not_be_started(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        faults = Faults()
+        supervisor = Supervisor(Command(("/nowhere",), {}), Lines(), faults, QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await until_async(lambda: len(faults) > 2, what="tries")
+        assert isinstance(faults[0][0], FileNotFoundError)
+        await supervisor.stop()
+        await asyncio.wait_for(running, 5)
+
+    run(test)
+
+
+def test_supervisor_brings_a_killed_child_back_and_stops_for_good(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines, faults = Lines(), Faults()
+        supervisor = Supervisor(python(READY + WAITS), lines, faults, QUICK)
+        running = asyncio.create_task(supervisor.run())
+        await lines.until("ready")
+        first = supervisor.pid
+        assert first is not None
+        os.kill(first, signal.SIGKILL)
+        await until_async(lambda: len(lines) == 2, what="a second child")
+        assert supervisor.pid not in (None, first)
+        await supervisor.stop()
+        await asyncio.wait_for(running, 5)
+        assert [str(fault) for fault, _ in faults] == ["SIGKILL"]
+        assert supervisor.pid is None
+
+    run(test)
+
+
+def test_supervisor_that_is_stopped_or_cancelled_while_it_starts_leaves_nothing(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        me = psutil.Process()
+        for end in ("stop", "cancel"):
+            supervisor = Supervisor(python(WAITS), Lines(), Faults(), QUICK)
+            running = asyncio.create_task(supervisor.run())
+            await asyncio.wait([running], timeout=0)
+            if end == "stop":
+                await supervisor.stop()
+            else:
+                running.cancel()
+            await asyncio.wait([running], timeout=10)
+            assert running.done()
+            await until_async(lambda: not me.children(), what="the child is gone")
+
+    run(test)
+
+
+def test_pauses_grow_to_a_bound_and_begin_again_after_a_steady_run() -> None:
+    backoff = Backoff(first=1.0, longest=5.0, steady=10.0)
+    assert [backoff.pause(0.0) for _ in range(4)] == [1.0, 2.0, 4.0, 5.0]
+    assert backoff.pause(9.0) == 5.0
+    assert backoff.pause(10.0) == 1.0
+    assert backoff.pause(0.0) == 2.0
