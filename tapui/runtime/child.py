@@ -9,7 +9,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -68,38 +67,36 @@ class Child:
     the end of its input.
     """
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
-        self._process = process
-        self._started = time.monotonic()
+    def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._ended: asyncio.Future[Ended] = self._loop.create_future()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_running = False
+        self._is_unwanted = False
+        self._lock = threading.Lock()
+        """Held while the pid comes and goes, so that no signal goes to its next owner."""
+        self._spawned: asyncio.Future[None] = self._loop.create_future()
+        self._connected = asyncio.Event()
         self._outputs: list[_Output] = []
-        self._finishing: asyncio.Task[None] | None = None
-        self._reaping = threading.Lock()
-        """Held while the pid is given back, so that no signal goes to its next owner."""
+        self._draining: asyncio.Task[None] | None = None
+        self._ended: asyncio.Future[Ended] = self._loop.create_future()
 
     @classmethod
     async def start(cls, command: Command, on_line: OnLine) -> "Child":
         """Start `command`. Raises `OSError` when it cannot be started."""
-        starting = asyncio.ensure_future(cls._start(command, on_line))
+        child = cls()
+        name = f"child {Path(command.argv[0]).name}"
+        threading.Thread(target=child._live, args=(command,), name=name, daemon=True).start()
         try:
-            return await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            starting.add_done_callback(_kill_unwanted)
-            raise
-
-    @classmethod
-    async def _start(cls, command: Command, on_line: OnLine) -> "Child":
-        child = cls(await asyncio.to_thread(_popen, command))
-        try:
-            await child._read("stdout", child._process.stdout, on_line)
-            await child._read("stderr", child._process.stderr, on_line)
+            await child._spawned
+            process = child._process
+            assert process is not None
+            await child._read("stdout", process.stdout, on_line)
+            await child._read("stderr", process.stderr, on_line)
         except BaseException:
             child.kill()
             raise
         finally:
-            name = f"child {child.pid}"
-            threading.Thread(target=child._wait_for_end, name=name, daemon=True).start()
+            child._connected.set()
         return child
 
     async def _read(self, source: Source, pipe: IO[bytes] | None, on_line: OnLine) -> None:
@@ -110,6 +107,7 @@ class Child:
     @property
     def pid(self) -> int:
         """The child's process id, which is its group's too."""
+        assert self._process is not None, "a child that was started has one"
         return self._process.pid
 
     async def wait(self) -> Ended:
@@ -121,7 +119,8 @@ class Child:
 
         What still runs after `within` seconds, or when this is cancelled, is killed.
         """
-        self._close_input()
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
         self._signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(within):
@@ -135,51 +134,80 @@ class Child:
 
     def kill(self) -> None:
         """Send KILL to the child's group."""
+        self._is_unwanted = True
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
-        with self._reaping:
-            if self._process.returncode is None:
-                # Not there: it ended this moment. Not permitted: macOS, for one that has ended.
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.pid, number)
+        with self._lock:
+            if self._is_running:
+                _signal_group(self.pid, number)
 
-    def _close_input(self) -> None:
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-
-    def _wait_for_end(self) -> None:
-        """Wait in a thread; end the rest of the group before the pid is given back."""
-        if sys.platform == "linux":
-            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            self.kill()
-            with self._reaping:
-                code = self._process.wait()
-        else:
-            code = self._process.wait()
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
-        seconds = time.monotonic() - self._started
+    def _live(self, command: Command) -> None:
+        """Start the process and wait for its end, in a thread."""
+        try:
+            process = _popen(command)
+        except OSError as error:
+            self._tell(self._fail, error)
+            return
+        started = time.monotonic()
+        with self._lock:
+            self._process = process
+            self._is_running = True
+            if self._is_unwanted:
+                _signal_group(process.pid, signal.SIGKILL)
+        self._tell(self._begin)
+        code = self._await_end(process)
+        seconds = time.monotonic() - started
         ended = Ended(code, None, seconds) if code >= 0 else Ended(None, -code, seconds)
-        with contextlib.suppress(RuntimeError):  # the loop has closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._finish, ended)
+        if not self._tell(self._finish, ended):
+            _close_pipes(process)
+
+    def _await_end(self, process: "subprocess.Popen[bytes]") -> int:
+        """Wait for the exit, and end the rest of the group before its id can be given anew."""
+        if hasattr(os, "waitid"):  # macOS has none before Python 3.13
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            with self._lock:
+                self._is_running = False
+                _signal_group(process.pid, signal.SIGKILL)
+                return process.wait()
+        code = process.wait()
+        with self._lock:
+            self._is_running = False
+            _signal_group(process.pid, signal.SIGKILL)
+        return code
+
+    def _tell(self, told: Callable[..., None], *args: object) -> bool:
+        """Have the loop call `told`; return False when the loop has closed."""
+        try:
+            self._loop.call_soon_threadsafe(told, *args)
+        except RuntimeError:
+            return False
+        return True
+
+    def _fail(self, error: OSError) -> None:
+        if not self._spawned.done():
+            self._spawned.set_exception(error)
+
+    def _begin(self) -> None:
+        if not self._spawned.done():
+            self._spawned.set_result(None)
 
     def _finish(self, ended: Ended) -> None:
-        self._close_input()
-        self._finishing = self._loop.create_task(self._drain(ended), name=f"drain {self.pid}")
+        self._draining = self._loop.create_task(self._drain(ended), name=f"drain {self.pid}")
 
     async def _drain(self, ended: Ended) -> None:
         """Hand over what is left of the output, and close the pipes."""
+        await self._connected.wait()
         for output in self._outputs:
             output.finish()
         closed = [output.closed for output in self._outputs]
-        await asyncio.wait(closed, timeout=_LAST_OUTPUT)
-        for output in self._outputs:
-            output.close()  # still open: a process that left the group holds it
-        await asyncio.wait(closed)
-        for pipe in (self._process.stdout, self._process.stderr):
-            if pipe is not None:
-                pipe.close()
+        if closed:
+            await asyncio.wait(closed, timeout=_LAST_OUTPUT)
+            for output in self._outputs:
+                output.close()  # still open: a process that left the group holds it
+            await asyncio.wait(closed)
+        assert self._process is not None
+        _close_pipes(self._process)
         self._ended.set_result(ended)
 
 
@@ -196,10 +224,16 @@ def _popen(command: Command) -> "subprocess.Popen[bytes]":
     )
 
 
-def _kill_unwanted(starting: "asyncio.Future[Child]") -> None:
-    """End a child whose starter was cancelled meanwhile."""
-    if not starting.cancelled() and starting.exception() is None:
-        starting.result().kill()
+def _signal_group(group: int, number: signal.Signals) -> None:
+    # Not there: all of it ended. Not permitted: macOS, for a group that has ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _close_pipes(process: "subprocess.Popen[bytes]") -> None:
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 class _Output(asyncio.Protocol):
