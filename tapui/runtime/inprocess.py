@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from tapui.core.output import ConnectionId
+from tapui.core.effects import ConnectionId
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 

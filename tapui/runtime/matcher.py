@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tapui.core.matching import PatternError
+from tapui.core.hooks.matching import PatternError
 from tapui.wire.limits import MATCH_TIMEOUT
 
 if TYPE_CHECKING:

@@ -13,19 +13,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tapui.core.connection import Standing
-from tapui.core.gateway import Gateway
-from tapui.core.output import (
+from tapui.core.effects import (
     Authenticated,
     CheckFile,
     Close,
     ConnectionId,
     Effect,
+    MakeDurable,
     MakePersistDir,
-    Record,
     Send,
     Stop,
 )
+from tapui.core.gateway import Gateway
+from tapui.core.model import Standing
 from tapui.records.journal import Journal
 from tapui.runtime.files import look_for
 from tapui.runtime.inprocess import InProcessPort
@@ -247,7 +247,7 @@ class Turn:
             socket = self._sockets.get(effect.connection)
             if socket is not None:
                 socket.authenticated()
-        elif isinstance(effect, Record):
+        elif isinstance(effect, MakeDurable):
             self._record(effect)
         elif isinstance(effect, MakePersistDir):
             self._make_persist_dir(effect.provider)
@@ -256,7 +256,7 @@ class Turn:
         elif isinstance(effect, Stop):
             self._on_stop()
 
-    def _record(self, effect: Record) -> None:
+    def _record(self, effect: MakeDurable) -> None:
         def done(is_ok: bool) -> None:
             try:
                 self._loop.call_soon_threadsafe(self._recorded, effect.ticket, is_ok)

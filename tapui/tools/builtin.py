@@ -13,7 +13,7 @@ from tapui.wire.builtin import (
     StateAnswer,
     StateRead,
     StreamPost,
-    StreamPosted,
+    StreamPostDone,
 )
 from tapui.wire.codec import explain, raw
 from tapui.wire.errors import CallError
@@ -128,7 +128,7 @@ class BuiltinTools:
             Sessions: self._on_sessions,
             ToolCall: self._on_call,
             ToolCancel: self._on_cancel,
-            StreamPosted: self._on_posted,
+            StreamPostDone: self._on_posted,
             StreamLines: self._on_lines,
             StateAnswer: self._on_state,
             ModeAnswer: self._on_mode,
@@ -199,7 +199,7 @@ class BuiltinTools:
 
     # Answers
 
-    def _on_posted(self, message: StreamPosted) -> None:
+    def _on_posted(self, message: StreamPostDone) -> None:
         self._succeed(message.id, {"stream": message.stream, "seq": message.seq})
 
     def _on_lines(self, message: StreamLines) -> None:

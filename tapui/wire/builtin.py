@@ -63,7 +63,7 @@ class ModeRequestCancel(Message, tag="mode.request.cancel", frozen=True):
 # Gateway → built-in tools
 
 
-class StreamPosted(Message, tag="stream.post.done", frozen=True):
+class StreamPostDone(Message, tag="stream.post.done", frozen=True):
     """The line's sequence number."""
 
     id: str
@@ -111,7 +111,7 @@ ToBuiltin = (
     | ToolCall
     | ToolCancel
     | SessionLifecycle
-    | StreamPosted
+    | StreamPostDone
     | StreamLines
     | StateAnswer
     | ModeAnswer

@@ -209,6 +209,14 @@ def decode_object(given: Raw, field: str) -> dict[str, Any]:
     return found
 
 
+def decode_as(given: Raw, kind: Any, field: str) -> Any:
+    """Decode a small object as `kind`. Raises `WireError` (`INVALID_JSON`) naming `field`."""
+    try:
+        return msgspec.json.decode(given, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {error}") from None
+
+
 def explain(error: msgspec.DecodeError) -> str:
     """Put a decoding error into words that name the field by its path first."""
     text = str(error)

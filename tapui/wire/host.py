@@ -144,7 +144,7 @@ class AgentTools(Struct, rename="camel", omit_defaults=True, frozen=True):
     tool_definitions: list[OfferedTool]
 
 
-class SessionOpened(Message, tag="session.opened", frozen=True):
+class HostSessionOpened(Message, tag="session.opened", frozen=True):
     """The session is registered; `tools` are those it has now.
 
     `agents` holds, for each custom agent with an allowlist, the definitions of its tools.
@@ -156,7 +156,7 @@ class SessionOpened(Message, tag="session.opened", frozen=True):
     agents: list[AgentTools] | None = None
 
 
-class SessionClosed(Message, tag="session.closed", frozen=True):
+class HostSessionClosed(Message, tag="session.closed", frozen=True):
     """Every provider of the session has cleaned up, or 10 s have passed."""
 
     session_id: str
@@ -253,8 +253,8 @@ ToHost = (
     Sessions
     | SessionsUpdated
     | HostAck
-    | SessionOpened
-    | SessionClosed
+    | HostSessionOpened
+    | HostSessionClosed
     | ToolsChanged
     | ToolProgress
     | ToolOutcome

@@ -4,8 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from random import Random
 
+from tapui.core.effects import Close, MakeDurable, Send
 from tapui.core.gateway import Gateway
-from tapui.core.output import Close, Record, Send
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.wire import limits
@@ -112,7 +112,7 @@ class Attack:
 
     def _open(self) -> None:
         """The person opens what waits, without looking."""
-        for waiting in self._gateway._r.approvals.of_kind("pairing"):
+        for waiting in self._gateway._parts.approvals.of_kind("pairing"):
             if waiting.view.state == "waiting":
                 self._say(self._tower, t.ApprovalReveal(waiting.view.id))
                 self.tally.codes += 1
@@ -188,7 +188,7 @@ class Attack:
                     self._heard.append((effect.connection, effect.message))
                 elif isinstance(effect, Close):
                     self._heard.append((effect.connection, effect))
-                elif isinstance(effect, Record):
+                elif isinstance(effect, MakeDurable):
                     self._gateway.recorded(effect.ticket, self.now, is_ok=True)
 
     def _wait(self, seconds: float) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.core.budgets import SlidingWindow
+from tapui.core.window import SlidingWindow
 from tapui.wire import limits
 from tests.attack.guessing import Attack
 

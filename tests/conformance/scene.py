@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-from tapui.core.connection import Standing
+from tapui.core.model import Standing
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host, Peer, Provider, Tower
 

@@ -2,7 +2,8 @@
 
 from typing import Any, get_args
 
-from tapui.core.connection import LEGAL, Standing
+from tapui.core.conversations.legal import LEGAL
+from tapui.core.model import Standing
 from tapui.wire import builtin, host, provider, tower
 
 Json = dict[str, Any]
@@ -77,9 +78,9 @@ def rendered() -> str:
     head = [
         "# Which message may come in which state",
         "",
-        "Made from `tapui.core.connection.LEGAL` by `python -m tests.conformance`. A dot is",
-        "refused with `UNKNOWN_TYPE` and the connection stays; every cell but those of Builtin,",
-        "which no socket reaches, is tried from a socket in `test_table.py`.",
+        "Made from `tapui.core.conversations.legal.LEGAL` by `python -m tests.conformance`.",
+        "A dot is refused with `UNKNOWN_TYPE` and the connection stays; every cell but those of",
+        "Builtin, which no socket reaches, is tried from a socket in `test_table.py`.",
         "",
         "| message | " + " | ".join(states) + " |",
         "|---|" + ":-:|" * len(states),

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.connection import LEGAL, Standing
+from tapui.core.conversations.legal import LEGAL
+from tapui.core.model import Standing
 from tests.conformance.scene import Scene, heard_until_now, scene_of, state_of
 from tests.conformance.table import SOCKET_STATES, example, rendered, types
 from tests.rig.gateway import Gateway, Home

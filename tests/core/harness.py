@@ -4,8 +4,16 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tapui.core.effects import (
+    Authenticated,
+    CheckFile,
+    Close,
+    MakeDurable,
+    MakePersistDir,
+    Send,
+    Stop,
+)
 from tapui.core.gateway import Gateway
-from tapui.core.output import Authenticated, CheckFile, Close, MakePersistDir, Record, Send, Stop
 from tapui.hosts.local import LocalHost
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
@@ -239,7 +247,7 @@ class Conversation:
             case Authenticated(number):
                 if number in self.peers:
                     self.peers[number].is_authenticated = True
-            case Record(ticket):
+            case MakeDurable(ticket):
                 if self.records == "held":
                     self.held.append(ticket)
                 else:

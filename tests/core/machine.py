@@ -151,7 +151,7 @@ class ConversationMachine(RuleBasedStateMachine):
     @invariant()
     def the_state_is_what_the_registers_say(self) -> None:
         gateway = self.talk.gateway
-        r, state = gateway._r, gateway.state
+        r, state = gateway._parts, gateway.state
         live = {id_: one for id_, one in state.sessions.items() if is_open(one)}
         assert live == {id_: session.view for id_, session in r.sessions.open.items()}
         connected = {
@@ -180,7 +180,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def only_tools_of_providers_in_the_session_can_be_called(self) -> None:
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         for session in r.sessions.open.values():
             for name, entry in session.tools.items():
                 assert entry.offers or entry.lists
@@ -202,7 +202,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def calls_are_known_to_both_ends(self) -> None:
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         for call in r.calls.pending.values():
             assert call.deadline is not None
             assert call.deadline.is_live
@@ -211,14 +211,14 @@ class ConversationMachine(RuleBasedStateMachine):
             assert call.session.is_open or call.is_settled
         for provider in r.providers.connected.values():
             assert provider.running == sum(not one.is_settled for one in provider.calls.values())
-        waited_for = sum(len(one.invokes) for one in r.connections.values())
+        waited_for = sum(len(one.invokes) for one in r.connections.by_number.values())
         assert waited_for == sum(not one.is_settled for one in r.calls.pending.values())
         open_ = {peer.number for peer in self._open()}
         assert waited_for == sum(n for (peer, _), n in self.pending.items() if peer in open_)
 
     @invariant()
     def everything_is_bounded(self) -> None:
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         live = {
             (provider.id, session)
             for provider in r.providers.connected.values()
@@ -233,14 +233,14 @@ class ConversationMachine(RuleBasedStateMachine):
             for log in r.streams.of(session.id).values():
                 assert len(log.lines) <= limits.STREAM_LINES
         assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
-        asked = {id_ for one in r.connections.values() for id_ in one.requests.values()}
+        asked = {id_ for one in r.connections.by_number.values() for id_ in one.requests.values()}
         deciding = len(self.talk.held)
         assert len(asked - r.approvals.waiting.keys()) <= deciding
         assert r.streams._logs.keys() <= r.sessions.open.keys()
 
     @invariant()
     def every_deadline_belongs_to_something(self) -> None:
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         leaving = {
             session
             for provider in r.providers.connected.values()
@@ -248,7 +248,7 @@ class ConversationMachine(RuleBasedStateMachine):
             if session.leaving
         }
         expected = (
-            sum(one.standing == "AwaitAuth" for one in r.connections.values())
+            sum(one.standing == "AwaitAuth" for one in r.connections.by_number.values())
             + len(r.calls.pending)
             + len(r.approvals.waiting)
             + sum(one.tools_changed is not None for one in r.sessions.open.values())
@@ -260,10 +260,10 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def who_is_gone_is_gone(self) -> None:
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         open_ = {peer.number for peer in self._open()} | self.talk.ends.keys()
-        assert r.connections.keys() == open_
-        towers = {id_ for id_, one in r.connections.items() if one.standing == "Tower"}
+        assert r.connections.by_number.keys() == open_
+        towers = {id_ for id_, one in r.connections.by_number.items() if one.standing == "Tower"}
         assert self.talk.gateway.watchers.keys() == towers
         for provider in r.providers.connected.values():
             assert provider.connection.id in open_
@@ -275,13 +275,13 @@ class ConversationMachine(RuleBasedStateMachine):
         self.talk.recorded()
         self.talk.wait(EVERYTHING)
         self._listen()
-        r = self.talk.gateway._r
+        r = self.talk.gateway._parts
         assert not r.calls.pending
         assert not r.approvals.waiting
         assert not r.modes._setting
         assert not r.providers._departed
         assert not self.talk.builtin._pending
-        assert not self.talk.gateway._out._recording
+        assert not self.talk.gateway._parts.tickets._waiting
         assert len(r.deadlines) == 0
         open_ = {peer.number for peer in self._open()}
         assert not any(n for (peer, _), n in self.pending.items() if peer in open_)

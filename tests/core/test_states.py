@@ -5,7 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from tapui.core.connection import LEGAL, Standing
+from tapui.core.conversations.legal import LEGAL
+from tapui.core.model import Standing
 from tapui.wire import builtin, host, message, provider, tower
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, InProcessEnd, Peer
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from tapui.core.connection import LEGAL, Standing
+from tapui.core.conversations.legal import LEGAL
+from tapui.core.model import Standing
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error
 from tests.fuzz.corpus import FRAMES, MESSAGES
@@ -114,7 +115,7 @@ def _frame(dice: Random, stage: Stage) -> tuple[int, bytes]:
 
 
 def _with_live_ids(dice: Random, stage: Stage, data: bytes) -> bytes:
-    r = stage.gateway._r
+    r = stage.gateway._parts
     pools = (
         (b"call-1", r.calls.pending),
         (b"gate-1", r.gates._asked),
@@ -129,7 +130,7 @@ def _with_live_ids(dice: Random, stage: Stage, data: bytes) -> bytes:
 
 
 def _is_busy(stage: Stage, number: int) -> bool:
-    connection = stage.gateway._r.connections.get(number)
+    connection = stage.gateway._parts.connections.by_number.get(number)
     provider = connection.provider if connection is not None else None
     return provider is not None and bool(provider.calls or provider.gates or provider.transforming)
 

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from tapui.core.connection import Standing
+from tapui.core.effects import CheckFile, Close, Effect, MakeDurable, Send
 from tapui.core.gateway import Gateway
-from tapui.core.output import CheckFile, Close, Effect, Record, Send
-from tapui.core.registers import Registers
+from tapui.core.model import Standing
+from tapui.core.parts import Parts
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
@@ -89,7 +89,7 @@ class Stage:
     def _external(self, tower: int) -> None:
         number = self.enter(origin=ORIGIN)
         self.say(number, {"type": "auth", "mode": "pair"})
-        approval = next(iter(self.gateway._r.approvals.waiting))
+        approval = next(iter(self.gateway._parts.approvals.waiting))
         self.say(tower, {"type": "approval.reveal", "approvalId": approval, "sessions": ["s1"]})
         self.say(number, {"type": "auth.confirm", "code": self.codes.pop()})
         hello = {"type": "hello", "name": "eve", "protocolVersion": 2, "session": "s1"}
@@ -148,7 +148,7 @@ class Stage:
                 self.codes.append(effect.message.code)
             elif isinstance(effect.message, Error) and effect.connection == number:
                 return effect.message
-        elif isinstance(effect, Record):
+        elif isinstance(effect, MakeDurable):
             self.gateway.recorded(effect.ticket, self.now, is_ok=True)
         elif isinstance(effect, CheckFile):
             self.gateway.file_checked(effect.ticket, self.now, None, 3)
@@ -187,7 +187,7 @@ class Inside:
 
 def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
     """Return everything that the gateway knows, but for the counts of its rate limits."""
-    r, state = gateway._r, gateway.state
+    r, state = gateway._parts, gateway.state
     return (
         tuple(state.sessions.items()),
         tuple(state.providers.items()),
@@ -201,7 +201,7 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
         *_of_providers(r),
         *_of_connections(r),
         tuple((call.view, call.is_settled, call.is_queued) for call in r.calls.pending.values()),
-        tuple((lane.most, lane.running, tuple(lane.queue)) for lane in r.calls._lanes.values()),
+        tuple((lane.most, lane.running, tuple(lane.queue)) for lane in r.calls._lanes.in_use),
         tuple(r.approvals.waiting),
         tuple((one.secret, frozenset(one.sessions or ())) for one in r.trustees.grants),
         tuple((key, tuple(rules)) for key, rules in r.streams._filters.items()),
@@ -214,7 +214,7 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
     )
 
 
-def _of_sessions(r: Registers) -> tuple[Any, ...]:
+def _of_sessions(r: Parts) -> tuple[Any, ...]:
     return (
         tuple(
             (
@@ -240,7 +240,7 @@ def _of_sessions(r: Registers) -> tuple[Any, ...]:
     )
 
 
-def _of_providers(r: Registers) -> tuple[Any, ...]:
+def _of_providers(r: Parts) -> tuple[Any, ...]:
     return tuple(
         (
             provider,
@@ -266,7 +266,7 @@ def _of_providers(r: Registers) -> tuple[Any, ...]:
     )
 
 
-def _of_connections(r: Registers) -> tuple[Any, ...]:
+def _of_connections(r: Parts) -> tuple[Any, ...]:
     return tuple(
         (
             one.id,
@@ -280,5 +280,5 @@ def _of_connections(r: Registers) -> tuple[Any, ...]:
             tuple(one.requests.items()),
             tuple(one.modes.items()),
         )
-        for one in r.connections.values()
+        for one in r.connections.by_number.values()
     )

@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 
-from tapui.core.connection import LEGAL, Standing
+from tapui.core.conversations.legal import LEGAL
+from tapui.core.conversations.provider import ProviderConversation
 from tapui.core.gateway import Gateway
-from tapui.core.updates import Updates
+from tapui.core.model import Standing
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tests.fuzz.corpus import MESSAGES
@@ -36,7 +37,7 @@ def test_the_stage_has_somebody_in_every_state() -> None:
     stage = Stage()
     found = {stage.gateway.standing(number) for number in stage.numbers}
     assert found == set(Standing) - {Standing.BUILTIN, Standing.CLOSED}
-    r = stage.gateway._r
+    r = stage.gateway._parts
     assert r.calls.pending
     assert r.gates._asked
     assert r.prompts._asked
@@ -55,17 +56,17 @@ def test_a_frame_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def update(*_: object) -> None:
         raise KeyError("forgotten")
 
-    monkeypatch.setattr(Updates, "context_update", update)
+    monkeypatch.setattr(ProviderConversation, "context_update", update)
     with pytest.raises(FuzzError, match="KeyError"):
         fuzz(5_000, 0)
 
 
 def test_a_refusal_that_leaves_something_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def update(self: Updates, connection: object, _: object) -> None:
-        self._r.sessions.aliases["left"] = "behind"
+    def update(self: ProviderConversation, connection: object, _: object) -> None:
+        self._sessions.aliases["left"] = "behind"
         raise WireError(ErrorCode.INVALID_JSON, "no")
 
-    monkeypatch.setattr(Updates, "context_update", update)
+    monkeypatch.setattr(ProviderConversation, "context_update", update)
     with pytest.raises(FuzzError, match="behind"):
         fuzz(5_000, 0)
 
@@ -98,5 +99,5 @@ def test_sizes_are_inclusive(size: int, codes: dict[str, str | None], kind: str)
 
 
 def _bound(gateway: Gateway, numbers: list[int], name: str) -> int:
-    connections = gateway._r.connections
+    connections = gateway._parts.connections.by_number
     return next(one for one in numbers if one in connections and connections[one].name == name)

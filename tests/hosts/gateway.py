@@ -15,10 +15,10 @@ from tapui.wire.host import (
     HookPreToolUse,
     HostAck,
     HostHello,
+    HostSessionOpened,
     PromptPrepared,
     PromptSubmitted,
     SessionOpen,
-    SessionOpened,
 )
 from tapui.wire.message import Message, OfferedTool
 from tapui.wire.provider import Sessions
@@ -62,7 +62,7 @@ class GatewayPlayed:
         if isinstance(message, HostHello):
             self.tell(HostAck("h-1", 2))
         elif isinstance(message, SessionOpen):
-            self.tell(SessionOpened(message.session.id, list(self.tools), 1))
+            self.tell(HostSessionOpened(message.session.id, list(self.tools), 1))
         elif isinstance(message, HookPreToolUse) and self.answers_hooks:
             self.tell(HookDecision(message.id, "allow"))
         elif isinstance(message, PromptSubmitted) and self.answers_hooks:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from tapui.core.effects import ConnectionId
 from tapui.core.gateway import Gateway
-from tapui.core.output import ConnectionId
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint

@@ -36,7 +36,7 @@ class HostActor:
         self._heard: dict[type[m.Message], Callable[[Any], None]] = {
             p.Sessions: self._admitted,
             h.HostAck: self._accepted,
-            h.SessionOpened: self._told,
+            h.HostSessionOpened: self._told,
             h.ToolsChanged: self._told,
             h.SessionSend: self._prompted,
             h.ModeSet: self._mode,
@@ -76,7 +76,7 @@ class HostActor:
         self._open(None)
         self.world.later(self.dice.random(), self.wake)
 
-    def _told(self, message: h.SessionOpened | h.ToolsChanged) -> None:
+    def _told(self, message: h.HostSessionOpened | h.ToolsChanged) -> None:
         self.offered = [tool.name for tool in message.tools]
 
     def _prompted(self, message: h.SessionSend) -> None:

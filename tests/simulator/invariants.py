@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.core.connection import Standing
 from tapui.core.deadlines import Due
-from tapui.core.registers import Registers
-from tapui.core.sessions import OpenSession
+from tapui.core.model import OpenSession, Standing
+from tapui.core.parts import Parts
 from tapui.projection.state import is_connected, is_open, is_pending, is_waiting
 from tapui.wire import limits
 
@@ -18,7 +17,7 @@ _SHOWN = ("name", "instance", "state", "session_id", "tools", "trust", "origin")
 
 def check(world: "World") -> None:
     """Check everything that holds at any time."""
-    r = world.gateway._r
+    r = world.gateway._parts
     assert world.ledger.folded == world.gateway.state, "the events fold to the state"
     _projection(world, r)
     for session in r.sessions.open.values():
@@ -29,7 +28,7 @@ def check(world: "World") -> None:
     _bounds(r)
 
 
-def _projection(world: "World", r: Registers) -> None:
+def _projection(world: "World", r: Parts) -> None:
     state = world.gateway.state
     live = {id_: one for id_, one in state.sessions.items() if is_open(one)}
     assert live == {id_: one.view for id_, one in r.sessions.open.items()}
@@ -54,7 +53,7 @@ def _projection(world: "World", r: Registers) -> None:
     }
 
 
-def _session(r: Registers, session: OpenSession) -> None:
+def _session(r: Parts, session: OpenSession) -> None:
     for name, entry in session.tools.items():
         assert entry.offers or entry.lists, f"nobody offers {name}"
         for id_, (provider, _) in entry.offers.items():
@@ -68,17 +67,17 @@ def _session(r: Registers, session: OpenSession) -> None:
     for subscribers in session.subscribers.values():
         assert all(session.providers.get(one.id) is one for one in subscribers)
     if session.rules is not None:
-        judged = [*session.rules._of_any]
-        for rules in session.rules._of_tool.values():
+        judged = [*session.rules.of_any]
+        for rules in session.rules.of_tool.values():
             judged += rules
         assert all(session.providers.get(one.id) is one for _, one, _ in judged)
     names = {(one.name, one.view.instance) for one in session.providers.values()}
     assert len(names) == len(session.providers), "an identity is held twice"
 
 
-def _providers(r: Registers) -> None:
+def _providers(r: Parts) -> None:
     for provider in r.providers.connected.values():
-        assert r.connections.get(provider.connection.id) is provider.connection
+        assert r.connections.by_number.get(provider.connection.id) is provider.connection
         assert provider.connection.provider is provider
         assert provider.tools.keys() == provider.sessions.keys()
         assert provider.hooks.keys() == provider.sessions.keys()
@@ -95,7 +94,7 @@ def _providers(r: Registers) -> None:
             assert call_id in r.prompts._asked
 
 
-def _calls(world: "World", r: Registers) -> None:
+def _calls(world: "World", r: Parts) -> None:
     unsettled = queued = 0
     for id_, call in r.calls.pending.items():
         assert call.provider.calls[id_] is call
@@ -111,22 +110,24 @@ def _calls(world: "World", r: Registers) -> None:
         assert call.deadline.is_live, "a call without an end"
         longest = limits.CANCEL_GRACE if call.is_settled else (call.view.timeout or 0) / 1000
         assert call.deadline.when <= world.now + longest + SLACK
-    assert sum(len(one.invokes) for one in r.connections.values()) == unsettled
-    held = sum(lane.running + len(lane.queue) for lane in r.calls._lanes.values())
+    assert sum(len(one.invokes) for one in r.connections.by_number.values()) == unsettled
+    held = sum(lane.running + len(lane.queue) for lane in r.calls._lanes.in_use)
     assert held == sum(one.lane is not None for one in r.calls.pending.values())
-    assert queued == sum(len(lane.queue) for lane in r.calls._lanes.values())
+    assert queued == sum(len(lane.queue) for lane in r.calls._lanes.in_use)
     asking = sum(
-        one.invoke is not None for each in r.connections.values() for one in each.inquiries.values()
+        one.invoke is not None
+        for each in r.connections.by_number.values()
+        for one in each.inquiries.values()
     )
     waiting = sum(
-        number in r.connections and r.connections[number].is_open
+        number in r.connections.by_number and r.connections.by_number[number].is_open
         for number, _ in world.ledger.invokes
     )
     assert waiting == unsettled + asking, "each call that was asked is under way, or has ended"
 
 
-def _inquiries(world: "World", r: Registers) -> None:
-    for connection in r.connections.values():
+def _inquiries(world: "World", r: Parts) -> None:
+    for connection in r.connections.by_number.values():
         for inquiry in connection.inquiries.values():
             assert inquiry.open, "a question that nobody is asked"
             assert inquiry.deadline is not None
@@ -142,11 +143,11 @@ def _inquiries(world: "World", r: Registers) -> None:
         assert preparation.deadline.is_live
         assert preparation.deadline.when <= world.now + limits.TRANSFORM_TIMEOUT + SLACK
     for (number, _), since in world.ledger.hooks.items():
-        if number in r.connections:
+        if number in r.connections.by_number:
             assert world.now - since <= limits.GATE_TIMEOUT + SLACK, "a gate hangs"
 
 
-def _bounds(r: Registers) -> None:
+def _bounds(r: Parts) -> None:
     live = {(one.id, id_) for one in r.providers.connected.values() for id_ in one.sessions}
     assert r.budgets._brakes.keys() <= live
     assert r.budgets._pushes.keys() <= live
@@ -157,7 +158,7 @@ def _bounds(r: Registers) -> None:
                 held[inject.provider.id] = held.get(inject.provider.id, 0) + 1
         assert all(count <= limits.MAX_HELD_INJECTS for count in held.values())
         assert held.keys() <= session.providers.keys(), "a gone provider's prompt is held"
-    for lane in r.calls._lanes.values():
+    for lane in r.calls._lanes.in_use:
         assert len(lane.queue) <= limits.MAX_QUEUED
         assert lane.running or lane.queue, "a lane that nobody uses"
     for session_id, name in r.streams._filters:
@@ -165,12 +166,12 @@ def _bounds(r: Registers) -> None:
         assert any(one.name == name.rpartition("@")[2] for one in owners), "a filter left behind"
     assert r.streams._logs.keys() <= r.sessions.open.keys()
     assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
-    counted = [one for one in r.connections.values() if one.is_counted]
+    counted = [one for one in r.connections.by_number.values() if one.is_counted]
     assert len(counted) <= limits.MAX_CONNECTIONS
     _deadlines(r)
 
 
-def _deadlines(r: Registers) -> None:
+def _deadlines(r: Parts) -> None:
     """Each deadline that is set belongs to something that waits for it."""
     leaving = {
         session
@@ -179,7 +180,9 @@ def _deadlines(r: Registers) -> None:
         if session.leaving
     }
     expected = {
-        Due.AUTH: sum(one.standing == Standing.AWAIT_AUTH for one in r.connections.values()),
+        Due.AUTH: sum(
+            one.standing == Standing.AWAIT_AUTH for one in r.connections.by_number.values()
+        ),
         Due.CALL: sum(not (one.is_queued or one.is_settled) for one in r.calls.pending.values()),
         Due.CANCEL_GRACE: sum(one.is_settled for one in r.calls.pending.values()),
         Due.SHUTDOWN: len(leaving),
@@ -199,16 +202,16 @@ def _deadlines(r: Registers) -> None:
 
 def check_nothing_waits(world: "World") -> None:
     """After a long time in which nobody says anything, nothing is under way."""
-    r = world.gateway._r
+    r = world.gateway._parts
     assert not r.calls.pending
     assert not r.gates._asked
     assert not r.prompts._asked
     assert not r.approvals.waiting
     assert not r.modes._setting
     assert not r.providers._departed
-    assert not world.gateway._out._recording
+    assert not world.gateway._parts.tickets._waiting
     assert len(r.deadlines) == 0
-    open_ = r.connections
+    open_ = r.connections.by_number
     assert not [key for key in world.ledger.invokes if key[0] in open_], "a call has no outcome"
     assert not [key for key in world.ledger.hooks if key[0] in open_], "a hook has no decision"
     assert not [key for key in world.ledger.prompts if key[0] in open_], "a prompt waits"
@@ -217,14 +220,14 @@ def check_nothing_waits(world: "World") -> None:
 
 def check_nothing_is_left(world: "World") -> None:
     """When all have gone, only the built-in tools are there, and the tokens of the beginning."""
-    r = world.gateway._r
+    r = world.gateway._parts
     check_nothing_waits(world)
     assert not r.sessions.open
     assert not r.sessions.aliases
     assert not r.sessions._child_parent
     assert [one.connection.is_builtin for one in r.providers.connected.values()] == [True]
-    assert [one.is_builtin for one in r.connections.values()] == [True]
-    assert not r.calls._lanes
+    assert [one.is_builtin for one in r.connections.by_number.values()] == [True]
+    assert not r.calls._lanes.in_use
     assert not r.streams._logs
     assert not r.streams._filters
     assert not r.budgets._brakes

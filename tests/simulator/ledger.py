@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from tapui.core.connection import Standing
+from tapui.core.model import Standing
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.wire import events as ev
@@ -74,10 +74,10 @@ class Ledger:
         elif isinstance(message, h.PromptSubmitted) and standing is Standing.HOST:
             self.prompts[link.number, message.id] = 1
         elif isinstance(message, t.TokenMint):
-            minting = self._world.gateway._r.sessions.get(message.session_id)
+            minting = self._world.gateway._parts.sessions.get(message.session_id)
             self._minting[link.number, message.id] = minting.id if minting else ""
         elif isinstance(message, m.SessionEvent) and standing is Standing.HOST:
-            session = self._world.gateway._r.sessions.get(message.session_id)
+            session = self._world.gateway._parts.sessions.get(message.session_id)
             if session is not None and session.host == link.number:
                 if message.event == "session.idle":
                     self._awaiting.discard(session.id)
@@ -102,7 +102,7 @@ class Ledger:
             if grant is not None and event.reason.startswith("moved by"):
                 grant.add(event.session_id)
         elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
-            provider = self._world.gateway._r.providers.connected.get(event.provider.id)
+            provider = self._world.gateway._parts.providers.connected.get(event.provider.id)
             if provider is not None:
                 self._link_of[event.provider.id] = provider.connection.id
                 self._seen.setdefault(provider.connection.id, set())
@@ -112,7 +112,7 @@ class Ledger:
                 self._owner[event.line.event] = event.provider_id
 
     def _is_shown(self, provider_id: str) -> bool:
-        known = self._world.gateway._r.providers.connected.get(provider_id)
+        known = self._world.gateway._parts.providers.connected.get(provider_id)
         return known is not None and self._link_of.get(provider_id) == known.connection.id
 
     def _replaced(self, former: str, current: str) -> None:
@@ -164,14 +164,14 @@ class Ledger:
 
     def _refused(self, number: int, message: m.Error) -> None:
         if message.reply_to == "tool.invoke" and message.id is not None:
-            connection = self._world.gateway._r.connections.get(number)
+            connection = self._world.gateway._parts.connections.by_number.get(number)
             in_flight = connection is not None and (
                 message.id in connection.invokes or message.id in connection.inquiries
             )
             if not in_flight:
                 self.invokes.pop((number, message.id), None)
         elif message.reply_to == "hook.preToolUse" and message.id is not None:
-            connection = self._world.gateway._r.connections.get(number)
+            connection = self._world.gateway._parts.connections.by_number.get(number)
             if connection is None or message.id not in connection.inquiries:
                 self.hooks.pop((number, message.id), None)
         elif message.reply_to == "prompt.submitted" and message.id is not None:
@@ -193,7 +193,7 @@ class Ledger:
         waiting.remove(message.prompt)
 
     def _held(self, session_id: str) -> set[str]:
-        session = self._world.gateway._r.sessions.open.get(session_id)
+        session = self._world.gateway._parts.sessions.open.get(session_id)
         return {inject.prompt for inject in session.injects} if session else set()
 
     def _to_provider(self, link: "Link", message: m.Message) -> None:

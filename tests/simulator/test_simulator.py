@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tapui.core.budgets import Budgets
-from tapui.core.calls import Calls
-from tapui.core.gates import Gates
-from tapui.core.prompts import Prompts
-from tapui.core.providers import ConnectedProvider
-from tapui.core.sessions import Sessions
-from tapui.core.streams import Streams
-from tapui.core.tools import ToolTable
+from tapui.core.calls.calls import Calls
+from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.model import ConnectedProvider
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams
 from tapui.wire.message import ActiveSession
 from tests.simulator import world
 from tests.simulator.run import StoryError, run
@@ -58,7 +58,7 @@ def _do_nothing(*_: Any) -> None:
 
 
 def _show_everything(self: Any, _: Any) -> list[Any]:
-    return Sessions._shown(self)
+    return OpenSessions._shown(self)
 
 
 def _send_at_once(self: Any, session: Any) -> None:
@@ -74,7 +74,7 @@ def _count_backwards(self: Any, session_id: str) -> int:
 FAULTS = [
     pytest.param(Calls, "due", _forget_a_call, "", id="a call without an outcome"),
     pytest.param(Gates, "due", _do_nothing, "", id="a gate that hangs"),
-    pytest.param(Sessions, "visible", _show_everything, "not cover", id="a scope that leaks"),
+    pytest.param(OpenSessions, "visible", _show_everything, "not cover", id="a scope that leaks"),
     pytest.param(Budgets, "deliver", _send_at_once, "per idle", id="two prompts at once"),
     pytest.param(ConnectedProvider, "revise", _count_backwards, "rise", id="revisions that fall"),
     pytest.param(ToolTable, "remove", _do_nothing, "", id="tools of the gone"),
@@ -88,18 +88,20 @@ def test_a_fault_is_found_and_names_its_seed(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Any, says: str
 ) -> None:
     """The simulator sees what is wrong with a gateway that was spoilt."""
-    everything = _everything(Sessions.in_order)
-    monkeypatch.setattr(Sessions, "_shown", everything, raising=False)
+    everything = _everything(OpenSessions.in_order)
+    monkeypatch.setattr(OpenSessions, "_shown", everything, raising=False)
     monkeypatch.setattr(Budgets, "_delivered", Budgets.deliver, raising=False)
     monkeypatch.setattr(owner, name, fault)
     with pytest.raises(StoryError, match=f"(?s){says}.*--seed"):
         _run_all(range(400))
 
 
-def _everything(in_order: Callable[[Sessions], list[Any]]) -> Callable[[Sessions], list[Any]]:
+def _everything(
+    in_order: Callable[[OpenSessions], list[Any]],
+) -> Callable[[OpenSessions], list[Any]]:
     """Return the list of sessions that a client without limits is shown."""
 
-    def shown(self: Sessions) -> list[Any]:
+    def shown(self: OpenSessions) -> list[Any]:
         return [
             ActiveSession(one.id, one.view.label, foreground=False, state="idle")
             for one in in_order(self)

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import msgspec
 
+from tapui.core.effects import CheckFile, Close, ConnectionId, Effect, MakeDurable, Send
 from tapui.core.gateway import Gateway
-from tapui.core.matching import PatternError
-from tapui.core.output import CheckFile, Close, ConnectionId, Effect, Record, Send
+from tapui.core.hooks.matching import PatternError
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
@@ -238,7 +238,7 @@ class World:
         elif isinstance(effect, Close):
             self.note("%d closes: %s", effect.connection, effect.reason)
             self.links[effect.connection].shut()
-        elif isinstance(effect, Record):
+        elif isinstance(effect, MakeDurable):
             is_ok = self.dice.random() < 0.95
             ticket = effect.ticket
             self.at(self.now + self.latency(), lambda: self._recorded(ticket, is_ok))

@@ -26,12 +26,12 @@ from tapui.wire.host import (
     HookDecision,
     HostAck,
     HostHello,
+    HostSessionOpened,
     ModeResult,
     ModeSet,
     PromptPrepared,
     SessionAbort,
     SessionLog,
-    SessionOpened,
     SessionSend,
     SessionsUnattached,
     ToolsChanged,
@@ -280,7 +280,7 @@ class CopilotHost:
             case Error():
                 self._refused(message)
             case (
-                SessionOpened(session_id=id_)
+                HostSessionOpened(session_id=id_)
                 | ToolsChanged(session_id=id_)
                 | SessionSend(session_id=id_)
                 | SessionLog(session_id=id_)
@@ -314,7 +314,7 @@ class CopilotHost:
 
 def _deliver(session: AttachedSession, message: Message) -> None:
     match message:
-        case SessionOpened(tools=tools):
+        case HostSessionOpened(tools=tools):
             session.opened(tools)
         case ToolsChanged(tools=tools):
             session.toolset.offer(tools)

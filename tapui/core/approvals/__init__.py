@@ -1,0 +1,1 @@
+"""Approvals: what waits for a decision of the person, and mode switches."""

@@ -1,0 +1,164 @@
+"""Approvals: what waits for the person. First decision wins; who waits reacts to `Decided`."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.mint import Mint
+from tapui.core.model import Connection
+from tapui.core.output import Output
+from tapui.core.tickets import Tickets
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import (
+    Approval,
+    ApprovalDecided,
+    ApprovalExpired,
+    ApprovalKind,
+    ApprovalRequested,
+    ApprovalRevealed,
+    ApprovalWithdrawn,
+)
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """An approval that is not settled. `asker` is the connection that waits for it."""
+
+    view: Approval
+    asker: Connection
+    subject: Any
+    """What the asker's module needs to go on: a request id, a mode, a name."""
+    deadline: Deadline | None = None
+    is_deciding: bool = False
+    """A decision is being recorded; further ones come too late."""
+
+
+@dataclass(slots=True, frozen=True)
+class Decided:
+    """A decision that is recorded, or could not be (`is_recorded` False: it does not hold)."""
+
+    waiting: Waiting
+    verdict: Literal["approve", "deny", "reveal"]
+    by: str
+    is_recorded: bool = True
+    answer: Any = None
+    reason: str | None = None
+    tower: Connection | None = None
+    sessions: tuple[str, ...] = ()
+
+
+class Approvals:
+    """The registry. A decision becomes an event, and holds once that is durable."""
+
+    def __init__(
+        self, clock: Clock, out: Output, tickets: Tickets, deadlines: Deadlines, mint: Mint
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._tickets = tickets
+        self._deadlines = deadlines
+        self._mint = mint
+        self.waiting: dict[str, Waiting] = {}
+
+    def request(
+        self,
+        kind: ApprovalKind,
+        asker: Connection,
+        subject: Any,
+        detail: Any,
+        timeout: float,
+        *,
+        session_id: str | None = None,
+        provider: str | None = None,
+    ) -> Waiting:
+        """Open an approval that expires in `timeout` seconds."""
+        view = Approval(
+            id=self._mint.id("a"),
+            kind=kind,
+            state="waiting",
+            detail=detail,
+            created_at=self._clock.timestamp(),
+            expires_at=self._clock.timestamp(timeout),
+            session_id=session_id,
+            provider=provider,
+        )
+        waiting = Waiting(view, asker, subject)
+        waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
+        self.waiting[view.id] = waiting
+        self._out.emit(ApprovalRequested(view, session_id))
+        return waiting
+
+    def of_kind(self, kind: ApprovalKind) -> list[Waiting]:
+        """Return the approvals of a kind that wait."""
+        return [waiting for waiting in self.waiting.values() if waiting.view.kind == kind]
+
+    def find(self, approval_id: str) -> Waiting:
+        """Return an approval that can still be decided. Raises `UNKNOWN_APPROVAL`."""
+        waiting = self.waiting.get(approval_id)
+        if waiting is None or waiting.is_deciding:
+            raise WireError(
+                ErrorCode.UNKNOWN_APPROVAL, f"approval {approval_id} no longer waits for a decision"
+            )
+        return waiting
+
+    def reveal(self, waiting: Waiting, decided: Decided, timeout: float) -> None:
+        """A pairing is opened: it waits `timeout` seconds longer, for its code."""
+        self._deadlines.cancel(waiting.deadline)
+        waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
+        waiting.is_deciding = True
+        waiting.view = replace(
+            waiting.view,
+            state="revealed",
+            expires_at=self._clock.timestamp(timeout),
+            decided_by=decided.by,
+        )
+        seq = self._out.emit(ApprovalRevealed(waiting.view, waiting.view.session_id))
+        self._tickets.make_durable(seq, decided)
+
+    def decide(self, decided: Decided) -> None:
+        """Record a decision; `recorded` returns it when it holds."""
+        waiting = decided.waiting
+        waiting.is_deciding = True
+        self._deadlines.cancel(waiting.deadline)
+        waiting.view = replace(
+            waiting.view,
+            state="approved" if decided.verdict == "approve" else "denied",
+            decided_by=decided.by,
+            reason=decided.reason,
+        )
+        del self.waiting[waiting.view.id]
+        seq = self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
+        self._tickets.make_durable(seq, decided)
+
+    def recorded(self, decided: Decided, *, is_ok: bool) -> Decided:
+        """Return the decision as it holds now that its record is durable, or is known not to be."""
+        if decided.verdict == "reveal":
+            decided.waiting.is_deciding = False
+        if is_ok:
+            return decided
+        return Decided(
+            decided.waiting,
+            "deny",
+            decided.by,
+            is_recorded=False,
+            reason="the decision could not be recorded",
+            tower=decided.tower,
+        )
+
+    def withdraw(self, waiting: Waiting, by: str | None = None, reason: str | None = None) -> None:
+        """It no longer waits: answered elsewhere, or who asked is gone."""
+        if self.waiting.pop(waiting.view.id, None) is None:
+            return
+        self._deadlines.cancel(waiting.deadline)
+        waiting.view = replace(waiting.view, state="withdrawn", decided_by=by, reason=reason)
+        self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
+
+    def expire(self, waiting: Waiting) -> None:
+        """Nobody decided in time."""
+        if self.waiting.pop(waiting.view.id, None) is None:
+            return
+        waiting.view = replace(waiting.view, state="expired")
+        self._out.emit(ApprovalExpired(waiting.view, waiting.view.session_id))

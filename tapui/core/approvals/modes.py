@@ -1,0 +1,131 @@
+"""Mode switches: ordered, recorded, set by the host, and only then done."""
+
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.mint import Mint
+from tapui.core.model import Connection, OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.tickets import Tickets
+from tapui.wire import limits
+from tapui.wire.builtin import ModeAnswer
+from tapui.wire.errors import ErrorCode
+from tapui.wire.events import ModeChanged
+from tapui.wire.host import ModeSet
+from tapui.wire.message import Error, Mode
+
+
+@dataclass(slots=True, eq=False)
+class ModeOrder:
+    """A switch under way. `asker` is told how it ended: a tower, or a built-in tool's request."""
+
+    session: OpenSession
+    mode: Mode
+    by: str
+    asker: Connection | None
+    request_id: str | None = None
+    set_id: str = ""
+    deadline: Deadline | None = None
+
+
+class Modes:
+    """Switches under way."""
+
+    def __init__(
+        self, clock: Clock, out: Output, tickets: Tickets, deadlines: Deadlines, mint: Mint
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._tickets = tickets
+        self._deadlines = deadlines
+        self._mint = mint
+        self._setting: dict[str, ModeOrder] = {}
+
+    def order(self, order: ModeOrder) -> None:
+        """Record that a switch is wanted; `recorded` carries it out."""
+        session = order.session
+        seq = self._out.emit(
+            ModeChanged(session.id, order.mode, "ordered", order.by, session.view.mode)
+        )
+        self._tickets.make_durable(seq, order)
+
+    def recorded(self, order: ModeOrder, *, is_ok: bool) -> None:
+        """Tell the host to set the mode, now that the order is on disk."""
+        if not is_ok:
+            self._end(order, "the mode switch could not be recorded")
+        elif not order.session.is_open:
+            self._end(order, "the session has ended")
+        else:
+            order.set_id = self._mint.id("m")
+            self._setting[order.set_id] = order
+            order.deadline = self._deadlines.add(
+                self._clock.now + limits.MODE_SET_TIMEOUT, Due.MODE_SET, order
+            )
+            self._out.send(order.session.host, ModeSet(order.set_id, order.session.id, order.mode))
+
+    def refuse(self, order: ModeOrder, asker: Connection, by: str, text: str) -> None:
+        """Tell a built-in tool that its mode request was not granted."""
+        request_id = order.request_id or ""
+        order.by = by
+        asker.modes.pop(request_id, None)
+        if asker.standing is Standing.BUILTIN:
+            self._out.send(asker.id, ModeAnswer(request_id, by, text))
+
+    def result(self, set_id: str, error: str | None) -> None:
+        """The host answered; an answer to nothing is ignored."""
+        order = self._setting.pop(set_id, None)
+        if order is not None:
+            self._deadlines.cancel(order.deadline)
+            self._end(order, error)
+
+    def due(self, order: ModeOrder) -> None:
+        """The host did not answer."""
+        if self._setting.pop(order.set_id, None) is not None:
+            self._end(order, "the session did not answer in time")
+
+    def session_ended(self, session: OpenSession) -> None:
+        """Nobody is left to set the mode."""
+        for order in [one for one in self._setting.values() if one.session is session]:
+            self.result(order.set_id, "the session has ended")
+
+    def is_setting(self, session: OpenSession, mode: Mode) -> bool:
+        """Return whether the host was told to set this mode and has not answered."""
+        return any(
+            order.session is session and order.mode == mode for order in self._setting.values()
+        )
+
+    def changed_by_host(self, session: OpenSession, mode: Mode, host: str) -> None:
+        """The mode was changed where the session lives, by the person at its own screen."""
+        if mode == session.view.mode or self.is_setting(session, mode):
+            return
+        source = session.view.mode
+        session.view = replace(session.view, mode=mode)
+        self._out.emit(ModeChanged(session.id, mode, "done", host, source))
+
+    def _end(self, order: ModeOrder, error: str | None) -> None:
+        session, source = order.session, order.session.view.mode
+        if error is None:
+            session.view = replace(session.view, mode=order.mode)
+        self._out.emit(
+            ModeChanged(
+                session.id,
+                order.mode,
+                "done" if error is None else "failed",
+                order.by,
+                source,
+                error,
+            )
+        )
+        asker = order.asker
+        if asker is None or not asker.is_open:
+            return
+        if order.request_id is not None:
+            self._out.send(asker.id, ModeAnswer(order.request_id, order.by, error))
+        elif error is not None:
+            self._out.send(
+                asker.id,
+                Error(ErrorCode.INTERNAL, error, reply_to="session.mode", session_id=session.id),
+            )

@@ -1,0 +1,85 @@
+"""What follows when the person decided, or nobody did: each kind of approval has its own way on."""
+
+from typing import Any
+
+from tapui.core.approvals.approvals import Approvals, Decided, Waiting
+from tapui.core.approvals.modes import Modes
+from tapui.core.model import Connection
+from tapui.core.output import Output
+from tapui.core.trust.pairing import Pairings
+from tapui.wire.errors import ErrorCode
+from tapui.wire.host import ApprovalAnswer
+from tapui.wire.message import Error
+
+
+class Reactions:
+    """Lets decisions have their way, once they are recorded."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        approvals: Approvals,
+        modes: Modes,
+        pairings: Pairings,
+    ) -> None:
+        self._out = out
+        self._approvals = approvals
+        self._modes = modes
+        self._pairings = pairings
+
+    def decided(self, decided: Decided) -> None:
+        """A decision holds, or could not be recorded."""
+        waiting, subject = decided.waiting, decided.waiting.subject
+        tower = decided.tower
+        if not decided.is_recorded and tower is not None and tower.is_open:
+            text = "the decision could not be recorded (is the disk full?), so it does not hold"
+            self._out.send(tower.id, Error(ErrorCode.INTERNAL, text))
+        kind, is_approved = waiting.view.kind, decided.verdict == "approve"
+        if kind == "pairing":
+            if decided.verdict == "reveal":
+                self._pairings.revealed(decided)
+            else:
+                self._pairings.decided(decided)
+        elif kind == "mode":
+            subject.by = decided.by
+            if is_approved and subject.session.is_open:
+                waiting.asker.modes.pop(subject.request_id, None)
+                self._modes.order(subject)
+            else:
+                text = decided.reason or f"denied by {decided.by}"
+                self._modes.refuse(subject, waiting.asker, decided.by, text)
+        elif kind == "bindAll":
+            if is_approved:
+                waiting.asker.may_bind_all = subject
+        else:
+            self._answer_host(
+                waiting.asker, subject, decided.verdict, decided.answer, decided.reason
+            )
+
+    def expired(self, waiting: Waiting) -> None:
+        """Nobody decided in time."""
+        self._approvals.expire(waiting)
+        kind, subject = waiting.view.kind, waiting.subject
+        if kind == "pairing":
+            self._pairings.expired(waiting.asker)
+        elif kind == "mode":
+            self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
+        elif kind != "bindAll":
+            self._answer_host(waiting.asker, subject, "expired")
+
+    def _answer_host(
+        self,
+        connection: Connection,
+        request_id: str,
+        decision: str,
+        answer: Any = None,
+        reason: str | None = None,
+    ) -> None:
+        """Tell a host what became of its request."""
+        connection.requests.pop(request_id, None)
+        if connection.is_open:
+            self._out.send(
+                connection.id,
+                ApprovalAnswer(request_id, decision, answer, reason),  # type: ignore[arg-type]
+            )

@@ -1,0 +1,1 @@
+"""Tool calls: dispatch, lanes, outcomes, and the calls of the sessions' own tools."""

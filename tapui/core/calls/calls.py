@@ -1,0 +1,358 @@
+"""Tool calls: one terminal outcome each, whatever provider, caller and clock do.
+
+Core Profile "Tool call terminal semantics"; design section 5, "Calls".
+"""
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from tapui.core.calls.lanes import Lanes
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadlines, Due
+from tapui.core.mint import Mint
+from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, RegisteredTool
+from tapui.core.output import Output
+from tapui.core.providers.instances import choose, listing, split_target
+from tapui.wire import limits
+from tapui.wire.codec import raw
+from tapui.wire.errors import CallError
+from tapui.wire.events import Call, CallCancelling, CallFinished, CallProgress, CallStarted
+from tapui.wire.message import (
+    FileResult,
+    SessionEvent,
+    Tool,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
+from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
+
+
+class Calls:
+    """All calls under way."""
+
+    def __init__(
+        self, *, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, timeout: float
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._mint = mint
+        self._timeout_ms = timeout * 1000
+        self._lanes = Lanes()
+        self.pending: dict[str, PendingCall] = {}
+
+    def start(
+        self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
+    ) -> None:
+        """Dispatch a call to the provider, or to the instance that is meant.
+
+        Raises `UnknownTargetError` when it names an instance that is not there.
+        """
+        if entry.lists:
+            self._list_instances(session, entry, caller, invoke)
+            return
+        args, target = invoke.args, None
+        if entry.has_target:
+            target, args = split_target(args)
+            offering = [provider for provider, _ in entry.offers.values()]
+            provider = choose(offering, target)
+            tool = entry.offers[provider.id][1]
+        else:
+            provider, tool = next(iter(entry.offers.values()))
+        call = self._open(session, provider, tool, caller, invoke, args)
+        call.has_target = target is not None
+        self._take_place(call)
+
+    def _open(  # noqa: PLR0917 - what a call is made of
+        self,
+        session: OpenSession,
+        provider: ConnectedProvider,
+        tool: Tool,
+        caller: Connection,
+        invoke: ToolInvoke,
+        args: Raw,
+    ) -> PendingCall:
+        out = self._out
+        timeout = self._timeout_ms
+        if tool.timeout is not None and tool.timeout < timeout:
+            timeout = tool.timeout
+        if invoke.timeout is not None and invoke.timeout < timeout:
+            timeout = invoke.timeout
+        call_id = self._mint.id("call")
+        kept, kept_cut = out.recordable(args)
+        view = Call(
+            id=call_id,
+            session_id=session.id,
+            provider=provider.name,
+            tool=invoke.tool,
+            state="running",
+            started_at=self._clock.timestamp(),
+            timeout=timeout,
+            provider_id=provider.id,
+            caller=caller.name,
+            args=kept,
+            args_cut=kept_cut,
+        )
+        call = PendingCall(
+            view=view,
+            session=session,
+            provider=provider,
+            caller=caller,
+            invoke=invoke,
+            args=args,
+            started=self._clock.now,
+        )
+        self.pending[call_id] = provider.calls[call_id] = caller.invokes[invoke.id] = call
+        return call
+
+    def _take_place(self, call: PendingCall) -> None:
+        """Send a call off, or let it wait for a place with its provider."""
+        limit = call.provider.limit
+        if limit is None:
+            self._out.emit(CallStarted(call.session.id, call.view))
+            self._send_off(call)
+            return
+        if self._lanes.enter(call, limit):
+            self._out.emit(CallStarted(call.session.id, call.view))
+            self._send_off(call)
+            return
+        call.is_queued = True
+        call.provider.running += 1
+        call.view = replace(call.view, state="queued")
+        self._out.emit(CallStarted(call.session.id, call.view))
+        if self._lanes.queue(call) > limits.MAX_QUEUED:
+            text = f"{limits.MAX_QUEUED} calls wait for provider '{call.provider.label}' already"
+            self.fail(call, CallError.RATE_LIMITED, text)
+
+    def _send_off(self, call: PendingCall) -> None:
+        out, provider = self._out, call.provider
+        if call.is_queued:
+            call.is_queued = False
+            call.view = replace(call.view, state="running", args=None, args_cut=None)
+            out.emit(CallProgress(call.session.id, call.view))
+        else:
+            provider.running += 1
+        provider.last_active = self._clock.now
+        call.deadline = self._deadlines.add(
+            self._clock.now + (call.view.timeout or 0) / 1000, Due.CALL, call
+        )
+        out.send(
+            provider.connection.id,
+            ToolCall(call.view.id, call.session.id, call.invoke.tool, call.args),
+        )
+
+    def _leave_place(self, call: PendingCall) -> None:
+        """Give up a call's place, or its turn in the queue; the next ones move up."""
+        if call.lane is not None:
+            for next_call in self._lanes.leave(call):
+                self._send_off(next_call)
+
+    def _list_instances(
+        self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
+    ) -> None:
+        """Answer the tool that lists a provider's instances; the gateway knows them."""
+        out, data = self._out, listing(session, entry.owner)
+        kept, kept_cut = out.recordable(data)
+        view = Call(
+            id=self._mint.id("call"),
+            session_id=session.id,
+            provider=entry.owner,
+            tool=invoke.tool,
+            state="running",
+            started_at=self._clock.timestamp(),
+            caller=caller.name,
+        )
+        out.emit(CallStarted(session.id, view))
+        done = replace(view, state="done", data=kept, data_cut=kept_cut, duration=0.0)
+        out.emit(CallFinished(session.id, done))
+        out.send(caller.id, ToolOutcome(invoke.id, data=data))
+
+    def progress(self, call: PendingCall, message: str) -> None:
+        """Pass a status on to the caller."""
+        call.view = replace(call.view, progress=message, args=None, args_cut=None)
+        self._out.emit(CallProgress(call.view.session_id, call.view))
+        self._out.send(call.caller.id, ToolProgress(call.invoke_id, message))
+
+    def result(self, call: PendingCall, result: ToolResult) -> None:
+        """Take the provider's answer, already checked to be exactly one of data, error, file."""
+        if call.is_settled:
+            self._absorb(call)
+            return
+        self._forget(call)
+        if result.error is not None or result.error_code is not None:
+            code = result.error_code or CallError.INTERNAL
+            if result.retryable and self._retry(call, result.error or code, code):
+                return
+            self._fail(call, result.error or code, code, retryable=result.retryable)
+        else:
+            self._succeed(call, result.data if isinstance(result.data, Raw) else None, result.file)
+
+    def _retry(self, call: PendingCall, text: str, code: str) -> bool:
+        """Try a call once more on another instance, unless the caller chose the first."""
+        entry = call.session.tools.get(call.invoke.tool)
+        if call.is_retry or call.has_target or entry is None or not call.session.is_open:
+            return False
+        others = [one for one, _ in entry.offers.values() if one is not call.provider]
+        if not others or not call.caller.is_open:
+            return False
+        self._finished(call, state="failed", error=text, error_code=code)
+        provider = choose(others, None)
+        again = self._open(
+            call.session,
+            provider,
+            entry.offers[provider.id][1],
+            call.caller,
+            call.invoke,
+            call.args,
+        )
+        again.is_retry = True
+        self._take_place(again)
+        return True
+
+    def file_found(self, call: PendingCall, file: FileResult, fault: str | None) -> None:
+        """A result's file was looked for; `fault` says why it may not be used."""
+        call.awaits_file = False
+        if call.is_settled:
+            self._absorb(call)
+        elif fault is not None:
+            self.fail(call, CallError.INTERNAL, fault)
+        else:
+            self._forget(call)
+            self._succeed(call, None, file)
+
+    def fail(self, call: PendingCall, code: str, text: str) -> None:
+        """Settle a call that its provider can no longer answer, or answered wrongly."""
+        if call.is_settled:
+            self._absorb(call)
+            return
+        self._forget(call)
+        self._fail(call, text, code)
+
+    def cancel(self, call: PendingCall, code: CallError, text: str, reason: str) -> None:
+        """Settle a call with `code` at once and tell its provider to stop."""
+        if call.is_settled:
+            return
+        if call.is_queued:
+            self.fail(call, code, text)
+            return
+        out = self._out
+        self._settle(call)
+        call.view = replace(
+            call.view, state="cancelling", error=text, error_code=code, args=None, args_cut=None
+        )
+        call.deadline = self._deadlines.add(
+            self._clock.now + limits.CANCEL_GRACE, Due.CANCEL_GRACE, call
+        )
+        out.emit(CallCancelling(call.view.session_id, call.view))
+        out.send(call.provider.connection.id, ToolCancel(call.view.id, call.session.id, reason))
+        if call.caller.is_open:
+            out.send(call.caller.id, ToolOutcome(call.invoke_id, error=text, error_code=code))
+
+    def due(self, call: PendingCall) -> None:
+        """The call's time is over."""
+        timeout = call.view.timeout or 0
+        self.cancel(
+            call,
+            CallError.TIMEOUT,
+            f"Tool '{call.view.tool}' did not answer within {timeout / 1000:g} s",
+            "timeout",
+        )
+
+    def grace_over(self, call: PendingCall) -> None:
+        """The provider did not answer `tool.cancel`: the call is shown no longer."""
+        self._absorb(call)
+
+    def _settle(self, call: PendingCall) -> None:
+        """The call has its outcome: nothing it does from here on reaches the caller."""
+        call.is_settled = True
+        call.provider.running -= 1
+        self._deadlines.cancel(call.deadline)
+        if call.caller.invokes.get(call.invoke_id) is call:
+            del call.caller.invokes[call.invoke_id]
+
+    def _forget(self, call: PendingCall) -> None:
+        self._settle(call)
+        del self.pending[call.view.id]
+        del call.provider.calls[call.view.id]
+        self._leave_place(call)
+
+    def _absorb(self, call: PendingCall) -> None:
+        """The late answer of a cancelled call: it ends here."""
+        self._deadlines.cancel(call.deadline)
+        if self.pending.pop(call.view.id, None) is None:
+            return
+        del call.provider.calls[call.view.id]
+        self._leave_place(call)
+        state = "cancelled" if call.view.error_code == CallError.CANCELLED else "failed"
+        self._finished(call, state=state)
+
+    def _succeed(self, call: PendingCall, data: Raw | None, file: FileResult | None) -> None:
+        if data is not None:
+            kept, kept_cut = self._out.recordable(data)
+            view = replace(
+                call.view,
+                state="done",
+                args=None,
+                args_cut=None,
+                data=kept,
+                data_cut=kept_cut,
+                duration=self._took(call),
+            )
+            self._ended(call, view)
+            outcome = ToolOutcome(call.invoke_id, data=data)
+        else:
+            self._finished(call, state="done", file=file)
+            outcome = ToolOutcome(call.invoke_id, file=file)
+        self._out.send(call.caller.id, outcome)
+
+    def _fail(
+        self, call: PendingCall, text: str, code: str, *, retryable: bool | None = None
+    ) -> None:
+        state = "cancelled" if code == CallError.CANCELLED else "failed"
+        self._finished(call, state=state, error=text, error_code=code)
+        if call.caller.is_open:
+            self._out.send(
+                call.caller.id,
+                ToolOutcome(call.invoke_id, error=text, error_code=code, retryable=retryable),
+            )
+
+    def _finished(self, call: PendingCall, **changes: object) -> None:
+        view = replace(call.view, args=None, args_cut=None, duration=self._took(call), **changes)
+        self._ended(call, view)
+
+    def _took(self, call: PendingCall) -> float:
+        """Return the milliseconds since the call began, to the microsecond."""
+        return int((self._clock.now - call.started) * 1e6 + 0.5) / 1000
+
+    def _ended(self, call: PendingCall, view: Call) -> None:
+        call.view = view
+        self._out.emit(CallFinished(view.session_id, view))
+        if call.session.subscribers:
+            self._tell_subscribers(call)
+
+    def _tell_subscribers(self, call: PendingCall) -> None:
+        """Forward the end of a call to the session's providers that want to know."""
+        subscribers = call.session.subscribers.get("tool.execution_complete")
+        if not subscribers:
+            return
+        view = call.view
+        result: dict[str, object] = {"type": "success" if view.state == "done" else "failure"}
+        if view.data is not None:
+            result["output"] = view.data
+        elif view.error is not None:
+            result["output"] = view.error
+        data = raw(
+            {
+                "tool": view.tool,
+                "provider": view.provider,
+                "args": call.args,
+                "result": result,
+                "durationMs": view.duration,
+            }
+        )
+        for provider in subscribers:
+            self._out.send(
+                provider.connection.id,
+                SessionEvent(call.session.id, "tool.execution_complete", data),
+            )

@@ -1,0 +1,50 @@
+"""Auth: a token is shown, or pairing is asked for; the answer is the list of sessions."""
+
+from tapui.core.deadlines import Deadlines
+from tapui.core.effects import Authenticated
+from tapui.core.model import Connection, Standing
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.trust.grants import Grant, Trustees
+from tapui.core.trust.pairing import Pairings
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.provider import Auth, Sessions
+
+
+class Admission:
+    """The handler of `auth`, and how a connection is admitted. Raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        deadlines: Deadlines,
+        sessions: OpenSessions,
+        trustees: Trustees,
+        pairings: Pairings,
+    ) -> None:
+        self._out = out
+        self._deadlines = deadlines
+        self._sessions = sessions
+        self._trustees = trustees
+        self._pairings = pairings
+
+    def auth(self, connection: Connection, message: Auth) -> None:
+        """Admit a connection whose token is known, or begin to pair."""
+        if message.mode == "pair" and message.token is None:
+            self._pairings.ask(connection)
+            return
+        if message.token is None:
+            raise WireError(ErrorCode.INVALID_JSON, "token: missing")
+        grant = self._trustees.find(message.token, connection.origin)
+        if grant is None:
+            raise WireError(ErrorCode.AUTH_FAILED, "unknown token")
+        self.admit(connection, grant)
+
+    def admit(self, connection: Connection, grant: Grant) -> None:
+        """Let a connection say hello; it is told the sessions that it may bind."""
+        self._deadlines.cancel(connection.deadline)
+        connection.grant = grant
+        connection.standing = Standing.AWAIT_HELLO
+        self._out.effects.append(Authenticated(connection.id))
+        self._out.send(connection.id, Sessions(self._sessions.visible(grant)))

@@ -1,0 +1,148 @@
+"""What the built-in tools may ask beyond a provider: streams, a session's state, its mode."""
+
+from typing import Any
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.modes import ModeOrder
+from tapui.core.conversations.connections import Connections
+from tapui.core.model import Connection, HeldInject, OpenSession
+from tapui.core.output import Output
+from tapui.core.providers.tools import BUILTIN_PROVIDER
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams, split_name
+from tapui.wire.builtin import (
+    ModeAnswer,
+    ModeRequest,
+    ModeRequestCancel,
+    StateAnswer,
+    StateRead,
+    StreamPost,
+    StreamPostDone,
+    StreamSummary,
+)
+from tapui.wire.codec import optional_object
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.host import Sender, SessionLog
+
+
+class BuiltinConversation:
+    """Handlers of the built-in provider's own messages."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        connections: Connections,
+        sessions: OpenSessions,
+        streams: Streams,
+        budgets: Budgets,
+        approvals: Approvals,
+        mode_approval: float,
+    ) -> None:
+        self._out = out
+        self._connections = connections
+        self._sessions = sessions
+        self._streams = streams
+        self._budgets = budgets
+        self._approvals = approvals
+        self._mode_approval = mode_approval
+
+    def stream_post(self, connection: Connection, message: StreamPost) -> None:
+        """Post to a stream of the built-in provider's."""
+        session = self._session(message.session_id, message.id)
+        metadata = optional_object(message.metadata, "metadata")
+        line = self._streams.post(
+            session.id,
+            message.stream,
+            BUILTIN_PROVIDER,
+            level=message.level,
+            event=message.event,
+            metadata=metadata,
+        )
+        name = split_name(message.stream, BUILTIN_PROVIDER)
+        if message.level == "surface":
+            self._out.send(session.host, SessionLog(session.id, f"{name}: {message.event}", "info"))
+        elif message.level == "inject":
+            sender = Sender(BUILTIN_PROVIDER, message.stream)
+            self._budgets.inject(session, HeldInject(sender, message.event, None))
+        self._out.send(connection.id, StreamPostDone(message.id, name, line.seq))
+
+    def state_read(self, connection: Connection, message: StateRead) -> None:
+        """Describe a session."""
+        session = self._session(message.session_id, message.id)
+        host = self._connections.by_number.get(session.host)
+        state: dict[str, Any] = {
+            "sessionId": session.id,
+            "label": session.view.label,
+            "mode": session.view.mode,
+            "model": session.view.model,
+            "state": session.view.state,
+            "tools": [
+                {"name": name, "provider": entry.owner} for name, entry in session.tools.items()
+            ],
+            "providers": [
+                {"name": provider.label, "trust": provider.view.trust}
+                for provider in session.providers.values()
+                if not provider.connection.is_builtin
+            ],
+            "emitters": [],
+            "approvalsWaiting": len(
+                [
+                    waiting
+                    for waiting in self._approvals.waiting.values()
+                    if waiting.view.session_id in (None, session.id)
+                ]
+            ),
+            "host": {
+                "name": session.view.host,
+                "kind": host.host_kind if host else None,
+                "hooks": bool(host and host.host_asks_hooks),
+                "modes": session.view.mode is not None,
+            },
+        }
+        streams = [
+            StreamSummary(name, log.count, log.lines[-1] if log.lines else None)
+            for name, log in self._streams.of(session.id).items()
+        ]
+        self._out.send(connection.id, StateAnswer(message.id, state, streams))
+
+    def mode_request(self, connection: Connection, message: ModeRequest) -> None:
+        """Ask the person to switch a session's mode."""
+        session = self._session(message.session_id, message.id)
+        if session.view.mode == message.mode:
+            self._out.send(connection.id, ModeAnswer(message.id, "nobody: it was so already"))
+            return
+        detail = {
+            "from": session.view.mode,
+            "to": message.mode,
+            "asker": message.asker,
+            "reason": message.reason,
+        }
+        order = ModeOrder(session, message.mode, "", connection, message.id)
+        waiting = self._approvals.request(
+            "mode",
+            connection,
+            order,
+            detail,
+            self._mode_approval,
+            session_id=session.id,
+        )
+        connection.modes[message.id] = waiting.view.id
+
+    def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:
+        """The caller of the tool gave up."""
+        waiting = self._approvals.waiting.get(connection.modes.pop(message.id, ""))
+        if waiting is not None:
+            self._approvals.withdraw(waiting, reason="the caller gave up")
+
+    def _session(self, session_id: str, request_id: str) -> OpenSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {session_id} does not exist",
+                id=request_id,
+                session_id=session_id,
+            )
+        return session

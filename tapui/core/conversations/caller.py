@@ -1,0 +1,159 @@
+"""Who calls: tools, the gates before them, and prompts, for hosts, towers and commands alike.
+
+Design section 6; subagent tool dispatch for children's calls and allowlists.
+"""
+
+from math import isfinite
+
+from msgspec import Raw
+
+from tapui.core.calls.calls import Calls
+from tapui.core.clock import Clock
+from tapui.core.hooks.gates import Gates, Settled
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.hooks.rules import Verdict, judge
+from tapui.core.model import Connection, Inquiry, OpenSession
+from tapui.core.output import Output
+from tapui.core.providers.identity import Providers
+from tapui.core.providers.instances import UnknownTargetError
+from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
+from tapui.wire.codec import require_object
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.host import (
+    HookDecision,
+    HookPreToolUse,
+    PromptSubmitted,
+)
+from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
+
+
+class CallerConversation:
+    """Handlers of what callers send. Each raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        sessions: OpenSessions,
+        providers: Providers,
+        calls: Calls,
+        gates: Gates,
+        prompts: Prompts,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._sessions = sessions
+        self._providers = providers
+        self._calls = calls
+        self._gates = gates
+        self._prompts = prompts
+
+    def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
+        """A host, a tower or a command calls a tool."""
+        if message.id in connection.invokes or message.id in connection.inquiries:
+            raise WireError(
+                ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already", id=message.id
+            )
+        require_object(message.args, "args")
+        if message.timeout is not None and not (isfinite(message.timeout) and message.timeout > 0):
+            raise WireError(
+                ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
+            )
+        try:
+            session, agent = self._sessions.resolve(message.session_id)
+        except UnknownSessionError as error:
+            self._no_call(connection, message.id, str(error))
+            return
+        if message.agent_id is not None:
+            agent = session.children.get(message.agent_id, message.agent_id)
+        entry = session.tools.get(message.tool)
+        allowed = None if agent is None else session.agents.get(agent)
+        if entry is None or (allowed is not None and message.tool not in allowed):
+            text = f"Tool '{message.tool}' is not supported by this client instance."
+            self._no_call(connection, message.id, text)
+            return
+        session.last_activity = self._clock.now
+        if session.rules is None or connection.host_asks_hooks:
+            self._call(connection, session, message)
+            return
+        inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
+        self._inquire(inquiry, message.args)
+
+    def _call(self, connection: Connection, session: OpenSession, message: ToolInvoke) -> None:
+        """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
+        entry = session.tools.get(message.tool) if session.is_open else None
+        if entry is None:
+            text = f"Tool '{message.tool}' is not supported by this client instance."
+            self._no_call(connection, message.id, text)
+            return
+        try:
+            self._calls.start(session, entry, connection, message)
+        except UnknownTargetError as error:
+            self._no_call(connection, message.id, str(error))
+
+    def _no_call(
+        self,
+        connection: Connection,
+        invoke_id: str,
+        text: str,
+        code: CallError = CallError.NOT_FOUND,
+    ) -> None:
+        self._out.send(connection.id, ToolOutcome(invoke_id, error=text, error_code=code))
+
+    def tool_abort(self, connection: Connection, message: ToolAbort) -> None:
+        """The caller gives up; of a call that is over, it is ignored."""
+        call = connection.invokes.get(message.id)
+        inquiry = connection.inquiries.get(message.id)
+        if inquiry is not None and inquiry.invoke is not None:
+            self._gates.drop(inquiry, message.reason or "Cancelled")
+            self._no_call(
+                connection, message.id, message.reason or "Cancelled", CallError.CANCELLED
+            )
+        elif call is not None:
+            self._calls.cancel(
+                call,
+                CallError.CANCELLED,
+                message.reason or "Cancelled",
+                message.reason or "aborted",
+            )
+
+    def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
+        """May a tool run? The rules of the session's providers say."""
+        session = resolved(self._sessions, message.session_id)
+        require_object(message.args, "args")
+        if message.id in connection.inquiries:
+            raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
+        inquiry = Inquiry(session, message.tool, connection, message.id)
+        self._inquire(inquiry, message.args)
+
+    def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
+        session = inquiry.session
+        if session.rules is None:
+            self._gates.begin(inquiry, Verdict(), args)
+            return
+        entry = session.tools.get(inquiry.tool)
+        verdict = judge(session.rules, inquiry.tool, entry.owner if entry else None, args)
+        for provider in verdict.undecided:
+            self._providers.count_fault(provider)
+        self._gates.begin(inquiry, verdict, args)
+
+    def settled(self, settled: Settled) -> None:
+        """An inquiry has ended: tell the host, or let the call go ahead."""
+        inquiry = settled.inquiry
+        asker, invoke = inquiry.asker, inquiry.invoke
+        if settled.is_dropped or not asker.is_open:
+            return
+        if invoke is None:
+            self._out.send(
+                asker.id,
+                HookDecision(inquiry.request_id, settled.decision, settled.reason, settled.context),
+            )
+        elif settled.decision == "deny":
+            self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
+        else:
+            self._call(asker, inquiry.session, invoke)
+
+    def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
+        """Add what the session's providers add to a prompt and to the system prompt."""
+        self._prompts.begin(connection, resolved(self._sessions, message.session_id), message)

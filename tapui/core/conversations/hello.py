@@ -1,0 +1,339 @@
+"""Hello: how a provider binds to its sessions, and becomes who it was before.
+
+Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding".
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.calls.calls import Calls
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.legal import check_version
+from tapui.core.effects import MakePersistDir
+from tapui.core.hooks.matching import Matcher
+from tapui.core.hooks.rules import compile_rules, require_rules
+from tapui.core.hooks.sections import check_context, check_transforms, require_transforms
+from tapui.core.mint import Mint
+from tapui.core.model import ConnectedProvider, Connection, DepartedProvider, HookSet, OpenSession
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.conflicts import Claimant, check_conflicts, check_twice
+from tapui.core.providers.definitions import check_definitions
+from tapui.core.providers.identity import ALL, Providers, check_name
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.trust.grants import Capability, Grant, require
+from tapui.wire import limits
+from tapui.wire.codec import compact, decode_object, optional_object
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.events import Provider, ProviderConnected
+from tapui.wire.message import Tool
+from tapui.wire.provider import (
+    Hello,
+    HelloAck,
+    Hooks,
+)
+
+_KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)
+
+
+class Hellos:
+    """The handler of `hello`. It raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        mint: Mint,
+        connections: Connections,
+        sessions: OpenSessions,
+        membership: Membership,
+        providers: Providers,
+        binding: Binding,
+        calls: Calls,
+        matcher: Matcher,
+        approvals: Approvals,
+        persist_dir: Callable[[str], str],
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._mint = mint
+        self._connections = connections
+        self._sessions = sessions
+        self._membership = membership
+        self._providers = providers
+        self._binding = binding
+        self._calls = calls
+        self._matcher = matcher
+        self._approvals = approvals
+        self._persist_dir = persist_dir
+
+    def hello(self, connection: Connection, message: Hello) -> None:
+        """Bind, or bind anew. A refusal with other than a form error unbinds."""
+        try:
+            self._hello(connection, message)
+        except WireError as error:
+            provider = connection.provider
+            if provider is not None and error.code not in _KEEPS_BINDING:
+                self._binding.unbind(provider, CallError.CANCELLED, "its hello was refused")
+            raise
+
+    def _hello(self, connection: Connection, message: Hello) -> None:
+        if connection.provider is not None:
+            self._count_rebind(connection)
+        if not connection.is_builtin:
+            check_name(message.name, message.instance)
+        metadata = optional_object(message.metadata, "metadata")
+        if metadata is not None:
+            decode_object(metadata, "metadata")
+        if message.tools is not None:
+            check_definitions(message.tools)
+        declared = self._declared(message)
+        check_version(message.protocol_version)
+        former = self._providers.returning(message.reconnect_token, message.name, message.instance)
+        wanted = message.session
+        if wanted is None:
+            wanted = _former_session(former)
+        if wanted is None:
+            raise WireError(ErrorCode.INVALID_JSON, "session: missing")
+        grant = connection.grant
+        assert grant is not None
+        self._check_capabilities(grant, message)
+        if (
+            wanted == ALL
+            and grant.trust != "internal"
+            and not self._may_bind_all(connection, message.name, former)
+        ):
+            raise WireError(
+                ErrorCode.UNAUTHORIZED, "binding to all sessions waits for the person's approval"
+            )
+        sessions = self._sessions_wanted(wanted, grant)
+        self._check_identity(connection, message, former, sessions)
+        if connection.provider is not None:
+            self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
+        tools = message.tools
+        if tools is None:
+            tools = former.offered if former is not None else []
+        self._check_conflicts(connection, message, former, sessions, tools)
+        provider = self._take_identity(connection, message, grant, former)
+        provider.is_everywhere = wanted == ALL
+        provider.had_no_choice = all(one.is_local for one in self._sessions.open.values())
+        provider.offered = tools
+        provider.declared = _restored(declared, message, former)
+        if message.concurrency is not None or former is None:
+            provider.limit = message.concurrency
+        if message.subscribe is not None or former is None:
+            provider.subscribed = frozenset(message.subscribe or ())
+        if metadata is not None:
+            provider.view = replace(provider.view, metadata=compact(metadata))
+        provider.last_active = self._clock.now
+        connection.name = provider.label
+        is_new = provider.id not in self._providers.connected
+        self._providers.connected[provider.id] = provider
+        if is_new and not connection.is_builtin:
+            self._out.emit(ProviderConnected(provider.view, None))
+        for session in sessions:
+            self._membership.join(provider, session, tools)
+        self._binding.bound(provider)
+        self._acknowledge(provider, wanted, sessions)
+
+    def _declared(self, message: Hello) -> HookSet:
+        """Check and compile what a hello wants of hooks and context."""
+        hooks = message.hooks or Hooks()
+        rules = compile_rules(hooks.on_pre_tool_use or [], self._matcher)
+        transforms = hooks.transforms or {}
+        for section, one in transforms.items():
+            if one is not None and one.action != "callback" and one.content is None:
+                raise WireError(
+                    ErrorCode.INVALID_JSON, f"hooks.transforms.{section}.content: missing"
+                )
+        check_context(message.context, "context")
+        check_context(message.startup_context, "startup_context")
+        if message.concurrency is not None and message.concurrency.max < 1:
+            raise WireError(ErrorCode.INVALID_JSON, "concurrency.max: at least 1")
+        return HookSet(
+            rules,
+            {section: one for section, one in transforms.items() if one is not None},
+            message.context or None,
+            message.startup_context or None,
+        )
+
+    def _check_capabilities(self, grant: Grant, message: Hello) -> None:
+        hooks = message.hooks or Hooks()
+        check_transforms(hooks.transforms or {})
+        require_rules(grant, hooks.on_pre_tool_use or [])
+        require_transforms(grant, hooks.transforms or {})
+        if message.context or message.startup_context:
+            require(grant, Capability.CONTEXT)
+        if any(not name.startswith("tool.") for name in message.subscribe or ()):
+            require(grant, Capability.ALL_EVENTS)
+
+    def _count_rebind(self, connection: Connection) -> None:
+        now = self._clock.now
+        connection.hellos = [when for when in connection.hellos if when > now - 60.0]
+        if len(connection.hellos) >= limits.REBINDS_PER_MINUTE:
+            raise WireError(
+                ErrorCode.RATE_LIMITED, f"more than {limits.REBINDS_PER_MINUTE} hellos a minute"
+            )
+        connection.hellos.append(now)
+
+    def _may_bind_all(
+        self, connection: Connection, name: str, former: ConnectedProvider | DepartedProvider | None
+    ) -> bool:
+        if connection.may_bind_all == name or (former is not None and former.is_everywhere):
+            return True
+        approvals = self._approvals
+        asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
+        for waiting in asked:
+            if waiting.subject != name:
+                approvals.withdraw(waiting, reason="it asked under another name")
+        if not any(waiting.subject == name for waiting in asked):
+            approvals.request(
+                "bindAll",
+                connection,
+                name,
+                {"name": name, "origin": connection.origin},
+                limits.BIND_ALL_TIMEOUT,
+                provider=name,
+            )
+        return False
+
+    def _sessions_wanted(self, wanted: str, grant: Grant) -> list[OpenSession]:
+        sessions = self._sessions
+        if wanted == ALL:
+            return [session for session in sessions.in_order() if grant.covers(session.id)]
+        session = sessions.get(wanted)
+        if session is None or not grant.covers(session.id):
+            raise WireError(
+                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
+            )
+        return [session]
+
+    def _check_identity(
+        self,
+        connection: Connection,
+        message: Hello,
+        former: ConnectedProvider | DepartedProvider | None,
+        sessions: list[OpenSession],
+    ) -> None:
+        own = (former, connection.provider)
+        holder = self._providers.holder(sessions, message.name, message.instance, own)
+        if holder is None:
+            return
+        label = f"{message.name}/{message.instance}" if message.instance else message.name
+        where = next(session.id for session in sessions if holder.is_in(session))
+        raise WireError(
+            ErrorCode.DUPLICATE_INSTANCE,
+            f"another connection is '{label}' in session {where}; choose another "
+            "instance or show its reconnectToken",
+        )
+
+    def _check_conflicts(
+        self,
+        connection: Connection,
+        message: Hello,
+        former: ConnectedProvider | DepartedProvider | None,
+        sessions: list[OpenSession],
+        tools: list[Tool],
+    ) -> None:
+        own = former if isinstance(former, ConnectedProvider) else connection.provider
+        claimant = Claimant(message.name, message.instance, own)
+        for session in sessions:
+            check_conflicts(session, claimant, tools)
+        check_twice(tools)
+
+    def _take_identity(
+        self,
+        connection: Connection,
+        message: Hello,
+        grant: Grant,
+        former: ConnectedProvider | DepartedProvider | None,
+    ) -> ConnectedProvider:
+        known = connection.provider
+        if former is not None and former is not known:
+            view = replace(former.view, trust=grant.trust, origin=connection.origin)
+            revisions = former.revisions
+            if isinstance(former, DepartedProvider):
+                self._providers.forget(former)
+            else:
+                # Nobody is left to answer what the former connection was asked.
+                for call in list(former.calls.values()):
+                    self._calls.fail(call, CallError.DISCONNECTED, "the provider connected anew")
+                self._binding.unbind(former, CallError.DISCONNECTED, "it connected anew")
+                former.reconnect = None
+                former.connection.provider = None
+                self._providers.connected.pop(former.id, None)
+                self._connections.close(former.connection, 1000, "connected anew")
+        elif known is not None and (known.name, known.view.instance) == (
+            message.name,
+            message.instance,
+        ):
+            return known
+        else:
+            view, revisions = (
+                Provider(
+                    id=self._mint.id("p"),
+                    name=message.name,
+                    trust=grant.trust,
+                    state="unbound",
+                    tools=[],
+                    connected_at=self._clock.timestamp(),
+                    instance=message.instance,
+                    origin=connection.origin,
+                ),
+                {},
+            )
+        if known is not None:
+            known.reconnect = None
+            self._binding.disconnected(known, "it took another name")
+        provider = ConnectedProvider(view, connection, grant, revisions=revisions)
+        connection.provider = provider
+        return provider
+
+    def _acknowledge(
+        self, provider: ConnectedProvider, wanted: str, sessions: list[OpenSession]
+    ) -> None:
+        connection = provider.connection
+        folder = None
+        if connection.origin is None and not connection.is_builtin:
+            folder = self._persist_dir(provider.name)
+            self._out.effects.append(MakePersistDir(provider.name))
+        self._out.send(
+            connection.id,
+            HelloAck(
+                protocol_version=limits.PROTOCOL_VERSION,
+                provider_id=provider.id,
+                session_id=ALL if wanted == ALL else sessions[0].id,
+                reconnect_token=self._providers.renew(provider),
+                persist_dir=folder,
+            ),
+        )
+        for session in sessions:
+            self._binding.greet(provider, session)
+
+
+def _former_session(former: ConnectedProvider | DepartedProvider | None) -> str | None:
+    if former is None:
+        return None
+    if former.is_everywhere:
+        return ALL
+    return next(iter(former.sessions), None)
+
+
+def _restored(
+    declared: HookSet, message: Hello, former: ConnectedProvider | DepartedProvider | None
+) -> HookSet:
+    """Fill what a hello leaves out with what the provider had before it dropped."""
+    if former is None:
+        return declared
+    hooks, before = message.hooks or Hooks(), former.declared
+    return HookSet(
+        before.rules if hooks.on_pre_tool_use is None else declared.rules,
+        dict(before.transforms) if hooks.transforms is None else declared.transforms,
+        before.context if message.context is None else declared.context,
+        before.startup if message.startup_context is None else declared.startup,
+    )

@@ -1,0 +1,302 @@
+"""The host's conversation: sessions, their events, calls and approval requests (design 6)."""
+
+from math import isfinite
+from typing import Any
+
+from msgspec import Struct
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.modes import Modes
+from tapui.core.calls.native import NativeCalls
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.legal import check_version
+from tapui.core.mint import Mint
+from tapui.core.model import Connection, OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.announcements import Announcements
+from tapui.core.sessions.ending import Endings
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions, resolved
+from tapui.core.streams.budgets import Budgets
+from tapui.wire import limits
+from tapui.wire.codec import decode_as, require_object
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import (
+    ContextUse,
+    Session,
+    SessionHappened,
+    SessionOpened,
+    SessionReplaced,
+    UnattachedFound,
+)
+from tapui.wire.host import (
+    ApprovalRequest,
+    ApprovalWithdraw,
+    HostAck,
+    HostHello,
+    HostSession,
+    HostSessionOpened,
+    ModeResult,
+    SessionClose,
+    SessionOpen,
+    SessionsUnattached,
+    SessionUpdate,
+)
+from tapui.wire.message import SessionEvent
+from tapui.wire.provider import SessionLifecycle
+
+LOCAL_KIND = "local"
+
+
+class _Subagent(Struct, rename="camel"):
+    remote_session_id: str
+    agent_name: str
+
+
+class HostConversation:
+    """Handlers of what hosts send. Each raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        mint: Mint,
+        connections: Connections,
+        sessions: OpenSessions,
+        announcements: Announcements,
+        membership: Membership,
+        endings: Endings,
+        tools: ToolTable,
+        binding: Binding,
+        native: NativeCalls,
+        budgets: Budgets,
+        approvals: Approvals,
+        modes: Modes,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._mint = mint
+        self._connections = connections
+        self._sessions = sessions
+        self._announcements = announcements
+        self._membership = membership
+        self._endings = endings
+        self._tools = tools
+        self._binding = binding
+        self._native = native
+        self._budgets = budgets
+        self._approvals = approvals
+        self._modes = modes
+
+    def hello(self, connection: Connection, message: HostHello) -> None:
+        """Register a host."""
+        check_version(message.protocol_version)
+        if connection.grant is None or connection.grant.trust != "internal":
+            raise WireError(ErrorCode.UNAUTHORIZED, "host.hello needs the internal token")
+        connection.standing = Standing.HOST
+        connection.name = message.name
+        connection.host_kind = message.kind
+        connection.host_asks_hooks = message.hooks
+        self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
+
+    # Sessions
+
+    def session_open(self, connection: Connection, message: SessionOpen) -> None:
+        """A session begins, or takes another's place."""
+        wanted = message.session
+        if not wanted.id or wanted.id == "all":
+            raise WireError(ErrorCode.INVALID_JSON, "session.id: must be a name other than 'all'")
+        if wanted.id in self._sessions.open:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {wanted.id} is open already",
+                session_id=wanted.id,
+            )
+        former = self._sessions.open.get(wanted.replaces) if wanted.replaces else None
+        if former is not None and former.host != connection.id:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {former.id} is another host's",
+                session_id=former.id,
+            )
+        self._sessions.aliases.pop(wanted.id, None)
+        session = self._new_session(connection, wanted)
+        if former is not None:
+            self._out.emit(SessionReplaced(session.id, session.view, former.id))
+            self._sessions.remove(former)
+            self._sessions.add(session)
+            self._endings.replace(former, session)
+        else:
+            self._out.emit(SessionOpened(session.id, session.view))
+            self._sessions.add(session)
+        for builtin in self._connections.of_standing(Standing.BUILTIN):
+            provider = builtin.provider
+            if provider is not None and not provider.is_in(session):
+                self._membership.join(provider, session, provider.offered)
+        if not session.is_local:
+            self._binding.gather(session)
+        self._tools.settle(session)
+        self._out.send(
+            connection.id,
+            HostSessionOpened(
+                session.id,
+                self._tools.offer(session),
+                session.revision,
+                self._tools.agents(session),
+            ),
+        )
+        self._announcements.send()
+        self._budgets.deliver(session)
+
+    def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
+        return OpenSession(
+            view=Session(
+                id=wanted.id,
+                label=wanted.label,
+                cwd=wanted.cwd,
+                state="idle",
+                host=connection.name,
+                providers=[],
+                opened_at=self._clock.timestamp(),
+                foreground=wanted.foreground,
+                mode=wanted.mode,
+                model=wanted.model,
+                workspace=wanted.workspace,
+            ),
+            host=connection.id,
+            is_local=connection.host_kind == LOCAL_KIND,
+            agents={agent.name: agent.tools for agent in wanted.agents or []},
+            reserved_tools=frozenset(wanted.reserved_tools or ()),
+            last_activity=self._clock.now,
+        )
+
+    def session_update(self, connection: Connection, message: SessionUpdate) -> None:
+        """Something about a session changed."""
+        session = self._own(connection, message.session_id)
+        if message.mode is not None:
+            self._modes.changed_by_host(session, message.mode, connection.name)
+        changes = {
+            name: value
+            for name in ("label", "cwd", "foreground", "model")
+            if (value := getattr(message, name)) is not None
+        }
+        if changes:
+            self._sessions.update(session, **changes)
+
+    def session_close(self, connection: Connection, message: SessionClose) -> None:
+        """A session ended."""
+        session = self._own(connection, message.session_id)
+        self._endings.close(session, message.reason or "closed by its host")
+
+    def unattached(self, connection: Connection, message: SessionsUnattached) -> None:
+        """Sessions that the host sees but cannot reach."""
+        self._out.emit(UnattachedFound(connection.name, message.unattached))
+
+    def gone(self, connection: Connection) -> None:
+        """A host disconnected: its sessions close."""
+        mine = [one for one in self._sessions.open.values() if one.host == connection.id]
+        for session in mine:
+            self._endings.close(session, "host disconnected")
+        if connection.name in self._out.state.unattached:
+            self._out.emit(UnattachedFound(connection.name, []))
+
+    def _own(self, connection: Connection, session_id: str) -> OpenSession:
+        session = self._sessions.get(session_id)
+        if session is None or session.host != connection.id:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {session_id} does not exist",
+                session_id=session_id,
+            )
+        return session
+
+    # Events
+
+    def session_event(self, connection: Connection, message: SessionEvent) -> None:
+        """Something happened in a session."""
+        session = self._own(connection, message.session_id)
+        require_object(message.data, "data")
+        event = message.event
+        child = decode_as(message.data, _Subagent, "data") if event == "subagent.started" else None
+        if event in ("tool.execution_start", "tool.execution_complete"):
+            self._native.happened(session, connection.name, message)
+        elif event == "session.context":
+            use = decode_as(message.data, ContextUse, "data")
+            self._sessions.update(session, context=use)
+        else:
+            data, data_cut = self._out.recordable(message.data)
+            self._out.emit(SessionHappened(session.id, event, data, data_cut))
+        session.last_activity = self._clock.now
+        if session.subscribers:
+            self._forward(session, message)
+        if event == "session.idle":
+            self._idle(session)
+        elif event in ("session.busy", "assistant.turn_start"):
+            self._budgets.turn_began(session)
+            self._sessions.update(session, state="busy")
+        elif event == "user.message":
+            self._budgets.person_spoke(session)
+            self._budgets.deliver(session)
+        elif child is not None:
+            self._sessions.add_child(session, child.remote_session_id, child.agent_name)
+
+    def _forward(self, session: OpenSession, message: SessionEvent) -> None:
+        """Hand an event on to the providers that subscribed to it."""
+        subscribers = session.subscribers.get(message.event)
+        if not subscribers:
+            return
+        data = message.data
+        if message.event == "tool.execution_complete":
+            data = self._native.forwarded(data)
+        for provider in subscribers:
+            self._out.send(provider.connection.id, SessionEvent(session.id, message.event, data))
+
+    def _idle(self, session: OpenSession) -> None:
+        session.awaits_turn = False
+        session.turn_of = None
+        self._sessions.update(session, state="idle")
+        for provider in session.providers.values():
+            if not provider.connection.is_builtin:
+                self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
+        self._budgets.deliver(session)
+
+    # Modes and approvals
+
+    def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
+        """The host set a mode, or could not."""
+        error = None if message.ok else message.error or "the session refused the mode"
+        self._modes.result(message.id, error)
+
+    def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
+        """Something in a session waits for the person."""
+        session = resolved(self._sessions, message.session_id)
+        require_object(message.detail, "detail")
+        if message.id in connection.requests:
+            raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
+        timeout = limits.HOST_APPROVAL_TIMEOUT
+        if message.timeout is not None:
+            if not (isfinite(message.timeout) and message.timeout > 0):
+                raise WireError(
+                    ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
+                )
+            timeout = min(timeout, message.timeout / 1000)
+        waiting = self._approvals.request(
+            message.kind,
+            connection,
+            message.id,
+            decode_as(message.detail, dict[str, Any], "data"),
+            timeout,
+            session_id=session.id,
+        )
+        connection.requests[message.id] = waiting.view.id
+
+    def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
+        """It was answered elsewhere; of a request that is settled, this is ignored."""
+        approval_id = connection.requests.pop(message.id, None)
+        waiting = self._approvals.waiting.get(approval_id or "")
+        if waiting is not None:
+            self._approvals.withdraw(waiting, by=message.decided_by)

@@ -1,0 +1,90 @@
+"""Which message is legal in which state: the table `LEGAL`, and nothing else decides it.
+
+Provider Interface v2 "Connection states"; design section 6 for hosts and towers.
+"""
+
+from tapui.core.model import Standing
+from tapui.wire import builtin as b
+from tapui.wire import host as h
+from tapui.wire import limits
+from tapui.wire import message as m
+from tapui.wire import provider as p
+from tapui.wire import tower as t
+from tapui.wire.errors import ErrorCode, WireError
+
+
+def _table(*kinds: type[m.Message]) -> dict[str, type[m.Message]]:
+    return {str(kind.__struct_config__.tag): kind for kind in kinds}
+
+
+LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
+    Standing.AWAIT_AUTH: _table(p.Auth),
+    Standing.AWAIT_PAIRING: _table(p.AuthConfirm),
+    Standing.AWAIT_HELLO: _table(p.Hello, h.HostHello, t.TowerHello),
+    Standing.BOUND: _table(
+        p.ToolResult,
+        m.ToolProgress,
+        p.Push,
+        p.ToolsUpdate,
+        p.HooksUpdate,
+        p.ContextUpdate,
+        p.FilterSet,
+        p.StreamQuery,
+        p.GateResult,
+        p.TransformResult,
+        p.SessionReady,
+        p.ShutdownReady,
+        p.Hello,
+        p.Goodbye,
+    ),
+    Standing.UNBOUND: _table(p.Hello, p.Goodbye),
+    Standing.BUILTIN: _table(
+        p.ToolResult,
+        m.ToolProgress,
+        p.ToolsUpdate,
+        b.StreamPost,
+        b.StateRead,
+        b.ModeRequest,
+        b.ModeRequestCancel,
+        t.StreamRead,
+    ),
+    Standing.HOST: _table(
+        h.SessionOpen,
+        h.SessionUpdate,
+        h.SessionClose,
+        m.SessionEvent,
+        h.HookPreToolUse,
+        h.PromptSubmitted,
+        h.ModeResult,
+        h.ApprovalRequest,
+        h.ApprovalWithdraw,
+        h.SessionsUnattached,
+        m.ToolInvoke,
+        m.ToolAbort,
+    ),
+    Standing.TOWER: _table(
+        t.ApprovalReveal,
+        t.ApprovalDecide,
+        t.CallCancel,
+        t.ProviderDisconnect,
+        t.ProviderMove,
+        t.InjectsResume,
+        t.SessionMode,
+        t.StreamRead,
+        t.TokenMint,
+        t.GatewayStop,
+        m.ToolInvoke,
+        m.ToolAbort,
+    ),
+    Standing.CLOSED: {},
+}
+
+
+def check_version(version: float) -> None:
+    """Check the version of a hello. Raises `WireError` (`UNSUPPORTED_VERSION`)."""
+    if version != limits.PROTOCOL_VERSION:
+        raise WireError(
+            ErrorCode.UNSUPPORTED_VERSION,
+            f"protocolVersion {version:g} is not supported; "
+            f"this gateway speaks {limits.PROTOCOL_VERSION}",
+        )

@@ -1,0 +1,324 @@
+"""What a bound provider sends: results, pushes, updates, queries, answers, its goodbye.
+
+Core Profile; Provider Interface v2 "Update acknowledgments", "Stream access control".
+"""
+
+from collections.abc import Callable
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from tapui.core.calls.calls import Calls
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.matching import Matcher
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.hooks.rules import compile_rules, reindex, require_rules
+from tapui.core.hooks.sections import check_context, check_transforms, require_transforms
+from tapui.core.model import ConnectedProvider, Connection, HookSet, OpenSession, PendingCall
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.conflicts import Claimant, check_conflicts
+from tapui.core.providers.definitions import check_count, check_definitions
+from tapui.core.providers.identity import Providers
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.ending import Endings
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.pushes import Pushes
+from tapui.core.streams.streams import Streams, full_name, split_name
+from tapui.core.tickets import Tickets
+from tapui.core.trust.grants import Capability, require
+from tapui.wire import limits
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.message import FileResult, Tool, ToolProgress
+from tapui.wire.provider import (
+    Ack,
+    ContextUpdate,
+    FilterSet,
+    GateResult,
+    Goodbye,
+    HistoryLine,
+    HooksUpdate,
+    Push,
+    SessionReady,
+    ShutdownReady,
+    StreamHistory,
+    StreamQuery,
+    ToolResult,
+    ToolsUpdate,
+    TransformResult,
+)
+
+
+class ProviderConversation:
+    """Handlers of what providers send. Each raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        tickets: Tickets,
+        connections: Connections,
+        sessions: OpenSessions,
+        membership: Membership,
+        endings: Endings,
+        providers: Providers,
+        tools: ToolTable,
+        binding: Binding,
+        calls: Calls,
+        gates: Gates,
+        prompts: Prompts,
+        matcher: Matcher,
+        streams: Streams,
+        pushes: Pushes,
+        persist_dir: Callable[[str], str],
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._tickets = tickets
+        self._connections = connections
+        self._sessions = sessions
+        self._membership = membership
+        self._endings = endings
+        self._providers = providers
+        self._tools = tools
+        self._binding = binding
+        self._calls = calls
+        self._gates = gates
+        self._prompts = prompts
+        self._matcher = matcher
+        self._streams = streams
+        self._pushes = pushes
+        self._persist_dir = persist_dir
+
+    def tool_result(self, connection: Connection, message: ToolResult) -> None:
+        """Settle a call; results for calls that are not this provider's are ignored."""
+        provider = connection.bound_provider
+        call = provider.calls.get(message.id)
+        if call is None or call.awaits_file or call.is_queued:
+            return
+        given = (
+            isinstance(message.data, Raw),
+            message.error is not None or message.error_code is not None,
+            message.file is not None,
+        )
+        if sum(given) != 1 or (message.error == "" and message.error_code is None):
+            text = "a tool.result has exactly one of data, error and file"
+            self._calls.fail(call, CallError.INTERNAL, text)
+            raise WireError(ErrorCode.INVALID_JSON, text, session_id=call.view.session_id)
+        provider.last_active = self._clock.now
+        if message.file is not None and not call.is_settled:
+            self._check_file(provider, call, message.file)
+            return
+        self._calls.result(call, message)
+
+    def _check_file(self, provider: ConnectedProvider, call: PendingCall, file: FileResult) -> None:
+        """A result in a file holds once the file was found to be where it may be."""
+        if provider.connection.origin is not None:
+            self._calls.fail(
+                call, CallError.INTERNAL, "a provider with an Origin cannot answer with a file"
+            )
+            raise WireError(
+                ErrorCode.UNAUTHORIZED, "file: providers with an Origin have no folder for files"
+            )
+        call.awaits_file = True
+        self._tickets.check_file(call, file, self._persist_dir(provider.name))
+
+    def tool_progress(self, connection: Connection, message: ToolProgress) -> None:
+        """Pass progress on; of calls that are over it is ignored."""
+        call: PendingCall | None = connection.bound_provider.calls.get(message.id)
+        if call is not None and not call.is_settled and not call.is_queued:
+            self._calls.progress(call, message.message)
+
+    def push(self, connection: Connection, message: Push) -> None:
+        """Store an event; surface or inject it as its level, or the stream's filter, says."""
+        self._pushes.push(connection.bound_provider, message)
+
+    def tools_update(self, connection: Connection, message: ToolsUpdate) -> None:
+        """Replace the tools, or change some of them; all or nothing."""
+        provider = connection.bound_provider
+        if message.tools is None and message.remove is None:
+            raise WireError(ErrorCode.INVALID_JSON, "tools: missing")
+        check_definitions(message.tools or [])
+        if provider.is_everywhere and message.session_id is None:
+            sessions = [session for session in provider.sessions.values() if session.is_open]
+        else:
+            sessions = [self._membership.session_of(provider, message.session_id, "tools.update")]
+        is_whole = message.session_id is None or not provider.is_everywhere
+        offered = _updated(provider.offered, message) if is_whole else provider.offered
+        check_count(offered)
+        changed: list[tuple[OpenSession, list[Tool]]] = []
+        for session in sessions:
+            tools = _updated(provider.tools.get(session.id, []), message)
+            check_count(tools)
+            check_conflicts(session, Claimant.of(provider), tools)
+            changed.append((session, tools))
+        provider.offered = offered
+        for session, tools in changed:
+            provider.tools[session.id] = tools
+            self._tools.put(session, provider, tools)
+            revision = provider.revise(session.id)
+            if message.request_id is not None:
+                self._out.send(connection.id, Ack(message.request_id, session.id, revision))
+        self._providers.refresh(provider)
+
+    def hooks_update(self, connection: Connection, message: HooksUpdate) -> None:
+        """Replace the rules, change transforms."""
+        provider = connection.bound_provider
+        rules = None
+        if message.on_pre_tool_use is not None:
+            rules = compile_rules(message.on_pre_tool_use, self._matcher)
+        check_transforms(message.transforms or {})
+        require_rules(provider.grant, rules or [])
+        require_transforms(provider.grant, message.transforms or {})
+        sessions = self._membership.sessions_of(provider, message.session_id, "hooks.update")
+        for hooks in _hooks_of(provider, sessions, message.session_id):
+            if rules is not None:
+                hooks.rules = rules
+            for section, transform in (message.transforms or {}).items():
+                hooks.transforms.pop(section, None)
+                if transform is not None:
+                    hooks.transforms[section] = transform
+        for session in sessions:
+            reindex(session)
+        self._acknowledge(provider, sessions, message.request_id)
+
+    def context_update(self, connection: Connection, message: ContextUpdate) -> None:
+        """Replace the ambient context."""
+        provider = connection.bound_provider
+        check_context(message.context, "context")
+        require(provider.grant, Capability.CONTEXT)
+        sessions = self._membership.sessions_of(provider, message.session_id, "context.update")
+        for hooks in _hooks_of(provider, sessions, message.session_id):
+            hooks.context = message.context or None
+        self._acknowledge(provider, sessions, message.request_id)
+
+    def filter_set(self, connection: Connection, message: FilterSet) -> None:
+        """Filter one of the provider's own streams."""
+        provider = connection.bound_provider
+        name, _, owner = message.stream.partition("@")
+        if not 1 <= len(name) <= limits.MAX_NAME:
+            raise WireError(ErrorCode.INVALID_JSON, f"stream: 1 to {limits.MAX_NAME} characters")
+        rules = self._streams.compile_filter(message.rules, self._matcher)
+        if owner not in ("", provider.name):
+            raise WireError(ErrorCode.UNAUTHORIZED, f"stream '{message.stream}' is another's")
+        sessions = self._membership.sessions_of(provider, message.session_id, "filter.set")
+        for session in sessions:
+            self._streams.set_filter(session.id, full_name(name, provider.name), rules)
+        self._acknowledge(provider, sessions, message.request_id)
+
+    def stream_query(self, connection: Connection, message: StreamQuery) -> None:
+        """Read streams, newest line first."""
+        provider = connection.bound_provider
+        if not 1 <= message.last <= limits.MAX_HISTORY:
+            raise WireError(ErrorCode.INVALID_JSON, f"last: 1 to {limits.MAX_HISTORY}")
+        if len(message.streams) > limits.MAX_STREAMS:
+            raise WireError(
+                ErrorCode.PAYLOAD_TOO_LARGE, f"streams: at most {limits.MAX_STREAMS} at once"
+            )
+        names = [split_name(name, provider.name) for name in message.streams]
+        if any(name.rpartition("@")[2] != provider.name for name in names):
+            require(provider.grant, Capability.OTHERS_STREAMS)
+        session = self._membership.session_of(provider, message.session_id, "stream.query")
+        found = {
+            name: [
+                HistoryLine(line.ts, line.event, line.level, line.metadata)
+                for line in reversed(self._streams.read(session.id, name, message.last))
+            ]
+            for name in names
+        }
+        self._out.send(connection.id, StreamHistory(message.query_id, found))
+
+    def gate_result(self, connection: Connection, message: GateResult) -> None:
+        """A provider's word on a call."""
+        self._gates.answered(connection.bound_provider, message)
+
+    def transform_result(self, connection: Connection, message: TransformResult) -> None:
+        """A provider rewrote a section."""
+        self._prompts.answered(connection.bound_provider, message)
+
+    def _acknowledge(
+        self,
+        provider: ConnectedProvider,
+        sessions: list[OpenSession],
+        request_id: str | None,
+    ) -> None:
+        """The update is in force: it has a revision for each session, and the tower shows it."""
+        for session in sessions:
+            revision = provider.revise(session.id)
+            if request_id is not None:
+                self._out.send(provider.connection.id, Ack(request_id, session.id, revision))
+        self._providers.refresh(provider)
+
+    def session_ready(self, connection: Connection, message: SessionReady) -> None:
+        """An `"all"` provider enters a session that began after its hello."""
+        provider = connection.bound_provider
+        session = self._sessions.get(message.session_id)
+        if not provider.is_everywhere or session is None or not provider.grant.covers(session.id):
+            raise _no_session(message.session_id)
+        if provider.is_in(session):
+            return
+        tools = provider.offered
+        if self._providers.holder([session], provider.name, provider.view.instance):
+            raise WireError(
+                ErrorCode.DUPLICATE_INSTANCE,
+                f"another connection is '{provider.label}' in session {session.id}",
+                session_id=session.id,
+            )
+        check_conflicts(session, Claimant.of(provider), tools)
+        self._membership.join(provider, session, tools)
+        self._providers.refresh(provider)
+        self._binding.greet(provider, session)
+
+    def shutdown_ready(self, connection: Connection, message: ShutdownReady) -> None:
+        """Clean-up after an ended session is done."""
+        provider = connection.bound_provider
+        id_ = message.session_id
+        session = provider.sessions.get(self._sessions.aliases.get(id_, id_))
+        if session is None:
+            raise _no_session(id_)
+        if provider in session.leaving:
+            self._endings.left(provider, session)
+
+    def goodbye(self, connection: Connection, message: Goodbye) -> None:
+        """The provider leaves in order."""
+        if connection.provider is not None:
+            connection.provider.reconnect = None
+            connection.provider.view = replace(
+                connection.provider.view, reason=message.reason or "goodbye"
+            )
+        self._connections.close(connection, 1000, "goodbye")
+
+
+def _no_session(session_id: str) -> WireError:
+    return WireError(
+        ErrorCode.INVALID_SESSION, f"Session {session_id} does not exist", session_id=session_id
+    )
+
+
+def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:
+    """Return the list after an update: replaced without `remove`, else changed by name."""
+    if message.remove is None:
+        return message.tools or []
+    changed = {tool.name: tool for tool in message.tools or []}
+    if len(changed) != len(message.tools or []):
+        raise WireError(ErrorCode.TOOL_CONFLICT, "a tool stands twice in the list")
+    gone = set(message.remove)
+    kept = {tool.name: tool for tool in tools if tool.name not in gone}
+    return list((kept | changed).values())
+
+
+def _hooks_of(
+    provider: ConnectedProvider, sessions: list[OpenSession], session_id: str | None
+) -> list[HookSet]:
+    """Return what an update changes: the sessions it is about, and what is brought elsewhere.
+
+    What a provider of all sessions says about one of them stays there.
+    """
+    hooks = [provider.hooks[session.id] for session in sessions]
+    if session_id is None or not provider.is_everywhere:
+        hooks.append(provider.declared)
+    return hooks

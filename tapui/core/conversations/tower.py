@@ -1,0 +1,247 @@
+"""The tower's conversation: the snapshot, the person's decisions (design section 6)."""
+
+from tapui.core.approvals.approvals import Approvals, Decided
+from tapui.core.approvals.modes import ModeOrder, Modes
+from tapui.core.calls.calls import Calls
+from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.legal import check_version
+from tapui.core.effects import ConnectionId, Stop
+from tapui.core.mint import Mint
+from tapui.core.model import ConnectedProvider, Connection, OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.identity import Providers
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams
+from tapui.core.trust.grants import Grant, Trustees
+from tapui.core.trust.pairing import Pairings
+from tapui.secret import Secret
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.host import SessionAbort
+from tapui.wire.tower import (
+    ApprovalDecide,
+    ApprovalReveal,
+    CallCancel,
+    GatewayStop,
+    InjectsResume,
+    ProviderDisconnect,
+    ProviderMove,
+    SessionMode,
+    StreamLines,
+    StreamRead,
+    TokenMint,
+    TokenMinted,
+    TowerHello,
+    TowersChanged,
+    TowerSnapshot,
+)
+
+
+class TowerConversation:
+    """Handlers of what towers send. Each raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        mint: Mint,
+        connections: Connections,
+        sessions: OpenSessions,
+        providers: Providers,
+        binding: Binding,
+        calls: Calls,
+        streams: Streams,
+        budgets: Budgets,
+        approvals: Approvals,
+        modes: Modes,
+        trustees: Trustees,
+        pairings: Pairings,
+    ) -> None:
+        self._out = out
+        self._mint = mint
+        self._connections = connections
+        self._sessions = sessions
+        self._providers = providers
+        self._binding = binding
+        self._calls = calls
+        self._streams = streams
+        self._budgets = budgets
+        self._approvals = approvals
+        self._modes = modes
+        self._trustees = trustees
+        self._pairings = pairings
+        self.watchers: dict[ConnectionId, int] = {}
+        """Towers by connection, with the number of the last event that their snapshot holds."""
+
+    def hello(self, connection: Connection, message: TowerHello) -> None:
+        """Register a tower and send it the state."""
+        check_version(message.protocol_version)
+        if connection.grant is None or connection.grant.trust != "internal":
+            raise WireError(ErrorCode.UNAUTHORIZED, "tower.hello needs the internal token")
+        connection.standing = Standing.TOWER
+        connection.name = message.name or "tower"
+        connection.is_interactive = message.role != "client"
+        self.snapshot(connection)
+        if connection.is_interactive:
+            self._count(but=connection)
+
+    def snapshot(self, connection: Connection) -> None:
+        """Send the whole state; events after it follow."""
+        out = self._out
+        self.watchers[connection.id] = out.seq
+        out.send(
+            connection.id,
+            TowerSnapshot(
+                out.seq,
+                out.state.snapshot(),
+                out.run,
+                len(self._connections.interactive_towers()),
+            ),
+        )
+
+    def gone(self, connection: Connection) -> None:
+        """A tower left."""
+        self.watchers.pop(connection.id, None)
+        if connection.is_interactive:
+            connection.is_interactive = False
+            self._count(but=connection)
+
+    def _count(self, but: Connection) -> None:
+        towers = self._connections.interactive_towers()
+        for tower in towers:
+            if tower is not but:
+                self._out.send(tower.id, TowersChanged(len(towers)))
+
+    # Approvals
+
+    def reveal(self, connection: Connection, message: ApprovalReveal) -> None:
+        """Open a pairing."""
+        waiting = self._approvals.find(message.approval_id)
+        if waiting.view.kind != "pairing":
+            raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
+        sessions: list[str] = []
+        for session_id in message.sessions or []:
+            session = self._sessions.get(session_id)
+            if session is None:
+                raise WireError(
+                    ErrorCode.INVALID_SESSION,
+                    f"Session {session_id} does not exist",
+                    session_id=session_id,
+                )
+            sessions.append(session.id)
+        self._pairings.reveal(waiting, connection, tuple(sessions), connection.name)
+
+    def decide(self, connection: Connection, message: ApprovalDecide) -> None:
+        """Approve or deny. A pairing is approved by revealing it."""
+        waiting = self._approvals.find(message.approval_id)
+        if waiting.view.kind == "pairing" and message.decision == "approve":
+            self._pairings.reveal(waiting, connection, (), connection.name)
+            return
+        self._approvals.decide(
+            Decided(
+                waiting,
+                message.decision,
+                connection.name,
+                answer=message.answer,
+                reason=message.reason,
+                tower=connection,
+            )
+        )
+
+    # Calls, providers, sessions
+
+    def call_cancel(self, connection: Connection, message: CallCancel) -> None:  # noqa: ARG002
+        """Cancel a call. One of a session's own tools ends with the session's turn."""
+        call = self._calls.pending.get(message.id)
+        if call is not None:
+            self._calls.cancel(
+                call, CallError.CANCELLED, "cancelled by the person", "cancelled by the person"
+            )
+            return
+        for session in self._sessions.open.values():
+            if any(call_id == message.id for call_id, _ in session.own_calls.values()):
+                self._out.send(session.host, SessionAbort(session.id))
+                return
+        raise WireError(ErrorCode.NOT_FOUND, f"call {message.id} is not in flight", id=message.id)
+
+    def provider_disconnect(self, connection: Connection, message: ProviderDisconnect) -> None:  # noqa: ARG002
+        """Close a provider's connection."""
+        provider = self._provider(message.provider_id)
+        provider.reconnect = None
+        self._connections.close(provider.connection, 1000, "disconnected by the person")
+
+    def provider_move(self, connection: Connection, message: ProviderMove) -> None:
+        """Bind a provider to another session."""
+        provider = self._provider(message.provider_id)
+        session = self._session(message.session_id)
+        if provider.is_everywhere or provider.view.state != "bound":
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"provider '{provider.label}' is not bound to one session",
+                session_id=session.id,
+            )
+        source = next(iter(provider.sessions.values()))
+        if source is session:
+            return
+        if not source.is_open:
+            raise WireError(
+                ErrorCode.INVALID_SESSION, f"Session {source.id} is ending", session_id=source.id
+            )
+        holder = self._providers.holder([session], provider.name, provider.view.instance)
+        if holder is not None:
+            raise WireError(
+                ErrorCode.TOOL_CONFLICT,
+                f"'{provider.label}' is in session {session.id} already",
+                session_id=session.id,
+            )
+        self._binding.move(provider, session, f"moved by {connection.name}", cancel=True)
+        if provider.grant.sessions is not None:
+            # The person's word widens what the token is good for.
+            provider.grant.sessions.add(session.id)
+
+    def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
+        """Release the loop brake."""
+        self._budgets.resume(self._session(message.session_id), self._provider(message.provider_id))
+
+    def session_mode(self, connection: Connection, message: SessionMode) -> None:
+        """Set a session's mode."""
+        session = self._session(message.session_id)
+        self._modes.order(ModeOrder(session, message.mode, connection.name, connection))
+
+    def stream_read(self, connection: Connection, message: StreamRead) -> None:
+        """Read lines of a stream."""
+        session = self._sessions.get(message.session_id)
+        lines = (
+            self._streams.read(session.id, message.stream, message.last, message.before)
+            if session is not None
+            else []
+        )
+        self._out.send(connection.id, StreamLines(message.id, lines))
+
+    def token_mint(self, connection: Connection, message: TokenMint) -> None:
+        """Make a provider token for one session; it dies with the session."""
+        session = self._session(message.session_id)
+        token = self._mint.token("ptk-")
+        self._trustees.add(Grant("project", Secret(token), {session.id}))
+        self._out.send(connection.id, TokenMinted(message.id, token))
+
+    def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
+        """End the gateway."""
+        self._out.effects.append(Stop())
+
+    def _provider(self, provider_id: str) -> ConnectedProvider:
+        provider = self._providers.connected.get(provider_id)
+        if provider is None or provider.connection.is_builtin:
+            raise WireError(ErrorCode.NOT_FOUND, f"provider {provider_id} is not connected")
+        return provider
+
+    def _session(self, session_id: str) -> OpenSession:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise WireError(
+                ErrorCode.INVALID_SESSION,
+                f"Session {session_id} does not exist",
+                session_id=session_id,
+            )
+        return session

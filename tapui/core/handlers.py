@@ -1,0 +1,64 @@
+"""Which handler takes a message, by its kind. A handler raises `WireError` to refuse."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tapui.core.model import Connection
+from tapui.core.parts import Parts
+from tapui.wire import builtin as b
+from tapui.wire import host as h
+from tapui.wire import message as m
+from tapui.wire import provider as p
+from tapui.wire import tower as t
+
+Handler = Callable[[Connection, Any], None]
+
+
+def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
+    """Return the handler of each kind of message."""
+    return {
+        p.Auth: parts.admission.auth,
+        p.AuthConfirm: parts.pairings.confirm,
+        p.Hello: parts.hellos.hello,
+        p.ToolResult: parts.provider.tool_result,
+        m.ToolProgress: parts.provider.tool_progress,
+        p.Push: parts.provider.push,
+        p.ToolsUpdate: parts.provider.tools_update,
+        p.HooksUpdate: parts.provider.hooks_update,
+        p.ContextUpdate: parts.provider.context_update,
+        p.FilterSet: parts.provider.filter_set,
+        p.StreamQuery: parts.provider.stream_query,
+        p.GateResult: parts.provider.gate_result,
+        p.TransformResult: parts.provider.transform_result,
+        p.SessionReady: parts.provider.session_ready,
+        p.ShutdownReady: parts.provider.shutdown_ready,
+        p.Goodbye: parts.provider.goodbye,
+        h.HostHello: parts.host.hello,
+        h.SessionOpen: parts.host.session_open,
+        h.SessionUpdate: parts.host.session_update,
+        h.SessionClose: parts.host.session_close,
+        m.SessionEvent: parts.host.session_event,
+        h.HookPreToolUse: parts.caller.hook_pre_tool_use,
+        h.PromptSubmitted: parts.caller.prompt_submitted,
+        h.ModeResult: parts.host.mode_result,
+        h.ApprovalRequest: parts.host.approval_request,
+        h.ApprovalWithdraw: parts.host.approval_withdraw,
+        h.SessionsUnattached: parts.host.unattached,
+        m.ToolInvoke: parts.caller.tool_invoke,
+        m.ToolAbort: parts.caller.tool_abort,
+        t.TowerHello: parts.tower.hello,
+        t.ApprovalReveal: parts.tower.reveal,
+        t.ApprovalDecide: parts.tower.decide,
+        t.CallCancel: parts.tower.call_cancel,
+        t.ProviderDisconnect: parts.tower.provider_disconnect,
+        t.ProviderMove: parts.tower.provider_move,
+        t.InjectsResume: parts.tower.injects_resume,
+        t.SessionMode: parts.tower.session_mode,
+        t.StreamRead: parts.tower.stream_read,
+        t.TokenMint: parts.tower.token_mint,
+        t.GatewayStop: parts.tower.gateway_stop,
+        b.StreamPost: parts.builtin.stream_post,
+        b.StateRead: parts.builtin.state_read,
+        b.ModeRequest: parts.builtin.mode_request,
+        b.ModeRequestCancel: parts.builtin.mode_request_cancel,
+    }

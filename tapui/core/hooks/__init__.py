@@ -1,0 +1,1 @@
+"""Hooks: rules before tools, gates, and what providers add to prompts."""

@@ -1,0 +1,141 @@
+"""Rules: what providers want before tools run, and what they say about a call.
+
+Provider Interface v2 "Hook rules"; design section 5, "Hooks".
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from msgspec import Raw
+
+from tapui.core.hooks.matching import Matcher, Subject, compiled, file_pattern, matches
+from tapui.core.model import ActiveRule, ConnectedProvider, OpenSession, RuleEntry, RuleIndex
+from tapui.core.trust.grants import Capability, Grant, require
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.provider import HookRule
+
+
+def _fits(rule: ActiveRule, subject: Subject, provider: str | None) -> bool | None:
+    """Return whether a call matches; None when a pattern could not be tried to its end."""
+    match = rule.rule.match
+    if match.provider is not None and match.provider != provider:
+        return False
+    if rule.args is None and rule.file is None:
+        return True
+    if subject.is_too_long and rule.file is None:
+        return None
+    if not subject.is_readable:
+        return None
+    if rule.file is not None and not subject.names_file(rule.file):
+        return False
+    if rule.args is None:
+        return True
+    return None if subject.is_too_long else matches(rule.args, subject.text)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What the rules of a session say about a call, before any provider was asked."""
+
+    denied_by: str | None = None
+    reason: str = ""
+    contexts: list[tuple[int, str]] = field(default_factory=list)
+    """Texts to add, each with the place of its rule in the order of registration."""
+    gates: list[RuleEntry] = field(default_factory=list)
+    undecided: list[ConnectedProvider] = field(default_factory=list)
+    """Providers of patterns that could not be tried to their end."""
+
+
+def indexed(providers: Iterable[ConnectedProvider], session_id: str) -> RuleIndex:
+    """Return the rules of a session's providers, ready to be looked up."""
+    index = RuleIndex()
+    number = 0
+    for provider in providers:
+        hooks = provider.hooks.get(session_id)
+        for rule in hooks.rules if hooks else ():
+            number += 1
+            tool = rule.rule.match.tool
+            if tool is None:
+                index.of_any.append((number, provider, rule))
+            else:
+                index.of_tool.setdefault(tool, []).append((number, provider, rule))
+    return index
+
+
+def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> Verdict:
+    """Try all rules on a call; the first static deny settles it."""
+    verdict = Verdict()
+    found = index.of_tool.get(tool)
+    if found is None:
+        found = index.of_any
+    elif index.of_any:
+        found = sorted([*found, *index.of_any], key=lambda entry: entry[0])
+    if not found:
+        return verdict
+    subject = Subject(args)
+    for number, owner, rule in found:
+        fits = _fits(rule, subject, provider)
+        if fits is None:
+            verdict.undecided.append(owner)
+        if fits is False or (fits is None and rule.rule.action == "context"):
+            continue
+        if rule.rule.action == "deny":
+            verdict.denied_by = owner.label
+            verdict.reason = rule.rule.reason or f"denied by provider '{owner.label}'"
+            if fits is None:
+                verdict.reason += " (its pattern could not be tried in time)"
+            break
+        if rule.rule.action == "context":
+            verdict.contexts.append((number, rule.rule.content or ""))
+        else:
+            verdict.gates.append((number, owner, rule))
+    return verdict
+
+
+def require_rules(grant: Grant, rules: Sequence[object]) -> None:
+    """Check what a token allows of rules. Raises `WireError` (`UNAUTHORIZED`)."""
+    if rules:
+        require(grant, Capability.HOOK_RULES)
+
+
+def compile_rules(rules: list[HookRule], matcher: Matcher) -> list[ActiveRule]:
+    """Check rules and compile their patterns.
+
+    Raises `WireError`: `INVALID_JSON` naming the field, `PAYLOAD_TOO_LARGE` for too many.
+    """
+    if len(rules) > limits.MAX_HOOK_RULES:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{len(rules)} hook rules; a provider may have at most {limits.MAX_HOOK_RULES}",
+        )
+    active = []
+    for index, rule in enumerate(rules):
+        path = f"onPreToolUse[{index}]"
+        if rule.action == "gate" and not rule.gate_id:
+            raise WireError(ErrorCode.INVALID_JSON, f"{path}.gateId: missing")
+        if rule.action == "context" and not rule.content:
+            raise WireError(ErrorCode.INVALID_JSON, f"{path}.content: missing")
+        match = rule.match
+        args = file = None
+        if match.args is not None:
+            args = compiled(matcher, match.args, f"{path}.match.args")
+        if match.file is not None:
+            file = file_pattern(match.file, f"{path}.match.file")
+        active.append(ActiveRule(rule, args, file))
+    return active
+
+
+def reindex(session: OpenSession) -> None:
+    """Bring a session's rules and subscribers up to date after a provider's changed."""
+    providers = session.providers.values()
+    has_rules = any(
+        hooks.rules
+        for provider in providers
+        if (hooks := provider.hooks.get(session.id)) is not None
+    )
+    session.rules = indexed(providers, session.id) if has_rules else None
+    session.subscribers = {}
+    for provider in providers:
+        for event in provider.subscribed:
+            session.subscribers.setdefault(event, []).append(provider)

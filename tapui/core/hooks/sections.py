@@ -1,0 +1,42 @@
+"""Sections of the system prompt and contexts: what a provider may change of a prompt.
+
+Provider Interface v2 "Protected prompt sections", "Transform rules".
+"""
+
+from tapui.core.trust.grants import Capability, Grant, require
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.provider import Transform
+
+PROTECTED_SECTIONS = frozenset({"safety", "identity"})
+
+
+def check_transforms(transforms: dict[str, Transform | None]) -> None:
+    """Check transforms by themselves.
+
+    Raises `WireError`: `INVALID_JSON` for one without content, `UNAUTHORIZED` for a protected
+    section that is not only appended to.
+    """
+    for section, transform in transforms.items():
+        if transform is None:
+            continue
+        if transform.action != "callback" and transform.content is None:
+            raise WireError(ErrorCode.INVALID_JSON, f"transforms.{section}.content: missing")
+    for section, transform in transforms.items():
+        if transform and section in PROTECTED_SECTIONS and transform.action != "append":
+            raise WireError(ErrorCode.UNAUTHORIZED, f"section '{section}' can only be appended to")
+
+
+def require_transforms(grant: Grant, transforms: dict[str, Transform | None]) -> None:
+    """Check what a token allows of transforms. Raises `WireError` (`UNAUTHORIZED`)."""
+    if any(one is not None and one.action != "append" for one in transforms.values()):
+        require(grant, Capability.TRANSFORMS)
+
+
+def check_context(text: str | None, field_name: str) -> None:
+    """Check the length of a context. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
+    if text is not None and len(text) > limits.MAX_CONTEXT:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{field_name}: at most {limits.MAX_CONTEXT} characters",
+        )

@@ -1,0 +1,358 @@
+"""What the gateway knows: connections, sessions, providers, tools, calls, hooks. Data only.
+
+The rules that change it are in the rooms beside this file. Times are seconds of the core's clock.
+"""
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from tapui.core.deadlines import Deadline
+from tapui.core.effects import ConnectionId
+from tapui.core.hooks.matching import Pattern
+from tapui.core.trust.grants import Grant
+from tapui.secret import Secret
+from tapui.wire.events import Call, Gate, Provider, Session
+from tapui.wire.host import Sender
+from tapui.wire.message import Tool, ToolInvoke
+from tapui.wire.provider import Concurrency, HookRule, Transform
+
+# What a provider wants of calls and prompts
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRule:
+    """A rule with its patterns compiled."""
+
+    rule: HookRule
+    args: Pattern | None
+    file: re.Pattern[str] | None
+
+
+@dataclass(slots=True)
+class HookSet:
+    """What one provider wants in one session."""
+
+    rules: list[ActiveRule] = field(default_factory=list)
+    transforms: dict[str, Transform] = field(default_factory=dict)
+    context: str | None = None
+    startup: str | None = None
+
+    def copy(self) -> "HookSet":
+        """Return the same for another session, where it may change on its own."""
+        return HookSet(self.rules, dict(self.transforms), self.context, self.startup)
+
+
+# Connections
+
+
+class Standing(StrEnum):
+    """The states of a connection."""
+
+    AWAIT_AUTH = "AwaitAuth"
+    AWAIT_PAIRING = "AwaitPairing"
+    AWAIT_HELLO = "AwaitHello"
+    BOUND = "Bound"
+    UNBOUND = "Unbound"
+    BUILTIN = "Builtin"
+    HOST = "Host"
+    TOWER = "Tower"
+    CLOSED = "Closed"
+
+
+@dataclass(slots=True, eq=False)
+class Connection:
+    """One end of a conversation. `grant` is None until it has shown a token."""
+
+    id: ConnectionId
+    origin: str | None
+    is_builtin: bool = False
+    standing: Standing = Standing.AWAIT_AUTH
+    grant: Grant | None = None
+    name: str = ""
+    deadline: Deadline | None = None
+    is_counted: bool = True
+    """Whether it counts among the connections (in-process ones do not)."""
+    hellos: list[float] = field(default_factory=list)
+    may_bind_all: str | None = None
+    """The provider name that the person allowed to bind to all sessions."""
+    provider: "ConnectedProvider | None" = None
+    host_kind: str = ""
+    host_asks_hooks: bool = False
+    is_interactive: bool = False
+    """Whether a person sits at this tower."""
+    invokes: "dict[str, PendingCall]" = field(default_factory=dict)
+    """Calls that this connection made, by the id that it chose."""
+    inquiries: "dict[str, Inquiry]" = field(default_factory=dict)
+    """Gates that it waits for, by the id of its `hook.preToolUse` or `tool.invoke`."""
+    requests: dict[str, str] = field(default_factory=dict)
+    """Approvals that this host asked for: its request id → the approval's id."""
+    modes: dict[str, str] = field(default_factory=dict)
+    """Mode requests of a built-in tool: its request id → the approval's id."""
+
+    @property
+    def bound_provider(self) -> "ConnectedProvider":
+        """The provider behind a connection that is bound."""
+        assert self.provider is not None, "bound connections have a provider"
+        return self.provider
+
+    @property
+    def is_open(self) -> bool:
+        """Whether messages are still taken from it."""
+        return self.standing is not Standing.CLOSED
+
+
+# Sessions
+
+
+@dataclass(slots=True, eq=False)
+class OpenSession:
+    """A session and everything that belongs to it."""
+
+    view: Session
+    host: ConnectionId
+    is_local: bool
+    agents: dict[str, list[str] | None]
+    reserved_tools: frozenset[str]
+    last_activity: float
+    is_open: bool = True
+    is_gone: bool = False
+    """Every provider has left after its end, and the host was told."""
+    tools: "dict[str, RegisteredTool]" = field(default_factory=dict)
+    tool_names: dict[str, list[str]] = field(default_factory=dict)
+    """The names of each provider's tools, by provider id."""
+    providers: "dict[str, ConnectedProvider]" = field(default_factory=dict)
+    revision: int = 1
+    tools_changed: Deadline | None = None
+    tools_changed_since: float = 0.0
+    rules: "RuleIndex | None" = None
+    """What providers want before tools, by tool; None while nobody wants anything."""
+    subscribers: "dict[str, list[ConnectedProvider]]" = field(default_factory=dict)
+    """The providers that want to hear of an event, by its name."""
+    told: set[str] = field(default_factory=set)
+    """Providers whose start-up context the session has had."""
+    children: dict[str, str] = field(default_factory=dict)
+    """Child session id → name of its agent."""
+    own_calls: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Calls of the session's own tools under way: the host's id → the call's, when it began."""
+    injects: "list[HeldInject]" = field(default_factory=list)
+    awaits_turn: bool = False
+    """An inject was delivered, and the idle that follows its turn has not come."""
+    turn_of: "ConnectedProvider | None" = None
+    """Whose inject was delivered, until its turn begins."""
+    leaving: "set[ConnectedProvider]" = field(default_factory=set)
+    """Providers that were told `shutdown.pending` and have not answered."""
+    shutdown: Deadline | None = None
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.view.id
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is under way."""
+        return self.view.state == "busy"
+
+
+# Providers and their tools
+
+
+@dataclass(slots=True, eq=False)
+class ConnectedProvider:
+    """A provider behind a connection. `tools` are its definitions by session id."""
+
+    view: Provider
+    connection: Connection
+    grant: Grant
+    sessions: dict[str, OpenSession] = field(default_factory=dict)
+    is_everywhere: bool = False
+    tools: dict[str, list[Tool]] = field(default_factory=dict)
+    calls: "dict[str, PendingCall]" = field(default_factory=dict)
+    """Calls that it has not answered, by id; those being cancelled too."""
+    running: int = 0
+    """How many of them are not yet settled."""
+    reconnect: Secret | None = None
+    revisions: dict[str, int] = field(default_factory=dict)
+    hooks: dict[str, HookSet] = field(default_factory=dict)
+    """What it wants before tools and of prompts, by session id."""
+    declared: HookSet = field(default_factory=HookSet)
+    """What it wants in sessions that it has yet to enter."""
+    gates: set[str] = field(default_factory=set)
+    """Questions about calls that it has not answered."""
+    transforming: set[str] = field(default_factory=set)
+    """Questions about sections that it has not answered."""
+    last_active: float = 0.0
+    """When it was last called, answered or pushed."""
+    limit: Concurrency | None = None
+    subscribed: frozenset[str] = frozenset()
+    had_no_choice: bool = False
+    """It sits on the local session because there was no other when it came."""
+    offered: list[Tool] = field(default_factory=list)
+    """The tools with which it enters a further session, or comes back."""
+
+    @property
+    def id(self) -> str:
+        """The provider id of `hello.ack`."""
+        return self.view.id
+
+    @property
+    def name(self) -> str:
+        """The name it gave itself."""
+        return self.view.name
+
+    @property
+    def label(self) -> str:
+        """Name and instance, for people."""
+        return f"{self.name}/{self.view.instance}" if self.view.instance else self.name
+
+    def described(self) -> Provider:
+        """Return the view, with what it offers and wants now."""
+        hooks = next(iter(self.hooks.values()), self.declared)
+        return replace(
+            self.view,
+            tools=self.tool_names(),
+            rules=len(hooks.rules),
+            sections={name: one.action for name, one in hooks.transforms.items()},
+            context=hooks.context,
+            revision=max(self.revisions.values(), default=0),
+        )
+
+    def revise(self, session_id: str) -> int:
+        """Count a change in one session; return its revision there."""
+        revision = self.revisions[session_id] = self.revisions.get(session_id, 0) + 1
+        return revision
+
+    def is_in(self, session: OpenSession) -> bool:
+        """Return whether it is in this session, not in an ended one of the same id."""
+        return self.sessions.get(session.id) is session
+
+    def tool_names(self) -> list[str]:
+        """Return the names of its tools in any session, each once."""
+        return list(dict.fromkeys(tool.name for tools in self.tools.values() for tool in tools))
+
+
+@dataclass(slots=True, eq=False)
+class DepartedProvider:
+    """What a provider whose connection dropped may come back to."""
+
+    view: Provider
+    token: Secret
+    sessions: list[str]
+    is_everywhere: bool
+    offered: list[Tool]
+    declared: HookSet
+    limit: Concurrency | None
+    subscribed: frozenset[str]
+    revisions: dict[str, int]
+    deadline: Deadline | None = None
+
+
+@dataclass(slots=True, eq=False)
+class RegisteredTool:
+    """A tool in a session's table, and who offers it: one provider, or instances of one.
+
+    `lists` is set for the tool that lists a provider's instances; nobody offers that one.
+    """
+
+    tool: Tool
+    owner: str
+    """The name of the provider, or of all the instances, that offer it."""
+    offers: dict[str, tuple[ConnectedProvider, Tool]] = field(default_factory=dict)
+    is_read_only: bool = False
+    has_target: bool = False
+    """Whether calls name an instance by an injected `target`."""
+    lists: bool = False
+
+
+# Calls
+
+
+class PendingCall(Struct, eq=False):
+    """A call under way. Once settled it is only absorbed: the caller has its outcome."""
+
+    view: Call
+    session: OpenSession
+    provider: ConnectedProvider
+    caller: Connection
+    invoke: ToolInvoke
+    args: Raw
+    started: float
+    is_settled: bool = False
+    is_queued: bool = False
+    is_retry: bool = False
+    has_target: bool = False
+    awaits_file: bool = False
+    lane: "Lane | None" = None
+    deadline: Deadline | None = None
+
+    @property
+    def invoke_id(self) -> str:
+        """The id that the caller chose."""
+        return self.invoke.id
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """The places that calls share which a provider wants limited; the rest wait in order."""
+
+    key: tuple[str, ...]
+    most: int
+    running: int = 0
+    queue: deque[PendingCall] = field(default_factory=deque)
+
+
+# Rules and gates of a session
+
+RuleEntry = tuple[int, ConnectedProvider, ActiveRule]
+"""A rule of a session: its number in the order of registration, and its provider."""
+
+
+@dataclass(slots=True, eq=False)
+class RuleIndex:
+    """The rules of a session by tool, in order of registration: a call looks up, never scans."""
+
+    of_tool: dict[str, list[RuleEntry]] = field(default_factory=dict)
+    of_any: list[RuleEntry] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Inquiry:
+    """A call that waits for providers. `request_id` is the asking host's, or the caller's.
+
+    With `invoke`, the call itself goes ahead when it is allowed.
+    """
+
+    session: OpenSession
+    tool: str
+    asker: Connection
+    request_id: str
+    contexts: list[tuple[int, str]] = field(default_factory=list)
+    view: Gate | None = None
+    invoke: ToolInvoke | None = None
+    open: dict[str, RuleEntry] = field(default_factory=dict)
+    deadline: Deadline | None = None
+
+
+# Injects
+
+
+@dataclass(slots=True, eq=False)
+class HeldInject:
+    """An inject that waits for the session. `provider` is None for a built-in tool's."""
+
+    sender: Sender
+    prompt: str
+    provider: ConnectedProvider | None
+
+
+@dataclass(slots=True, eq=False)
+class Brake:
+    """How a provider's injects stand in one session."""
+
+    cycles: int = 0
+    is_on: bool = False

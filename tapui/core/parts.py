@@ -1,0 +1,228 @@
+"""The parts of a gateway, each made with the collaborators that it uses.
+
+Only the gateway holds all of them; no part is given this object.
+"""
+
+from collections.abc import Callable
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.reactions import Reactions
+from tapui.core.calls.calls import Calls
+from tapui.core.calls.native import NativeCalls
+from tapui.core.clock import Clock
+from tapui.core.conversations.auth import Admission
+from tapui.core.conversations.builtin import BuiltinConversation
+from tapui.core.conversations.caller import CallerConversation
+from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.garbled import Garbled
+from tapui.core.conversations.hello import Hellos
+from tapui.core.conversations.host import HostConversation
+from tapui.core.conversations.provider import ProviderConversation
+from tapui.core.conversations.tower import TowerConversation
+from tapui.core.deadlines import Deadlines
+from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.matching import Matcher
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.mint import Mint
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.identity import Providers
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.announcements import Announcements
+from tapui.core.sessions.ending import Endings
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.pushes import Pushes
+from tapui.core.streams.streams import Streams
+from tapui.core.tickets import Tickets
+from tapui.core.trust.grants import Trustees
+from tapui.core.trust.pairing import Pairings
+from tapui.settings import Settings
+
+
+class Parts:
+    """Makes the parts, what knows before what uses it."""
+
+    def __init__(
+        self,
+        *,
+        run: str,
+        mint: Mint,
+        settings: Settings,
+        persist_dir: Callable[[str], str],
+        matcher: Matcher,
+    ) -> None:
+        self.clock = clock = Clock(mint)
+        self.out = out = Output(run, clock, settings.records.inline)
+        self.tickets = tickets = Tickets(out)
+        self.deadlines = deadlines = Deadlines()
+
+        # What is known
+        self.connections = connections = Connections(out)
+        self.sessions = sessions = OpenSessions(out)
+        self.announcements = announcements = Announcements(
+            out=out, connections=connections, sessions=sessions
+        )
+        self.trustees = trustees = Trustees()
+        # The rules of each concept
+        self.providers = providers = Providers(clock, out, deadlines, mint)
+        self.tools = tools = ToolTable(clock, out, deadlines)
+        self.calls = calls = Calls(
+            clock=clock, out=out, deadlines=deadlines, mint=mint, timeout=settings.timeouts.call
+        )
+        self.native = native = NativeCalls(clock=clock, out=out, mint=mint)
+        self.gates = gates = Gates(clock, out, deadlines, mint)
+        self.prompts = prompts = Prompts(clock, out, deadlines, mint)
+        self.streams = streams = Streams(clock, out)
+        self.budgets = budgets = Budgets(clock, out)
+        self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
+        self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
+        # Rules that join several concepts
+        self.membership = membership = Membership(
+            out=out,
+            deadlines=deadlines,
+            connections=connections,
+            sessions=sessions,
+            tools=tools,
+            gates=gates,
+            prompts=prompts,
+            streams=streams,
+            budgets=budgets,
+        )
+        self.binding = binding = Binding(
+            out=out,
+            connections=connections,
+            sessions=sessions,
+            membership=membership,
+            providers=providers,
+            calls=calls,
+        )
+        self.pushes = pushes = Pushes(
+            clock=clock,
+            out=out,
+            membership=membership,
+            providers=providers,
+            streams=streams,
+            budgets=budgets,
+        )
+        self.endings = endings = Endings(
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            connections=connections,
+            sessions=sessions,
+            announcements=announcements,
+            membership=membership,
+            providers=providers,
+            tools=tools,
+            binding=binding,
+            calls=calls,
+            native=native,
+            gates=gates,
+            prompts=prompts,
+            streams=streams,
+            budgets=budgets,
+            approvals=approvals,
+            modes=modes,
+            trustees=trustees,
+        )
+        self.pairings = pairings = Pairings(
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            mint=mint,
+            connections=connections,
+            sessions=sessions,
+            approvals=approvals,
+            trustees=trustees,
+        )
+        self.reactions = Reactions(out=out, approvals=approvals, modes=modes, pairings=pairings)
+        # The conversations
+        self.admission = Admission(
+            out=out, deadlines=deadlines, sessions=sessions, trustees=trustees, pairings=pairings
+        )
+        self.garbled = Garbled(connections=connections, calls=calls, gates=gates, prompts=prompts)
+        self.hellos = Hellos(
+            clock=clock,
+            out=out,
+            mint=mint,
+            connections=connections,
+            sessions=sessions,
+            membership=membership,
+            providers=providers,
+            binding=binding,
+            calls=calls,
+            matcher=matcher,
+            approvals=approvals,
+            persist_dir=persist_dir,
+        )
+        self.provider = ProviderConversation(
+            clock=clock,
+            out=out,
+            tickets=tickets,
+            connections=connections,
+            sessions=sessions,
+            membership=membership,
+            endings=endings,
+            providers=providers,
+            tools=tools,
+            binding=binding,
+            calls=calls,
+            gates=gates,
+            prompts=prompts,
+            matcher=matcher,
+            streams=streams,
+            pushes=pushes,
+            persist_dir=persist_dir,
+        )
+        self.host = HostConversation(
+            clock=clock,
+            out=out,
+            mint=mint,
+            connections=connections,
+            sessions=sessions,
+            announcements=announcements,
+            membership=membership,
+            endings=endings,
+            tools=tools,
+            binding=binding,
+            native=native,
+            budgets=budgets,
+            approvals=approvals,
+            modes=modes,
+        )
+        self.tower = TowerConversation(
+            out=out,
+            mint=mint,
+            connections=connections,
+            sessions=sessions,
+            providers=providers,
+            binding=binding,
+            calls=calls,
+            streams=streams,
+            budgets=budgets,
+            approvals=approvals,
+            modes=modes,
+            trustees=trustees,
+            pairings=pairings,
+        )
+        self.caller = CallerConversation(
+            clock=clock,
+            out=out,
+            sessions=sessions,
+            providers=providers,
+            calls=calls,
+            gates=gates,
+            prompts=prompts,
+        )
+        self.builtin = BuiltinConversation(
+            out=out,
+            connections=connections,
+            sessions=sessions,
+            streams=streams,
+            budgets=budgets,
+            approvals=approvals,
+            mode_approval=settings.timeouts.mode_approval,
+        )

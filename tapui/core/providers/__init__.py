@@ -1,0 +1,1 @@
+"""Providers: identity, bindings, tools and instances."""

@@ -1,0 +1,128 @@
+"""Binding: providers become bound, unbound, move to another session, or disconnect."""
+
+from msgspec.structs import replace
+
+from tapui.core.calls.calls import Calls
+from tapui.core.conversations.connections import Connections
+from tapui.core.model import ConnectedProvider, OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.providers.conflicts import Claimant, check_conflicts
+from tapui.core.providers.identity import ALL, Providers
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.wire.errors import CallError, WireError
+from tapui.wire.events import ProviderBound, ProviderDisconnected, ProviderMoved, ProviderUnbound
+from tapui.wire.provider import SessionLifecycle
+
+
+class Binding:
+    """Binds providers to sessions."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        connections: Connections,
+        sessions: OpenSessions,
+        membership: Membership,
+        providers: Providers,
+        calls: Calls,
+    ) -> None:
+        self._out = out
+        self._connections = connections
+        self._sessions = sessions
+        self._membership = membership
+        self._providers = providers
+        self._calls = calls
+
+    def bound(self, provider: ConnectedProvider) -> None:
+        """Say that a provider is bound, with the sessions that it has joined."""
+        session_id = ALL if provider.is_everywhere else next(iter(provider.sessions), None)
+        provider.connection.standing = (
+            Standing.BUILTIN if provider.connection.is_builtin else Standing.BOUND
+        )
+        provider.view = replace(
+            provider.described(), state="bound", session_id=session_id, reason=None
+        )
+        if not provider.connection.is_builtin:
+            self._out.emit(ProviderBound(provider.view, session_id))
+
+    def greet(self, provider: ConnectedProvider, session: OpenSession) -> None:
+        """Tell a provider that a session is there, and that it is idle if it is."""
+        out = self._out
+        out.send(provider.connection.id, SessionLifecycle(session.id, "started"))
+        if not session.is_busy:
+            out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
+
+    def unbind(self, provider: ConnectedProvider, code: CallError, reason: str) -> None:
+        """Take a provider out of all its sessions; it stays connected."""
+        former = provider.view.session_id
+        for call in list(provider.calls.values()):
+            self._calls.cancel(call, code, reason, "unbound")
+        for session in list(provider.sessions.values()):
+            self._membership.leave(provider, session)
+        provider.is_everywhere = False
+        if provider.view.state != "bound":
+            return
+        if provider.connection.is_open:
+            provider.connection.standing = Standing.UNBOUND
+        provider.view = replace(
+            provider.view, state="unbound", session_id=None, tools=[], reason=reason
+        )
+        self._out.emit(ProviderUnbound(provider.view, None if former == ALL else former))
+
+    def disconnected(self, provider: ConnectedProvider, reason: str) -> None:
+        """A provider's connection is gone: its calls fail, its tools go, its name is free."""
+        former = provider.view.session_id
+        self._providers.depart(provider)
+        text = f"provider '{provider.label}' disconnected"
+        for call in list(provider.calls.values()):
+            self._calls.fail(call, CallError.DISCONNECTED, text)
+        for session in list(provider.sessions.values()):
+            self._membership.leave(provider, session)
+        self._providers.connected.pop(provider.id, None)
+        provider.view = replace(
+            provider.view, state="disconnected", session_id=None, tools=[], reason=reason
+        )
+        self._out.emit(ProviderDisconnected(provider.view, None if former == ALL else former))
+
+    def move(
+        self, provider: ConnectedProvider, target: OpenSession, reason: str, *, cancel: bool
+    ) -> None:
+        """Move a provider bound to one session to another: no shutdown, the same id.
+
+        Raises `WireError` (`TOOL_CONFLICT`) and moves nothing when a name is taken there.
+        """
+        source = next(iter(provider.sessions.values()))
+        tools = provider.tools[source.id]
+        check_conflicts(target, Claimant.of(provider), tools)
+        if cancel:
+            for call in list(provider.calls.values()):
+                self._calls.cancel(
+                    call, CallError.CANCELLED, "the provider moved to another session", "moved"
+                )
+        hooks = provider.hooks[source.id]
+        self._membership.leave(provider, source)
+        self._membership.join(provider, target, tools, hooks)
+        provider.view = replace(provider.view, session_id=target.id)
+        self._out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
+
+    def gather(self, session: OpenSession) -> None:
+        """Move to the first real session those who sit on `local` for want of another.
+
+        Who may not be there, or would clash with a tool of it, stays where it is.
+        """
+        others = self._sessions.open.values()
+        if any(other is not session and not other.is_local for other in others):
+            return
+        for provider in list(self._providers.connected.values()):
+            if not provider.had_no_choice or provider.is_everywhere:
+                continue
+            source = next(iter(provider.sessions.values()), None)
+            if source is None or not source.is_local or not provider.grant.covers(session.id):
+                continue
+            provider.had_no_choice = False
+            try:
+                self.move(provider, session, "the first session opened", cancel=False)
+            except WireError as error:
+                self._connections.refuse(provider.connection, error)

@@ -1,0 +1,81 @@
+"""Names of tools in a session: who owns one, and who may register it beside the owner."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
+from tapui.core.providers import instances
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.message import Tool
+
+
+@dataclass(slots=True, frozen=True)
+class Claimant:
+    """Who wants to register tools; `provider` is None before its first accepted hello."""
+
+    name: str
+    instance: str | None
+    provider: ConnectedProvider | None = None
+
+    @classmethod
+    def of(cls, provider: ConnectedProvider) -> "Claimant":
+        """Return a provider that is registered already."""
+        return cls(provider.name, provider.view.instance, provider)
+
+    def shares_with(self, entry: RegisteredTool) -> bool:
+        """Return whether a registered tool is its own, or its other instances'."""
+        others = [one for one, _ in entry.offers.values() if one is not self.provider]
+        if not others:
+            return not entry.lists
+        return entry.owner == self.name and (
+            self.instance is not None or any(one.view.instance is not None for one in others)
+        )
+
+
+def check_twice(tools: Iterable[Tool], session_id: str | None = None) -> None:
+    """Check names against each other. Raises `WireError` (`TOOL_CONFLICT`)."""
+    seen: set[str] = set()
+    for tool in tools:
+        if tool.name in seen:
+            text = f"Tool '{tool.name}' stands twice in the list"
+            raise WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session_id)
+        seen.add(tool.name)
+
+
+def check_conflicts(session: OpenSession, claimant: Claimant, tools: list[Tool]) -> None:
+    """Check names against each other and those in the session.
+
+    Raises `WireError` (`TOOL_CONFLICT`) naming the owner.
+    """
+    check_twice(tools, session.id)
+    others = {one.name for one in session.providers.values() if one.name != claimant.name}
+    for tool in tools:
+        entry = session.tools.get(tool.name)
+        if entry is not None and not claimant.shares_with(entry):
+            raise _conflict(
+                session, f"Tool '{tool.name}' already registered by provider '{entry.owner}'"
+            )
+        if tool.name in session.reserved_tools:
+            raise _conflict(session, f"Tool '{tool.name}' is the session's own")
+        if tool.name.startswith("list_"):
+            for other in others:
+                if tool.name.startswith(f"list_{other}_"):
+                    raise _conflict(
+                        session, f"Tool '{tool.name}' is reserved for provider '{other}'"
+                    )
+    if claimant.instance is not None:
+        _check_lister(session, claimant, {tool.name for tool in tools})
+
+
+def _check_lister(session: OpenSession, claimant: Claimant, own: set[str]) -> None:
+    """The tool that lists instances must find its name free."""
+    name = instances.lister_name(claimant.name)
+    entry = session.tools.get(name)
+    is_taken = entry is not None and not (entry.lists and entry.owner == claimant.name)
+    if is_taken or name in own or name in session.reserved_tools:
+        owner = entry.owner if entry is not None else claimant.name
+        raise _conflict(session, f"Tool '{name}' already registered by provider '{owner}'")
+
+
+def _conflict(session: OpenSession, text: str) -> WireError:
+    return WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session.id)

@@ -1,0 +1,68 @@
+"""Tool definitions: what one must be by itself (Provider Interface v2 "Tool definition")."""
+
+import re
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+from tapui.wire import limits
+from tapui.wire.codec import decode_object, depth_exceeds, require_object
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.message import Tool
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+
+
+def check_definitions(tools: list[Tool]) -> None:
+    """Check a list of definitions by itself (design section 5, "tool definition").
+
+    Raises `WireError`: `PAYLOAD_TOO_LARGE` for too many, `INVALID_JSON` naming the field.
+    """
+    check_count(tools)
+    for index, tool in enumerate(tools):
+        path = f"tools[{index}]"
+        if not _NAME.match(tool.name):
+            raise _invalid(f"{path}.name: must match ^[A-Za-z0-9_-]{{1,64}}$")
+        if not tool.description.strip():
+            raise _invalid(f"{path}.description: must not be empty")
+        if tool.timeout is not None and not (isfinite(tool.timeout) and tool.timeout > 0):
+            raise _invalid(f"{path}.timeout: must be a finite number of milliseconds above 0")
+        _check_parameters(tool, path)
+
+
+def check_count(tools: list[Tool]) -> None:
+    """Check how many there are. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
+    if len(tools) > limits.MAX_TOOLS:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"{len(tools)} tools; a provider may have at most {limits.MAX_TOOLS}",
+        )
+
+
+def _invalid(text: str) -> WireError:
+    return WireError(ErrorCode.INVALID_JSON, text)
+
+
+def _check_parameters(tool: Tool, path: str) -> None:
+    require_object(tool.parameters, f"{path}.parameters")
+    if depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
+        raise _invalid(f"{path}.parameters: nested deeper than {limits.MAX_SCHEMA_DEPTH} levels")
+    schema = decode_object(tool.parameters, f"{path}.parameters")
+    if b"$" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters):
+        for target in _refs(schema):
+            if not target.startswith("#"):
+                raise _invalid(f"{path}.parameters: remote $ref is not allowed")
+
+
+def _refs(schema: Any) -> Iterable[str]:
+    stack = [schema]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(inner, str):
+                    yield inner
+                else:
+                    stack.append(inner)
+        elif isinstance(value, list):
+            stack.extend(value)

@@ -1,0 +1,141 @@
+"""Providers that are or were connected: their identity, and the sessions they are in.
+
+Provider Interface v2 "Reconnect protocol" and "Identity protection"; design section 5,
+"Identity, tools, updates".
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadlines, Due
+from tapui.core.mint import Mint
+from tapui.core.model import ConnectedProvider, DepartedProvider, OpenSession
+from tapui.core.output import Output
+from tapui.secret import Secret
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import ProviderUpdated
+
+ALL = "all"
+
+Known = TypeVar("Known", ConnectedProvider, DepartedProvider)
+
+
+class Providers:
+    """The registry of providers."""
+
+    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._mint = mint
+        self.connected: dict[str, ConnectedProvider] = {}
+        self._departed: list[DepartedProvider] = []
+
+    def holder(
+        self,
+        sessions: Iterable[OpenSession],
+        name: str,
+        instance: str | None,
+        but: Sequence[ConnectedProvider | DepartedProvider | None] = (),
+    ) -> ConnectedProvider | None:
+        """Return who has an identity in one of the sessions, other than those in `but`, or None."""
+        for session in sessions:
+            for provider in session.providers.values():
+                if provider in but:
+                    continue
+                if provider.name == name and provider.view.instance == instance:
+                    return provider
+        return None
+
+    def returning(
+        self, token: str | None, name: str, instance: str | None
+    ) -> ConnectedProvider | DepartedProvider | None:
+        """Return what a reconnect token stands for, if it fits the identity; else None."""
+        if token is None:
+            return None
+        for provider in self.connected.values():
+            if provider.reconnect is not None and provider.reconnect.matches(token):
+                return _if_same(provider, name, instance)
+        for departed in self._departed:
+            if departed.token.matches(token):
+                return _if_same(departed, name, instance)
+        return None
+
+    def renew(self, provider: ConnectedProvider) -> str:
+        """Give the provider a fresh reconnect token; the former one is spent."""
+        token = self._mint.token("tok-")
+        provider.reconnect = Secret(token)
+        return token
+
+    def depart(self, provider: ConnectedProvider) -> None:
+        """Remember a provider whose connection dropped, for 30 s."""
+        if provider.reconnect is None:
+            return
+        departed = DepartedProvider(
+            view=provider.view,
+            token=provider.reconnect,
+            sessions=list(provider.sessions),
+            is_everywhere=provider.is_everywhere,
+            offered=provider.offered,
+            declared=provider.declared,
+            limit=provider.limit,
+            subscribed=provider.subscribed,
+            revisions=provider.revisions,
+        )
+        departed.deadline = self._deadlines.add(
+            self._clock.now + limits.RECONNECT_TTL, Due.IDENTITY, departed
+        )
+        self._departed.append(departed)
+
+    def forget(self, departed: DepartedProvider) -> None:
+        """Drop a departed provider: it came back, or 30 s are over."""
+        self._deadlines.cancel(departed.deadline)
+        if departed in self._departed:
+            self._departed.remove(departed)
+
+    def session_replaced(self, former: str, current: str) -> None:
+        """Let those who left a session come back to the one that took its place.
+
+        Revisions go on counting there.
+        """
+        revisions = [one.revisions for one in self.connected.values()]
+        revisions += [one.revisions for one in self._departed]
+        for counted in revisions:
+            if former in counted:
+                counted[current] = counted.pop(former)
+        for departed in self._departed:
+            departed.sessions = [current if id_ == former else id_ for id_ in departed.sessions]
+
+    def count_fault(self, provider: ConnectedProvider) -> None:
+        """One of the provider's patterns could not be tried to its end."""
+        view = provider.view
+        provider.view = replace(view, pattern_faults=view.pattern_faults + 1)
+        self._out.emit(ProviderUpdated(provider.view, view.session_id))
+
+    def refresh(self, provider: ConnectedProvider) -> None:
+        """Bring the provider's view up to date and say so."""
+        view = provider.described()
+        if view != provider.view:
+            provider.view = view
+            self._out.emit(ProviderUpdated(view, view.session_id))
+
+
+def _if_same(known: Known, name: str, instance: str | None) -> Known | None:
+    is_same = known.view.name == name and known.view.instance == instance
+    return known if is_same else None
+
+
+def check_name(name: str, instance: str | None) -> None:
+    """Check a provider's name and instance. Raises `WireError` (`INVALID_JSON`)."""
+    if not 1 <= len(name) <= limits.MAX_NAME:
+        raise WireError(ErrorCode.INVALID_JSON, f"name: 1 to {limits.MAX_NAME} characters")
+    if "@" in name:
+        raise WireError(ErrorCode.INVALID_JSON, "name: must not contain '@'")
+    if name == "tap":
+        raise WireError(ErrorCode.INVALID_JSON, "name: 'tap' is tapui's own")
+    if instance is not None and not 1 <= len(instance) <= limits.MAX_NAME:
+        raise WireError(ErrorCode.INVALID_JSON, f"instance: 1 to {limits.MAX_NAME} characters")

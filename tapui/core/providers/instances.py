@@ -1,0 +1,146 @@
+"""Several instances of one provider: shared tools with a `target`, and who is meant.
+
+Provider Interface v2 "Multi-instance providers"; design section 5, "several instances".
+"""
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
+from tapui.wire.codec import raw
+from tapui.wire.message import OfferedTool, Tool
+
+_NOT_TOOL_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
+_TITLE_LENGTH = 64
+
+
+class UnknownTargetError(Exception):
+    """No instance has the name that a call's `target` gives."""
+
+
+def lister_name(provider_name: str) -> str:
+    """Return the name of the tool that lists a provider's instances."""
+    return f"list_{_NOT_TOOL_CHARACTERS.sub('_', provider_name)}_instances"[:64]
+
+
+def instances_of(session: OpenSession, name: str) -> list[ConnectedProvider]:
+    """Return the providers of that name in a session, in order of their coming."""
+    return [provider for provider in session.providers.values() if provider.name == name]
+
+
+def is_multiple(session: OpenSession, name: str) -> bool:
+    """Return whether a provider of that name declares an instance in the session."""
+    return any(one.view.instance is not None for one in instances_of(session, name))
+
+
+def with_target(tool: Tool, offering: list[ConnectedProvider]) -> Raw:
+    """Return a tool's parameters with `target` among them, unless the tool has its own."""
+    schema = msgspec.json.decode(tool.parameters)
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        properties = {}
+    if "target" in properties:
+        return tool.parameters
+    available = ", ".join(_described(one) for one in offering)
+    schema["type"] = "object"
+    schema["properties"] = properties | {
+        "target": {
+            "type": "string",
+            "description": (
+                f"Instance to use; the one last active if absent. Available: {available}"
+            ),
+        }
+    }
+    return raw(schema)
+
+
+def has_own_target(tool: Tool) -> bool:
+    """Return whether `target` is an argument of the tool itself."""
+    schema = msgspec.json.decode(tool.parameters)
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return isinstance(properties, dict) and "target" in properties
+
+
+def _described(provider: ConnectedProvider) -> str:
+    name = provider.view.instance or provider.id
+    title = metadata_of(provider).get("title")
+    return f"{name} ({title[:_TITLE_LENGTH]})" if isinstance(title, str) and title else name
+
+
+def metadata_of(provider: ConnectedProvider) -> dict[str, Any]:
+    """Return what a provider says about itself."""
+    if provider.view.metadata is None:
+        return {}
+    given: dict[str, Any] = msgspec.json.decode(provider.view.metadata)
+    return given
+
+
+def lister(name: str) -> OfferedTool:
+    """Return the definition of the tool that lists a provider's instances."""
+    return OfferedTool(
+        name=lister_name(name),
+        description=f"List the connected instances of '{name}', with what each says about itself.",
+        parameters=Raw(b'{"type":"object","properties":{}}'),
+        provider=name,
+        read_only=True,
+    )
+
+
+def offered(entry: RegisteredTool) -> OfferedTool:
+    """Return a registered tool as a host sees it."""
+    if entry.lists:
+        return lister(entry.owner)
+    parameters = entry.tool.parameters
+    if entry.has_target:
+        parameters = with_target(entry.tool, [provider for provider, _ in entry.offers.values()])
+    return OfferedTool(
+        name=entry.tool.name,
+        description=entry.tool.description,
+        parameters=parameters,
+        provider=entry.owner,
+        read_only=True if entry.is_read_only else None,
+    )
+
+
+def listing(session: OpenSession, name: str) -> Raw:
+    """Return the answer of that tool."""
+    return raw(
+        [
+            {"instance": one.view.instance or one.id, "metadata": metadata_of(one)}
+            for one in instances_of(session, name)
+        ]
+    )
+
+
+def split_target(args: Raw) -> tuple[str | None, Raw]:
+    """Take `target` out of a call's arguments; return it and what is left.
+
+    Raises `UnknownTargetError` when it is there but is no name.
+    """
+    if b'"target"' not in bytes(args) and b"\\u" not in bytes(args):
+        return None, args
+    fields = msgspec.json.decode(args, type=dict[str, Raw])
+    given = fields.pop("target", None)
+    if given is None or bytes(given) == b"null":
+        return None, args if given is None else raw(fields)
+    try:
+        return msgspec.json.decode(given, type=str), raw(fields)
+    except msgspec.DecodeError:
+        raise UnknownTargetError("target: expected the name of an instance") from None
+
+
+def choose(offering: list[ConnectedProvider], target: str | None) -> ConnectedProvider:
+    """Return the instance that a call is for: the one named, else the most recently active.
+
+    Raises `UnknownTargetError` for a name that none of them has.
+    """
+    if target is None:
+        return max(offering, key=lambda one: one.last_active)
+    for provider in offering:
+        if target in (provider.view.instance, provider.id):
+            return provider
+    known = ", ".join(one.view.instance or one.id for one in offering)
+    raise UnknownTargetError(f"no instance '{target}'; there are: {known}")

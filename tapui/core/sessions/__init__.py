@@ -1,0 +1,1 @@
+"""Sessions: which are open, who is in them, how they end."""

@@ -1,0 +1,194 @@
+"""How sessions end: closed by their host, replaced (`/clear`), or left by their last provider."""
+
+from msgspec.structs import replace
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.modes import Modes
+from tapui.core.calls.calls import Calls
+from tapui.core.calls.native import NativeCalls
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import Deadlines, Due
+from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.model import ConnectedProvider, OpenSession
+from tapui.core.output import Output
+from tapui.core.providers.binding import Binding
+from tapui.core.providers.conflicts import Claimant, check_conflicts
+from tapui.core.providers.identity import Providers
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.announcements import Announcements
+from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams
+from tapui.core.trust.grants import Trustees
+from tapui.wire import limits
+from tapui.wire.errors import CallError, WireError
+from tapui.wire.events import ProviderMoved, SessionClosed
+from tapui.wire.provider import SessionLifecycle
+
+
+class Endings:
+    """Ends sessions."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        deadlines: Deadlines,
+        connections: Connections,
+        sessions: OpenSessions,
+        announcements: Announcements,
+        membership: Membership,
+        providers: Providers,
+        tools: ToolTable,
+        binding: Binding,
+        calls: Calls,
+        native: NativeCalls,
+        gates: Gates,
+        prompts: Prompts,
+        streams: Streams,
+        budgets: Budgets,
+        approvals: Approvals,
+        modes: Modes,
+        trustees: Trustees,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._connections = connections
+        self._sessions = sessions
+        self._announcements = announcements
+        self._membership = membership
+        self._providers = providers
+        self._tools = tools
+        self._binding = binding
+        self._calls = calls
+        self._native = native
+        self._gates = gates
+        self._prompts = prompts
+        self._streams = streams
+        self._budgets = budgets
+        self._approvals = approvals
+        self._modes = modes
+        self._trustees = trustees
+
+    def close(self, session: OpenSession, reason: str) -> None:
+        """Close a session: it is gone at once, its providers have 10 s to clean up."""
+        if not session.is_open:
+            return
+        session.is_open = False
+        self._sessions.remove(session)
+        self._tools.settle(session)
+        for call in [call for call in self._calls.pending.values() if call.session is session]:
+            self._calls.cancel(
+                call, CallError.DISCONNECTED, f"the session ended: {reason}", "session ended"
+            )
+        self._native.session_ended(session, reason)
+        self._withdraw_approvals(session, "the session ended")
+        self._modes.session_ended(session)
+        self._trustees.session_ended(session.id)
+        session.injects.clear()
+        session.view = replace(
+            session.view,
+            state="ended",
+            foreground=False,
+            providers=[],
+            ended_at=self._clock.timestamp(),
+            reason=reason,
+        )
+        self._out.emit(SessionClosed(session.id, session.view))
+        self._streams.drop(session.id)
+        self._announcements.send()
+        self._ask_to_leave(session)
+
+    def _withdraw_approvals(self, session: OpenSession, reason: str) -> None:
+        for waiting in list(self._approvals.waiting.values()):
+            if waiting.view.session_id == session.id:
+                self._approvals.withdraw(waiting, reason=reason)
+                if waiting.view.kind == "mode":
+                    self._modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
+                else:
+                    waiting.asker.requests.pop(waiting.subject, None)
+
+    def _ask_to_leave(self, session: OpenSession) -> None:
+        session.leaving = {
+            provider
+            for provider in session.providers.values()
+            if not provider.connection.is_builtin
+        }
+        for provider in list(session.providers.values()):
+            if provider not in session.leaving:
+                self._membership.leave(provider, session)
+                continue
+            self._out.send(
+                provider.connection.id,
+                SessionLifecycle(session.id, "shutdown.pending", limits.SHUTDOWN_MS),
+            )
+        if session.leaving:
+            session.shutdown = self._deadlines.add(
+                self._clock.now + limits.SHUTDOWN_MS / 1000, Due.SHUTDOWN, session
+            )
+        else:
+            self._membership.finish(session)
+
+    def left(self, provider: ConnectedProvider, session: OpenSession) -> None:
+        """A provider has cleaned up after an ended session, or its time is over."""
+        if provider.is_everywhere:
+            self._membership.leave(provider, session)
+            self._providers.refresh(provider)
+        else:
+            self._binding.unbind(provider, CallError.DISCONNECTED, "the session ended")
+
+    def shutdown_over(self, session: OpenSession) -> None:
+        """The 10 s are over: who has not answered is unbound."""
+        for provider in list(session.leaving):
+            self.left(provider, session)
+
+    def replace(self, former: OpenSession, current: OpenSession) -> None:
+        """Let `current` take the place of `former`: its providers, streams and grants go along."""
+        former.is_open = False
+        former.is_gone = True
+        self._tools.settle(former)
+        self._sessions.replace(former, current)
+        self._trustees.session_replaced(former.id, current.id)
+        self._providers.session_replaced(former.id, current.id)
+        self._streams.replace(former.id, current.id)
+        self._budgets.replace_session(former, current)
+        self._gates.replace_session(former, current)
+        self._prompts.replace_session(former, current)
+        for call in self._calls.pending.values():
+            if call.session is former:
+                call.session = current
+        self._native.session_ended(former, "replaced")
+        self._withdraw_approvals(former, "the session was replaced")
+        self._modes.session_ended(former)
+        for provider in list(former.providers.values()):
+            self._carry_over(provider, former, current)
+        self._streams.keep_filters(current.id, {one.name for one in current.providers.values()})
+
+    def _carry_over(
+        self, provider: ConnectedProvider, former: OpenSession, current: OpenSession
+    ) -> None:
+        tools = provider.tools.get(former.id, [])
+        try:
+            check_conflicts(current, Claimant.of(provider), tools)
+        except WireError as error:
+            self._connections.refuse(provider.connection, error)
+            self._budgets.forget_provider(current, provider)
+            self._gates.provider_gone(provider, current.id)
+            self._prompts.provider_gone(provider, current.id)
+            self.left(provider, former)
+            return
+        provider.sessions.pop(former.id)
+        provider.tools.pop(former.id)
+        hooks = provider.hooks.pop(former.id, None)
+        former.providers.pop(provider.id)
+        self._membership.join(provider, current, tools, hooks)
+        if not provider.is_everywhere:
+            provider.view = replace(provider.view, session_id=current.id)
+            self._out.emit(
+                ProviderMoved(provider.view, current.id, former.id, "the session was replaced")
+            )

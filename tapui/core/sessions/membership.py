@@ -1,0 +1,130 @@
+"""Membership: which provider is in which session, and how it enters and leaves one."""
+
+from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import Deadlines
+from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.prompts import Prompts
+from tapui.core.hooks.rules import reindex
+from tapui.core.model import ConnectedProvider, HookSet, OpenSession
+from tapui.core.output import Output
+from tapui.core.providers.instances import instances_of
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.host import HostSessionClosed
+from tapui.wire.message import Tool
+
+READ_ONLY_BUILTINS = frozenset({"tap_list_streams", "tap_stream_history", "tap_get_session_state"})
+
+
+class Membership:
+    """Puts providers into sessions, with their tools and hooks, and takes them out."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        deadlines: Deadlines,
+        connections: Connections,
+        sessions: OpenSessions,
+        tools: ToolTable,
+        gates: Gates,
+        prompts: Prompts,
+        streams: Streams,
+        budgets: Budgets,
+    ) -> None:
+        self._out = out
+        self._deadlines = deadlines
+        self._connections = connections
+        self._sessions = sessions
+        self._tools = tools
+        self._gates = gates
+        self._prompts = prompts
+        self._streams = streams
+        self._budgets = budgets
+
+    def join(
+        self,
+        provider: ConnectedProvider,
+        session: OpenSession,
+        tools: list[Tool],
+        hooks: HookSet | None = None,
+    ) -> None:
+        """Put a provider into a session with `tools`, already checked for conflicts.
+
+        Its hooks there are those it declared, or those that it brings from another session.
+        """
+        former = provider.sessions.get(session.id)
+        if former is not None:
+            # One of the same id has ended: who enters the new one is done with it.
+            self.leave(provider, former)
+        read_only = READ_ONLY_BUILTINS if provider.connection.is_builtin else frozenset()
+        provider.sessions[session.id] = session
+        provider.tools[session.id] = tools
+        provider.hooks[session.id] = hooks or provider.declared.copy()
+        session.providers[provider.id] = provider
+        reindex(session)
+        self._tools.put(session, provider, tools, read_only)
+        self._sessions.refresh_providers(session)
+
+    def leave(self, provider: ConnectedProvider, session: OpenSession) -> None:
+        """Take a provider out of a session, its tools with it."""
+        provider.sessions.pop(session.id, None)
+        provider.tools.pop(session.id, None)
+        self._gates.provider_gone(provider, session.id)
+        self._prompts.provider_gone(provider, session.id)
+        provider.hooks.pop(session.id, None)
+        session.providers.pop(provider.id, None)
+        reindex(session)
+        if not instances_of(session, provider.name):
+            self._streams.drop_filters(session.id, provider.name)
+        self._tools.remove(session, provider)
+        self._budgets.forget_provider(session, provider)
+        self._sessions.refresh_providers(session)
+        session.leaving.discard(provider)
+        if not session.is_open and not session.leaving:
+            self.finish(session)
+
+    def finish(self, session: OpenSession) -> None:
+        """An ended session has no provider left: forget it and tell its host."""
+        if session.is_gone:
+            return
+        session.is_gone = True
+        self._deadlines.cancel(session.shutdown)
+        session.shutdown = None
+        self._sessions.forget(session)
+        host = self._connections.by_number.get(session.host)
+        if host is not None and host.is_open:
+            self._out.send(host.id, HostSessionClosed(session.id))
+
+    def session_of(
+        self, provider: ConnectedProvider, session_id: str | None, what: str
+    ) -> OpenSession:
+        """Return the open session that a provider's message is about, among its own.
+
+        Raises `WireError` (`INVALID_SESSION`).
+        """
+        if session_id is None:
+            if provider.is_everywhere:
+                raise WireError(
+                    ErrorCode.INVALID_SESSION, f"a {what} of a provider of all sessions names one"
+                )
+            session = next(iter(provider.sessions.values()), None)
+        else:
+            session = self._sessions.get(session_id)
+        if session is None or not session.is_open or not provider.is_in(session):
+            wanted = session_id or provider.view.session_id or ""
+            raise WireError(
+                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
+            )
+        return session
+
+    def sessions_of(
+        self, provider: ConnectedProvider, session_id: str | None, what: str
+    ) -> list[OpenSession]:
+        """Return the open sessions that an update is about: the one named, or all its own."""
+        if provider.is_everywhere and session_id is None:
+            return [session for session in provider.sessions.values() if session.is_open]
+        return [self.session_of(provider, session_id, what)]

@@ -1,0 +1,1 @@
+"""Streams: lines that are pushed, filtered, kept, surfaced and injected."""

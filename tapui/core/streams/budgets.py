@@ -1,0 +1,158 @@
+"""Budgets: pushes a second, injects while a session is busy, and the brake on inject loops.
+
+Provider Interface v2 "Push loop prevention"; design section 5, "Streams, pushes".
+"""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession
+from tapui.core.output import Output
+from tapui.core.window import SlidingWindow
+from tapui.wire import limits
+from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
+from tapui.wire.host import SessionLog, SessionSend
+
+
+class Budgets:
+    """Counts and holds; one per gateway."""
+
+    def __init__(self, clock: Clock, out: Output) -> None:
+        self._clock = clock
+        self._out = out
+        self._pushes: dict[tuple[str, str], SlidingWindow] = {}
+        self._brakes: dict[tuple[str, str], Brake] = {}
+
+    def may_push(self, provider_id: str, session_id: str) -> bool:
+        """Count a push; return whether it is within the budget."""
+        key = (provider_id, session_id)
+        window = self._pushes.get(key)
+        if window is None:
+            window = self._pushes[key] = SlidingWindow(limits.PUSHES_PER_SECOND, 1.0)
+        return window.take(self._clock.now)
+
+    def may_hold(self, session: OpenSession, provider: ConnectedProvider) -> bool:
+        """Return whether an inject could be delivered or held now."""
+        held = sum(1 for inject in session.injects if inject.provider is provider)
+        return held < limits.MAX_HELD_INJECTS
+
+    def inject(self, session: OpenSession, inject: HeldInject) -> None:
+        """Deliver an inject to an idle session, or hold it."""
+        session.injects.append(inject)
+        if inject.provider is not None:
+            self._is_braked(session, inject.provider)
+        self.deliver(session)
+        if inject.provider is not None:
+            self._show(inject.provider)
+
+    def deliver(self, session: OpenSession) -> None:
+        """Send the first inject that may go, if the session takes one now."""
+        if session.is_busy or session.awaits_turn or not session.is_open:
+            return
+        for index, inject in enumerate(session.injects):
+            if inject.provider is None or not self._is_braked(session, inject.provider):
+                del session.injects[index]
+                break
+        else:
+            return
+        session.awaits_turn = True
+        self._out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
+        session.turn_of = inject.provider
+        if inject.provider is not None:
+            self._show(inject.provider)
+
+    def turn_began(self, session: OpenSession) -> None:
+        """A turn of a session began: it is a cycle of the provider whose inject led to it."""
+        provider, session.turn_of = session.turn_of, None
+        if provider is not None:
+            self._brake(session, provider).cycles += 1
+
+    def person_spoke(self, session: OpenSession) -> None:
+        """The person sent a message: every brake of the session is released."""
+        for key, brake in self._brakes.items():
+            if key[1] == session.id:
+                brake.cycles = 0
+                if brake.is_on:
+                    brake.is_on = False
+                    provider = session.providers.get(key[0])
+                    self._out.emit(
+                        InjectResumed(session.id, key[0], provider.name if provider else "")
+                    )
+                    if provider is not None:
+                        self._show(provider)
+
+    def resume(self, session: OpenSession, provider: ConnectedProvider) -> None:
+        """Release one provider's brake by the person's word."""
+        brake = self._brakes.get((provider.id, session.id))
+        if brake is None:
+            return
+        brake.cycles = 0
+        if brake.is_on:
+            brake.is_on = False
+            self._out.emit(InjectResumed(session.id, provider.id, provider.name))
+            self._show(provider)
+        self.deliver(session)
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let what was held for `former`, and how its brakes stand, go on in `current`."""
+        current.injects, former.injects = former.injects, []
+        tables: tuple[dict[tuple[str, str], Any], ...] = (self._pushes, self._brakes)
+        for table in tables:
+            for provider_id in former.providers:
+                if (provider_id, former.id) in table:
+                    table[provider_id, current.id] = table.pop((provider_id, former.id))
+
+    def forget_provider(self, session: OpenSession, provider: ConnectedProvider) -> None:
+        """Drop what a provider holds in a session that it left."""
+        session.injects = [inject for inject in session.injects if inject.provider is not provider]
+        if session.turn_of is provider:
+            session.turn_of = None
+        self._brakes.pop((provider.id, session.id), None)
+        self._pushes.pop((provider.id, session.id), None)
+        # The event that tells of its leaving carries the view.
+        provider.view = replace(
+            provider.view,
+            held=self._held(provider),
+            paused=[id_ for id_ in provider.view.paused if id_ != session.id],
+        )
+
+    def _held(self, provider: ConnectedProvider) -> int:
+        return sum(
+            inject.provider is provider
+            for session in provider.sessions.values()
+            for inject in session.injects
+        )
+
+    def _show(self, provider: ConnectedProvider) -> None:
+        """Let towers see what is held, and where."""
+        paused = [
+            id_
+            for id_ in provider.sessions
+            if (brake := self._brakes.get((provider.id, id_))) is not None and brake.is_on
+        ]
+        view = replace(provider.view, held=self._held(provider), paused=paused)
+        if view != provider.view:
+            provider.view = view
+            self._out.emit(ProviderUpdated(view, view.session_id))
+
+    def _brake(self, session: OpenSession, provider: ConnectedProvider) -> Brake:
+        return self._brakes.setdefault((provider.id, session.id), Brake())
+
+    def _is_braked(self, session: OpenSession, provider: ConnectedProvider) -> bool:
+        """Return whether a provider's injects are held; one cycle too many puts the brake on."""
+        brake = self._brake(session, provider)
+        if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
+            self._pause(session, provider, brake)
+        return brake.is_on
+
+    def _pause(self, session: OpenSession, provider: ConnectedProvider, brake: Brake) -> None:
+        brake.is_on = True
+        self._out.emit(InjectPaused(session.id, provider.id, provider.name))
+        text = (
+            f"tapui holds the prompts of provider '{provider.name}': "
+            f"{limits.MAX_INJECT_CYCLES} in a row without a word of yours"
+        )
+        self._out.send(session.host, SessionLog(session.id, text, "warning"))
+        self._show(provider)

@@ -1,0 +1,31 @@
+"""Tickets: what waits until the shell has made an event durable, or has looked at a file."""
+
+from tapui.core.effects import CheckFile, MakeDurable
+from tapui.core.output import Output
+from tapui.wire.message import FileResult
+
+
+class Tickets:
+    """Asks the shell; each answer names the ticket, which gives back what waited for it."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._count = 0
+        self._waiting: dict[int, object] = {}
+
+    def make_durable(self, seq: int, subject: object) -> None:
+        """Ask that event `seq` be made durable; `subject` waits for it."""
+        self._out.effects.append(MakeDurable(self._keep(subject), seq))
+
+    def check_file(self, call: object, file: FileResult, folder: str) -> None:
+        """Ask where a file really is; the pair of call and file waits for it."""
+        self._out.effects.append(CheckFile(self._keep((call, file)), file.path, folder))
+
+    def _keep(self, subject: object) -> int:
+        self._count += 1
+        self._waiting[self._count] = subject
+        return self._count
+
+    def take(self, ticket: int) -> object | None:
+        """Return what waited for a ticket, once."""
+        return self._waiting.pop(ticket, None)

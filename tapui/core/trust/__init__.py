@@ -1,0 +1,1 @@
+"""Trust: tokens, what they grant, and pairing."""

@@ -1,0 +1,173 @@
+"""Pairing: a client without a token asks, the person opens the request and reads a code aloud.
+
+Provider Interface v2 "External providers"; design section 5, "Pairing".
+"""
+
+import hmac
+from dataclasses import dataclass
+
+from tapui.core.approvals.approvals import Approvals, Decided, Waiting
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import Deadlines
+from tapui.core.effects import Authenticated
+from tapui.core.mint import Mint
+from tapui.core.model import Connection, Standing
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.trust.grants import Grant, Trustees
+from tapui.core.window import SlidingWindow
+from tapui.secret import Secret
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.host import SessionLog
+from tapui.wire.provider import AuthConfirm, AuthPairing, Sessions
+from tapui.wire.tower import RevealedCode
+
+
+@dataclass(slots=True, eq=False)
+class Pairing:
+    """One request. The code exists once the person opened it; it is good for one try."""
+
+    code: str | None = None
+    sessions: tuple[str, ...] = ()
+
+
+class Pairings:
+    """Requests under way and the limiter of tries, over the whole gateway."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        deadlines: Deadlines,
+        mint: Mint,
+        connections: Connections,
+        sessions: OpenSessions,
+        approvals: Approvals,
+        trustees: Trustees,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._mint = mint
+        self._connections = connections
+        self._sessions = sessions
+        self._approvals = approvals
+        self._trustees = trustees
+        self._tries = SlidingWindow(limits.PAIRING_ATTEMPTS_PER_MINUTE, 60.0)
+
+    def ask(self, connection: Connection) -> None:
+        """A client asks to pair. Raises `RATE_LIMITED` when three requests wait already."""
+        if len(self._approvals.of_kind("pairing")) >= limits.MAX_PAIRINGS:
+            raise WireError(
+                ErrorCode.RATE_LIMITED,
+                f"{limits.MAX_PAIRINGS} pairing requests wait already; try again later",
+            )
+        self._deadlines.cancel(connection.deadline)
+        connection.standing = Standing.AWAIT_PAIRING
+        pairing = Pairing()
+        detail = {"origin": connection.origin, "transport": "websocket"}
+        waiting = self._approvals.request(
+            "pairing", connection, pairing, detail, limits.PAIRING_TIMEOUT
+        )
+        prompt = "Enter the pairing code that the person at tapui reads to you"
+        self._out.send(connection.id, AuthPairing(prompt))
+        if self._sessions.open and not self._connections.interactive_towers():
+            self.reveal(waiting, None, (), by="nobody at a tower")
+
+    def reveal(
+        self, waiting: Waiting, tower: Connection | None, sessions: tuple[str, ...], by: str
+    ) -> None:
+        """Open a request: its code will exist once this is recorded."""
+        if waiting.view.state != "waiting":
+            raise WireError(ErrorCode.UNKNOWN_APPROVAL, "this pairing is open already")
+        if not sessions:
+            foreground = self._sessions.foreground()
+            sessions = (foreground.id,) if foreground else ()
+        if not sessions:
+            raise WireError(ErrorCode.INVALID_SESSION, "there is no session to allow")
+        decided = Decided(waiting, "reveal", by, tower=tower, sessions=sessions)
+        self._approvals.reveal(waiting, decided, limits.PAIRING_TIMEOUT)
+
+    def revealed(self, decided: Decided) -> None:
+        """The opening is recorded: make the code and show it to whoever opened the request."""
+        waiting = decided.waiting
+        if waiting.view.id not in self._approvals.waiting:
+            return
+        pairing: Pairing = waiting.subject
+        pairing.code = self._mint.code()
+        pairing.sessions = decided.sessions
+        if decided.tower is not None:
+            if decided.tower.is_open:
+                self._out.send(
+                    decided.tower.id,
+                    RevealedCode(waiting.view.id, pairing.code, waiting.view.expires_at),
+                )
+            return
+        session = self._sessions.get(decided.sessions[0])
+        if session is not None:
+            who = waiting.asker.origin or "a program without an Origin"
+            text = f"tapui: {who} asks to plug in. Pairing code: {pairing.code}"
+            self._out.send(session.host, SessionLog(session.id, text, "warning"))
+
+    def confirm(self, connection: Connection, message: AuthConfirm) -> None:
+        """Try a code. A wrong one closes the connection and burns the code."""
+        waiting = self._waiting_for(connection)
+        if waiting is None:
+            raise WireError(ErrorCode.AUTH_FAILED, "the pairing request is no longer open")
+        if waiting.is_deciding:
+            raise WireError(ErrorCode.RATE_LIMITED, "the code is not there yet; try again")
+        if not self._tries.take(self._clock.now):
+            raise WireError(
+                ErrorCode.RATE_LIMITED,
+                f"more than {limits.PAIRING_ATTEMPTS_PER_MINUTE} pairing attempts a minute",
+            )
+        pairing: Pairing = waiting.subject
+        given = message.code.encode("utf-8", "replace")
+        code, pairing.code = pairing.code, None
+        if code is None or not hmac.compare_digest(code.encode(), given):
+            self._approvals.withdraw(waiting, reason="wrong code")
+            raise WireError(ErrorCode.AUTH_FAILED, "wrong pairing code")
+        self._approvals.decide(Decided(waiting, "approve", waiting.view.decided_by or ""))
+
+    def decided(self, decided: Decided) -> None:
+        """A pairing is settled: admit the client with a token of its own, or refuse it."""
+        connection = decided.waiting.asker
+        pairing: Pairing = decided.waiting.subject
+        if connection.standing is not Standing.AWAIT_PAIRING:
+            return
+        found = (self._sessions.get(id_) for id_ in pairing.sessions)
+        granted = {session.id for session in found if session is not None}
+        if decided.verdict != "approve" or not granted:
+            text = decided.reason or "the person denied the pairing"
+            self._connections.refuse(
+                connection, WireError(ErrorCode.AUTH_FAILED, text, reply_to="auth")
+            )
+            return
+        token = self._mint.token("ext-")
+        grant = Grant("external", Secret(token), granted, connection.origin)
+        self._trustees.add(grant)
+        connection.grant = grant
+        connection.standing = Standing.AWAIT_HELLO
+        self._out.effects.append(Authenticated(connection.id))
+        self._out.send(connection.id, Sessions(self._sessions.visible(grant), token))
+
+    def expired(self, connection: Connection) -> None:
+        """Nobody opened the request, or nobody typed the code, in time."""
+        if connection.standing is Standing.AWAIT_PAIRING:
+            error = WireError(ErrorCode.AUTH_FAILED, "the pairing request expired", reply_to="auth")
+            self._connections.refuse(connection, error)
+
+    def gone(self, connection: Connection) -> None:
+        """The client that asked is gone."""
+        waiting = self._waiting_for(connection)
+        if waiting is not None:
+            self._approvals.withdraw(waiting, reason="the client disconnected")
+
+    def _waiting_for(self, connection: Connection) -> Waiting | None:
+        for waiting in self._approvals.of_kind("pairing"):
+            if waiting.asker is connection:
+                return waiting
+        return None
