@@ -206,7 +206,7 @@ def relayed(
     """
     client = host(url, tokens[1])
     try:
-        with provider(url, tokens[0], size):
+        with provider(url, tokens[0], size, session=SESSION):
             client.expect("tools.changed", sessionId=SESSION)
             request = invoke("bench", b'{"text":"' + b"x" * 89 + b'"}')
             caller = Caller(client, request, b'{"type":"tool.outcome"')
@@ -233,6 +233,27 @@ def direct(size: int, in_flight: int, seconds: float) -> Rate:
         rate = measure(caller, None, in_flight, seconds)
         client.socket.close()
         return rate
+
+
+@contextmanager
+def lines(url: str, internal_token: str, rate: int) -> Iterator[None]:
+    """Post `rate` lines a second to a stream of the foreground session meanwhile."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.bench.poster", url, str(rate)],
+        cwd=ROOT,
+        env={**os.environ, "TAPUI_INTERNAL_TOKEN": internal_token},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        if not process.stdout.readline():
+            raise RuntimeError("the benchmark's lines did not come")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
 
 
 def stock(size: int, in_flight: int, seconds: float) -> Rate:

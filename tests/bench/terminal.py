@@ -77,6 +77,10 @@ class OnPty:
             except OSError:
                 return
 
+    def press(self, keys: bytes) -> None:
+        """Send keys to the program."""
+        os.write(self._master, keys)
+
     def __enter__(self) -> Self:
         return self
 
