@@ -4,38 +4,23 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from functools import lru_cache
 from types import TracebackType
-from typing import Any, TypeVar, get_args
+from typing import Any
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidMessage,
-    InvalidStatus,
-)
 
-from tapui.client.errors import GatewayLost, NoGateway, Refused
+from tapui.client.errors import Refused
 from tapui.client.gateways import Gateway
-from tapui.wire import codec
-from tapui.wire.errors import WireError
+from tapui.client.socket import OPEN_SECONDS, GatewaySocket, silent
 from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
-from tapui.wire.provider import Auth, Sessions
+from tapui.wire.provider import Sessions
 from tapui.wire.tower import Notice, ToTower, TowerEvent, TowerHello, TowerSnapshot
 
-OPEN_TIMEOUT = 5.0
-"""Seconds for the handshake, and again for the opening messages."""
-CLOSE_TIMEOUT = 2.0
 MAX_SNAPSHOT_BYTES = 8 * MAX_FRAME_BYTES
 """A snapshot holds the details of hundreds of calls, so it may be larger than any one message."""
 
-M = TypeVar("M", bound=Message)
-
-_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(ToTower)
 _event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyEvent)
 
 
@@ -50,7 +35,7 @@ class Connection(AbstractAsyncContextManager["Connection"]):
     def __init__(
         self,
         gateway: Gateway,
-        socket: ClientConnection,
+        socket: GatewaySocket,
         sessions: Sessions,
         snapshot: TowerSnapshot,
     ) -> None:
@@ -72,27 +57,25 @@ class Connection(AbstractAsyncContextManager["Connection"]):
         when nothing (or nothing of ours) answers there, `Refused` when the gateway does not take
         us, and `GatewayLost` when it goes away meanwhile.
         """
-        socket = await _connect(gateway)
+        socket = await GatewaySocket.open(
+            gateway.url, gateway.token(), ToTower, max_bytes=MAX_SNAPSHOT_BYTES
+        )
         try:
-            async with asyncio.timeout(OPEN_TIMEOUT):
-                await _send(socket, Auth(token=gateway.token()))
-                sessions = await _expect(socket, Sessions)
-                await _send(
-                    socket,
-                    TowerHello(
-                        protocol_version=PROTOCOL_VERSION,
-                        name=name,
-                        role="tower" if role == "tower" else "client",
-                    ),
+            async with asyncio.timeout(OPEN_SECONDS):
+                hello = TowerHello(
+                    protocol_version=PROTOCOL_VERSION,
+                    name=name,
+                    role="tower" if role == "tower" else "client",
                 )
-                snapshot = await _expect(socket, TowerSnapshot)
+                await socket.send(hello)
+                snapshot = await socket.expect(TowerSnapshot)
         except TimeoutError:
             await socket.close()
-            raise GatewayLost(f"the gateway at {gateway.url} does not answer") from None
+            raise silent(gateway.url) from None
         except BaseException:
             await socket.close()
             raise
-        return cls(gateway, socket, sessions, snapshot)
+        return cls(gateway, socket, socket.sessions, snapshot)
 
     async def __aexit__(
         self,
@@ -108,7 +91,7 @@ class Connection(AbstractAsyncContextManager["Connection"]):
 
     async def send(self, message: Message) -> None:
         """Send a message; raises `GatewayLost`."""
-        await _send(self._socket, message)
+        await self._socket.send(message)
 
     async def receive(self) -> Message | Entry:
         """Return the next message or event; raises `GatewayLost` when there will be none."""
@@ -144,15 +127,11 @@ class Connection(AbstractAsyncContextManager["Connection"]):
 
     async def _next(self) -> Message | Entry:
         while True:
-            try:
-                came = self._read(await _receive(self._socket))
-            except WireError as error:
-                raise GatewayLost(f"the gateway said something unreadable: {error.text}") from None
+            came = self._read(await self._socket.receive())
             if came is not None:
                 return came
 
-    def _read(self, data: bytes) -> Message | Entry | None:
-        message = _decode(data)
+    def _read(self, message: Message | None) -> Message | Entry | None:
         if isinstance(message, TowerSnapshot):
             self._run = message.run
         if not isinstance(message, TowerEvent):
@@ -173,77 +152,3 @@ class Connection(AbstractAsyncContextManager["Connection"]):
             "know everything that it tells.",
             level="warning",
         )
-
-
-async def _connect(gateway: Gateway) -> ClientConnection:
-    try:
-        return await connect(
-            gateway.url,
-            proxy=None,
-            compression=None,
-            max_size=MAX_SNAPSHOT_BYTES,
-            open_timeout=OPEN_TIMEOUT,
-            close_timeout=CLOSE_TIMEOUT,
-            ping_interval=None,  # the gateway pings
-            user_agent_header=None,
-        )
-    except InvalidStatus as error:
-        if error.response.status_code == 503:
-            raise NoGateway(
-                f"the gateway at {gateway.url} takes no further connection; "
-                "close a tower or disconnect a provider first"
-            ) from None
-        raise NoGateway(
-            f"what answers at {gateway.url} is no tapui gateway (HTTP {error.response.status_code})"
-        ) from None
-    except (InvalidHandshake, InvalidMessage, EOFError):
-        raise NoGateway(f"what answers at {gateway.url} is no tapui gateway") from None
-    except TimeoutError:
-        raise NoGateway(f"the gateway at {gateway.url} does not answer") from None
-    except OSError:
-        raise NoGateway(f"the gateway at {gateway.url} is gone") from None
-
-
-async def _send(socket: ClientConnection, message: Message) -> None:
-    try:
-        await socket.send(codec.encode(message), text=True)
-    except ConnectionClosed as error:
-        raise _lost(error) from None
-
-
-async def _receive(socket: ClientConnection) -> bytes:
-    try:
-        return await socket.recv(decode=False)
-    except ConnectionClosed as error:
-        raise _lost(error) from None
-
-
-def _lost(error: ConnectionClosed) -> GatewayLost:
-    reason = error.rcvd.reason if error.rcvd is not None else ""
-    return GatewayLost("the gateway closed the connection" + (f": {reason}" if reason else ""))
-
-
-async def _expect(socket: ClientConnection, kind: type[M]) -> M:
-    """Return the next message of a type; the opening has no other answers than this or an error."""
-    while True:
-        message = _decode(await _receive(socket))
-        if isinstance(message, Error):
-            raise Refused(message.code, message.message)
-        if isinstance(message, kind):
-            return message
-
-
-def _decode(data: bytes) -> Message | None:
-    """Read a message; None for one of a type that this version does not know."""
-    try:
-        message: Message = _decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        head = codec.envelope(data)
-        kind = _kinds().get(head.type)
-        return None if kind is None else codec.decode(data, head, kind)
-    return message
-
-
-@lru_cache(maxsize=1)
-def _kinds() -> dict[str, type[Message]]:
-    return {str(kind.__struct_config__.tag): kind for kind in get_args(ToTower)}

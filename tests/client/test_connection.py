@@ -177,13 +177,27 @@ async def test_a_gateway_that_closes_during_the_opening_is_lost(tmp_path: Path) 
             await Connection.open(found(fake))
 
 
+@pytest.mark.parametrize("said", ["no JSON", '{"type": "sessions", "active": 7}'])
+async def test_a_gateway_that_cannot_be_read_during_the_opening_is_lost(
+    tmp_path: Path, said: str
+) -> None:
+    async def talk(peer: Peer) -> None:
+        await peer.receive()
+        await peer.socket.send(said)
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        with pytest.raises(GatewayLost, match="unreadable"):
+            await Connection.open(found(fake))
+
+
 async def test_a_gateway_that_says_nothing_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def talk(peer: Peer) -> None:
         await peer.socket.wait_closed()
 
-    monkeypatch.setattr("tapui.client.connection.OPEN_TIMEOUT", 0.1)
+    monkeypatch.setattr("tapui.client.socket.OPEN_SECONDS", 0.1)
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(GatewayLost, match="does not answer"):
             await Connection.open(found(fake))

@@ -1,0 +1,154 @@
+"""A socket to a running gateway: opened with a token, typed messages both ways."""
+
+import asyncio
+from functools import cache
+from typing import Any, Self, TypeVar, get_args
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+)
+
+from tapui.client.errors import GatewayLost, NoGateway, Refused
+from tapui.wire import codec
+from tapui.wire.errors import WireError
+from tapui.wire.message import Error, Message
+from tapui.wire.provider import Auth, Sessions
+
+OPEN_SECONDS = 5.0
+"""For the handshake, and again for the opening messages."""
+CLOSE_SECONDS = 2.0
+
+M = TypeVar("M", bound=Message)
+
+
+class GatewaySocket:
+    """An authenticated connection; make one with `GatewaySocket.open()`.
+
+    `sessions` is the gateway's greeting.
+    """
+
+    def __init__(self, socket: ClientConnection, understood: Any) -> None:
+        self._socket = socket
+        self._understood = understood
+        self._decoder = _decoder(understood)
+        self.sessions = Sessions(active=[])
+
+    @classmethod
+    async def open(cls, url: str, token: str, understood: Any, *, max_bytes: int) -> Self:
+        """Connect to the gateway at `url` and authenticate.
+
+        `understood` is the union of the messages that may come, `max_bytes` the largest of them.
+        Raises `NoGateway` when nothing (or nothing of ours) answers there, `Refused` when the
+        token is not accepted, and `GatewayLost` when the gateway goes away meanwhile.
+        """
+        opened = cls(await _connect(url, max_bytes), understood)
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                await opened.send(Auth(token=token))
+                opened.sessions = await opened.expect(Sessions)
+        except TimeoutError:
+            await opened.close()
+            raise silent(url) from None
+        except BaseException:
+            await opened.close()
+            raise
+        return opened
+
+    async def send(self, message: Message) -> None:
+        """Send a message; raises `GatewayLost`."""
+        await self.send_bytes(codec.encode(message))
+
+    async def send_bytes(self, data: bytes) -> None:
+        """Send a message that is encoded already; raises `GatewayLost`."""
+        try:
+            await self._socket.send(data, text=True)
+        except ConnectionClosed as error:
+            raise _lost(error) from None
+
+    async def receive(self) -> Message | None:
+        """Return the next message, or None for one of a type that is not understood.
+
+        Raises `GatewayLost` when there will be none, or when it cannot be read.
+        """
+        try:
+            return self._decode(await self._socket.recv(decode=False))
+        except ConnectionClosed as error:
+            raise _lost(error) from None
+        except WireError as error:
+            raise GatewayLost(f"the gateway said something unreadable: {error.text}") from None
+
+    async def expect(self, kind: type[M]) -> M:
+        """Return the next message of a type; others are passed over. An error is `Refused`."""
+        while True:
+            message = await self.receive()
+            if isinstance(message, Error):
+                raise Refused(message.code, message.message)
+            if isinstance(message, kind):
+                return message
+
+    def _decode(self, data: bytes) -> Message | None:
+        try:
+            message: Message = self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            head = codec.envelope(data)
+            kind = _kinds(self._understood).get(head.type)
+            return None if kind is None else codec.decode(data, head, kind)
+        return message
+
+    async def close(self) -> None:
+        """Leave the gateway."""
+        await self._socket.close()
+
+
+def silent(url: str) -> GatewayLost:
+    """Return the error for a gateway that took the connection and says nothing."""
+    return GatewayLost(f"the gateway at {url} does not answer")
+
+
+@cache
+def _decoder(understood: Any) -> "msgspec.json.Decoder[Any]":
+    return msgspec.json.Decoder(understood)
+
+
+@cache
+def _kinds(understood: Any) -> dict[str, type[Message]]:
+    return {str(kind.__struct_config__.tag): kind for kind in get_args(understood)}
+
+
+async def _connect(url: str, max_bytes: int) -> ClientConnection:
+    try:
+        return await connect(
+            url,
+            proxy=None,
+            compression=None,
+            max_size=max_bytes,
+            open_timeout=OPEN_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            ping_interval=None,  # the gateway pings
+            user_agent_header=None,
+        )
+    except InvalidStatus as error:
+        if error.response.status_code == 503:
+            raise NoGateway(
+                f"the gateway at {url} takes no further connection; "
+                "close a tower or disconnect a provider first"
+            ) from None
+        raise NoGateway(
+            f"what answers at {url} is no tapui gateway (HTTP {error.response.status_code})"
+        ) from None
+    except (InvalidHandshake, InvalidMessage, EOFError):
+        raise NoGateway(f"what answers at {url} is no tapui gateway") from None
+    except TimeoutError:
+        raise NoGateway(f"the gateway at {url} does not answer") from None
+    except OSError:
+        raise NoGateway(f"the gateway at {url} is gone") from None
+
+
+def _lost(error: ConnectionClosed) -> GatewayLost:
+    reason = error.rcvd.reason if error.rcvd is not None else ""
+    return GatewayLost("the gateway closed the connection" + (f": {reason}" if reason else ""))
