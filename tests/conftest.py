@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.rig import faults
 from tests.rig.gateway import Gateway, Home
 from tests.rig.tmux import Tmux
+
+pytest_plugins = ["tests.rig.fault_hooks"]
 
 REQUIRE = "TAPUI_REQUIRE_LIVE"
 """Set in CI: what is missing for a test then fails it instead of skipping it."""
@@ -29,6 +32,7 @@ def home() -> Iterator[Home]:
     """A scratch home with a short path (sockets have short names), removed afterwards."""
     root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
     yield Home(root)
+    faults.look()
     shutil.rmtree(root, ignore_errors=True)
 
 

@@ -176,7 +176,10 @@ class Connection(asyncio.Protocol):
             self._roster.loop.call_soon(self._drained_at_once)
         if self._eof_due and not transport.is_closing():
             self._eof_due = False
-            transport.write_eof()
+            try:
+                transport.write_eof()
+            except OSError:  # the client has reset the connection
+                transport.abort()
 
     def abort(self) -> None:
         """Cut the socket off."""

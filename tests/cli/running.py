@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.rig import faults
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Peer, Provider
 
@@ -58,6 +59,8 @@ class Command:
         async with asyncio.timeout(15):
             out, err = await self._process.communicate()
         assert self._process.returncode is not None
+        for fault in faults.errors_in(err.decode(), "a command"):
+            faults.note(fault)
         return self._process.returncode, out.decode(), err.decode()
 
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.exceptions import ConnectionClosed
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import RunFolder
@@ -122,6 +123,8 @@ class FakeGateway:
     async def _serve(self, socket: ServerConnection) -> None:
         try:
             await self.talk(Peer(socket))
+        except ConnectionClosed:
+            pass  # the client has left
         except AssertionError as fault:
             self.faults.append(fault)
 

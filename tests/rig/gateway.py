@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.rig import faults
 from tests.rig.waiting import until
 
 
@@ -24,9 +25,15 @@ def tapui_argv(*args: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Home:
-    """The scratch folders of one tapui: nothing of the person's own is read or written."""
+    """The scratch folders of one tapui: nothing of the person's own is read or written.
+
+    Errors in the logs of its processes fail the test that caused them (`tests.rig.faults`).
+    """
 
     root: Path
+
+    def __post_init__(self) -> None:
+        faults.follow(self.root, "serve-*.err", "tapui/**/*.log*")
 
     @property
     def tapui(self) -> Path:
@@ -54,7 +61,7 @@ class Home:
         self, *args: str, within: float = 30.0, env: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run `tapui` with `args` to its end, without a terminal."""
-        return subprocess.run(
+        done = subprocess.run(
             tapui_argv(*args),
             env=dict(env or self.env()),
             stdin=subprocess.DEVNULL,
@@ -63,6 +70,9 @@ class Home:
             timeout=within,
             check=False,
         )
+        for fault in faults.errors_in(done.stderr, f"tapui {' '.join(args)}"):
+            faults.note(fault)
+        return done
 
 
 class Gateway:
@@ -178,3 +188,4 @@ class Gateway:
         if self._process.poll() is None:
             self._process.kill()
         self._process.wait()
+        faults.look()

@@ -63,11 +63,14 @@ class RawClient:
         self.writer.write(data)
 
     async def response(self) -> tuple[int, bytes]:
-        """Read an HTTP response; return its status and head and body."""
+        """Read an HTTP response; return its status and head and body. A refusal ends with it."""
         async with asyncio.timeout(5):
             head = await self.reader.readuntil(b"\r\n\r\n")
             status = int(head.split(b" ", 2)[1])
-            body = b"" if status == 101 else await self.reader.read()
+            if status == 101:
+                return status, head
+            body = await self.reader.read()
+            self.close()
         return status, head + body
 
     async def frame(self, within: float = 5) -> tuple[int, bytes]:

@@ -220,6 +220,7 @@ async def test_tower_that_falls_behind_gets_a_snapshot_instead_of_the_gap(house:
     assert tower.heard("tower.event")[-1]["seq"] == snapshot["seq"] + 1
 
 
+@pytest.mark.expects_error_log("could not take an input")
 async def test_a_fault_in_the_core_costs_the_connection_and_nothing_else(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

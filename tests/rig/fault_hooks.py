@@ -1,0 +1,49 @@
+"""The pytest plugin that blames faults on the test that caused them; see `tests.rig.faults`."""
+
+from collections.abc import Callable, Generator
+
+import pytest
+
+from tests.rig.faults import MARKER, watch
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Take the hooks over (pytest's own blame the next test)."""
+    config.addinivalue_line("markers", f"{MARKER}(*parts): errors in the log that must come")
+    watch.install()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    """Give the hooks back to pytest."""
+    watch.uninstall()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    """Begin before the fixtures."""
+    watch.begin(item)
+    yield
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call() -> Generator[None]:
+    """Fail the test itself where it is to blame already."""
+    yield
+    watch.check()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown() -> Generator[None]:
+    """End after the fixtures."""
+    try:
+        yield
+    finally:
+        watch.end()
+
+
+@pytest.fixture
+def expects_error_log() -> Callable[[str], None]:
+    """Name an error that the test is going to provoke: `expects_error_log("part")`."""
+    return watch.expect
