@@ -85,6 +85,7 @@ async def test_parts_start_in_order_and_stop_in_reverse(
     ]
 
 
+@pytest.mark.expects_error_log("b failed")
 @pytest.mark.parametrize("step", ["start", "work"])
 async def test_a_part_that_fails_is_told_and_the_others_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, caplog: pytest.LogCaptureFixture
@@ -99,7 +100,14 @@ async def test_a_part_that_fails_is_told_and_the_others_go_on(
 
 @pytest.mark.parametrize(
     ("step", "logged"),
-    [("stop", "b failed while it was stopped"), ("stop in time", "b did not end within 0 s")],
+    [
+        pytest.param(
+            "stop",
+            "b failed while it was stopped",
+            marks=pytest.mark.expects_error_log("b failed while it was stopped"),
+        ),
+        ("stop in time", "b did not end within 0 s"),
+    ],
 )
 async def test_a_part_that_cannot_be_stopped_holds_nobody_up(
     tmp_path: Path,
