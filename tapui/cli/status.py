@@ -9,6 +9,7 @@ from tapui.client.connection import Connection
 from tapui.client.gateways import Gateway
 from tapui.projection.state import is_connected, is_in_flight, is_open, is_waiting
 from tapui.wire.events import Call, Session
+from tapui.wire.message import label_of
 from tapui.wire.tower import TowerSnapshot
 
 RECENT = 5
@@ -76,7 +77,7 @@ def _print(chosen: Gateway, snapshot: TowerSnapshot) -> None:
         [
             [
                 one.id,
-                f"{one.name}/{one.instance}" if one.instance else one.name,
+                label_of(one.name, one.instance),
                 one.trust,
                 one.state,
                 labels.get(one.session_id or "", one.session_id or "-"),

@@ -18,7 +18,7 @@ from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
 from tapui.wire.events import Call, Gate, Provider, Session
 from tapui.wire.host import Sender
-from tapui.wire.message import Tool, ToolInvoke
+from tapui.wire.message import Tool, ToolInvoke, label_of
 from tapui.wire.provider import Concurrency, HookRule, Transform
 
 # What a provider wants of calls and prompts
@@ -208,7 +208,7 @@ class ConnectedProvider:
     @property
     def label(self) -> str:
         """Name and instance, for people."""
-        return f"{self.name}/{self.view.instance}" if self.view.instance else self.name
+        return label_of(self.view.name, self.view.instance)
 
     def described(self) -> Provider:
         """Return the view, with what it offers and wants now."""

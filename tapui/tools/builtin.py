@@ -18,11 +18,10 @@ from tapui.wire.builtin import (
 from tapui.wire.codec import explain, raw
 from tapui.wire.errors import CallError
 from tapui.wire.limits import MAX_HISTORY, MAX_NAME, PROTOCOL_VERSION
-from tapui.wire.message import Error, Level, Message, Mode, OptionalRaw, Tool
+from tapui.wire.message import BUILTIN_PROVIDER, Error, Level, Message, Mode, OptionalRaw, Tool
 from tapui.wire.provider import Hello, Sessions, ToolCall, ToolCancel, ToolResult
 from tapui.wire.tower import StreamLines, StreamRead
 
-PROVIDER = "tap"
 _MODE_MARGIN_MS = 5_000
 
 
@@ -152,7 +151,9 @@ class BuiltinTools:
         self._pending.clear()
 
     def _on_sessions(self, _message: Sessions) -> None:
-        self._port.send(Hello(PROVIDER, PROTOCOL_VERSION, session="all", tools=self._definitions))
+        self._port.send(
+            Hello(BUILTIN_PROVIDER, PROTOCOL_VERSION, session="all", tools=self._definitions)
+        )
 
     # Calls
 
@@ -170,7 +171,7 @@ class BuiltinTools:
             self._port.send(request)
 
     def _post(self, call: ToolCall, given: PostArguments) -> Message:
-        stream = given.stream.removesuffix(f"@{PROVIDER}")
+        stream = given.stream.removesuffix(f"@{BUILTIN_PROVIDER}")
         if not 1 <= len(stream) <= MAX_NAME or "@" in stream:
             raise ValueError(f"stream: 1 to {MAX_NAME} characters, one of tapui's own")
         if not given.message.strip():
@@ -182,7 +183,7 @@ class BuiltinTools:
     def _history(self, call: ToolCall, given: HistoryArguments) -> Message:
         if not 1 <= given.last <= MAX_HISTORY:
             raise ValueError(f"last: 1 to {MAX_HISTORY}")
-        name = given.stream if "@" in given.stream else f"{given.stream}@{PROVIDER}"
+        name = given.stream if "@" in given.stream else f"{given.stream}@{BUILTIN_PROVIDER}"
         return StreamRead(call.id, name, call.session_id, given.last)
 
     def _read_state(self, call: ToolCall, _given: NoArguments) -> Message:

@@ -3,17 +3,12 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tapui.wire.limits import MATCH_TIMEOUT, MAX_PATTERN, MAX_SUBJECT
 from tapui.wire.message import Line
 
 if TYPE_CHECKING:
     import regex
 
-MAX_PATTERN = 1000
-"""Characters of a filter."""
-MATCH_TIMEOUT = 0.001
-"""Seconds that one line may take to match."""
-MAX_SUBJECT = 64 * 1024
-"""Characters of a line that a regular expression is tried on; longer lines do not match."""
 REGEX_PREFIX = "re:"
 
 

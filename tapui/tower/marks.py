@@ -6,6 +6,7 @@ A tone is the name of a component style of `Table` and `Reader`; "" is the plain
 from typing import NamedTuple
 
 from tapui.wire import events as ev
+from tapui.wire.message import BUILTIN_PROVIDER
 
 
 class Mark(NamedTuple):
@@ -76,4 +77,4 @@ def of_call(call: ev.Call) -> Mark:
 
 def is_own_tool(call: ev.Call) -> bool:
     """Return whether the session's host ran the call by itself, without a provider of ours."""
-    return call.provider_id is None and call.provider != "tap"
+    return call.provider_id is None and call.provider != BUILTIN_PROVIDER

@@ -4,6 +4,7 @@ from tapui.projection.state import is_in_flight, is_waiting
 from tapui.tower import marks, times
 from tapui.tower.view import View
 from tapui.wire import events as ev
+from tapui.wire.message import label_of
 
 NO_HURRY = 12 * 3600.0
 """Seconds. A request with more time than that waits for as long as its session does."""
@@ -11,7 +12,7 @@ NO_HURRY = 12 * 3600.0
 
 def name_of(provider: ev.Provider) -> str:
     """Return `name` or `name/instance`."""
-    return f"{provider.name}/{provider.instance}" if provider.instance else provider.name
+    return label_of(provider.name, provider.instance)
 
 
 def session_of(view: View, provider: ev.Provider) -> str:

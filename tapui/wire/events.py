@@ -427,6 +427,3 @@ COLLECTIONS: dict[str, str] = {
     "error": "errors",
 }
 """The collection of records that an event belongs to, by the first word of its kind."""
-
-SYNCED = (ApprovalRevealed, ApprovalDecided, ModeChanged)
-"""Events that must survive a power cut before they take effect (design section 7)."""

@@ -21,6 +21,15 @@ else:
     OptionalRaw = Raw
 
 
+BUILTIN_PROVIDER = "tap"
+"""The name of the provider of the built-in tools; no other provider may take it."""
+
+
+def label_of(name: str, instance: str | None) -> str:
+    """Return what people call a provider: `name`, or `name/instance`."""
+    return f"{name}/{instance}" if instance else name
+
+
 class Message(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
     """A message of the wire. The tag is its `type`; fields are camelCase there."""
 

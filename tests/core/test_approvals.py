@@ -329,7 +329,7 @@ def test_a_mode_that_is_denied_or_expires(asked: Scene) -> None:
 
 def test_a_mode_that_it_is_already_asks_nobody(asked: Scene) -> None:
     asked.host.invoke("s1", "tap_set_session_mode", args={"mode": "interactive"}, id_="i2")
-    assert outcome(asked)["data"]["mode"] == "interactive"
+    assert outcome(asked)["data"] == {"mode": "interactive", "decidedBy": "unchanged"}
     assert len(asked.talk.events("approval.requested")) == 1
 
 

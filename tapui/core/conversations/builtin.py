@@ -5,9 +5,8 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.connections import Connections
-from tapui.core.model import Connection, HeldInject, OpenSession
+from tapui.core.model import Connection, HeldInject
 from tapui.core.output import Output
-from tapui.core.providers.tools import BUILTIN_PROVIDER
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams, split_name
@@ -22,8 +21,8 @@ from tapui.wire.builtin import (
     StreamSummary,
 )
 from tapui.wire.codec import optional_object
-from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import Sender, SessionLog
+from tapui.wire.message import BUILTIN_PROVIDER
 
 
 class BuiltinConversation:
@@ -50,7 +49,7 @@ class BuiltinConversation:
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
         """Post to a stream of the built-in provider's."""
-        session = self._session(message.session_id, message.id)
+        session = self._sessions.required(message.session_id)
         metadata = optional_object(message.metadata, "metadata")
         line = self._streams.post(
             session.id,
@@ -70,7 +69,7 @@ class BuiltinConversation:
 
     def state_read(self, connection: Connection, message: StateRead) -> None:
         """Describe a session."""
-        session = self._session(message.session_id, message.id)
+        session = self._sessions.required(message.session_id)
         host = self._connections.by_number.get(session.host)
         state: dict[str, Any] = {
             "sessionId": session.id,
@@ -109,9 +108,9 @@ class BuiltinConversation:
 
     def mode_request(self, connection: Connection, message: ModeRequest) -> None:
         """Ask the person to switch a session's mode."""
-        session = self._session(message.session_id, message.id)
+        session = self._sessions.required(message.session_id)
         if session.view.mode == message.mode:
-            self._out.send(connection.id, ModeAnswer(message.id, "nobody: it was so already"))
+            self._out.send(connection.id, ModeAnswer(message.id, "unchanged"))
             return
         detail = {
             "from": session.view.mode,
@@ -135,14 +134,3 @@ class BuiltinConversation:
         waiting = self._approvals.waiting.get(connection.modes.pop(message.id, ""))
         if waiting is not None:
             self._approvals.withdraw(waiting, reason="the caller gave up")
-
-    def _session(self, session_id: str, request_id: str) -> OpenSession:
-        session = self._sessions.get(session_id)
-        if session is None:
-            raise WireError(
-                ErrorCode.INVALID_SESSION,
-                f"Session {session_id} does not exist",
-                id=request_id,
-                session_id=session_id,
-            )
-        return session

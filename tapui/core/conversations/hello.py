@@ -24,13 +24,13 @@ from tapui.core.providers.conflicts import Claimant, check_conflicts, check_twic
 from tapui.core.providers.definitions import check_definitions
 from tapui.core.providers.identity import ALL, Providers, check_name
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderConnected
-from tapui.wire.message import Tool
+from tapui.wire.message import Tool, label_of
 from tapui.wire.provider import (
     Hello,
     HelloAck,
@@ -208,9 +208,7 @@ class Hellos:
             return [session for session in sessions.in_order() if grant.covers(session.id)]
         session = sessions.get(wanted)
         if session is None or not grant.covers(session.id):
-            raise WireError(
-                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
-            )
+            raise no_session(wanted)
         return [session]
 
     def _check_identity(
@@ -224,7 +222,7 @@ class Hellos:
         holder = self._providers.holder(sessions, message.name, message.instance, own)
         if holder is None:
             return
-        label = f"{message.name}/{message.instance}" if message.instance else message.name
+        label = label_of(message.name, message.instance)
         where = next(session.id for session in sessions if holder.is_in(session))
         raise WireError(
             ErrorCode.DUPLICATE_INSTANCE,

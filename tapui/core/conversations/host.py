@@ -19,7 +19,7 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.sessions import OpenSessions, resolved
+from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.streams.budgets import Budgets
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, require_object
@@ -207,11 +207,7 @@ class HostConversation:
     def _own(self, connection: Connection, session_id: str) -> OpenSession:
         session = self._sessions.get(session_id)
         if session is None or session.host != connection.id:
-            raise WireError(
-                ErrorCode.INVALID_SESSION,
-                f"Session {session_id} does not exist",
-                session_id=session_id,
-            )
+            raise no_session(session_id)
         return session
 
     # Events

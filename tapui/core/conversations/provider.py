@@ -25,7 +25,7 @@ from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams, full_name, split_name
 from tapui.core.tickets import Tickets
@@ -258,7 +258,7 @@ class ProviderConversation:
         provider = connection.bound_provider
         session = self._sessions.get(message.session_id)
         if not provider.is_everywhere or session is None or not provider.grant.covers(session.id):
-            raise _no_session(message.session_id)
+            raise no_session(message.session_id)
         if provider.is_in(session):
             return
         tools = provider.offered
@@ -279,7 +279,7 @@ class ProviderConversation:
         id_ = message.session_id
         session = provider.sessions.get(self._sessions.aliases.get(id_, id_))
         if session is None:
-            raise _no_session(id_)
+            raise no_session(id_)
         if provider in session.leaving:
             self._endings.left(provider, session)
 
@@ -291,12 +291,6 @@ class ProviderConversation:
                 connection.provider.view, reason=message.reason or "goodbye"
             )
         self._connections.close(connection, 1000, "goodbye")
-
-
-def _no_session(session_id: str) -> WireError:
-    return WireError(
-        ErrorCode.INVALID_SESSION, f"Session {session_id} does not exist", session_id=session_id
-    )
 
 
 def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:

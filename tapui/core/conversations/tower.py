@@ -7,7 +7,7 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import ConnectionId, Stop
 from tapui.core.mint import Mint
-from tapui.core.model import ConnectedProvider, Connection, OpenSession, Standing
+from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
@@ -120,17 +120,8 @@ class TowerConversation:
         waiting = self._approvals.find(message.approval_id)
         if waiting.view.kind != "pairing":
             raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
-        sessions: list[str] = []
-        for session_id in message.sessions or []:
-            session = self._sessions.get(session_id)
-            if session is None:
-                raise WireError(
-                    ErrorCode.INVALID_SESSION,
-                    f"Session {session_id} does not exist",
-                    session_id=session_id,
-                )
-            sessions.append(session.id)
-        self._pairings.reveal(waiting, connection, tuple(sessions), connection.name)
+        sessions = tuple(self._sessions.required(id_).id for id_ in message.sessions or ())
+        self._pairings.reveal(waiting, connection, sessions, connection.name)
 
     def decide(self, connection: Connection, message: ApprovalDecide) -> None:
         """Approve or deny. A pairing is approved by revealing it."""
@@ -174,7 +165,7 @@ class TowerConversation:
     def provider_move(self, connection: Connection, message: ProviderMove) -> None:
         """Bind a provider to another session."""
         provider = self._provider(message.provider_id)
-        session = self._session(message.session_id)
+        session = self._sessions.required(message.session_id)
         if provider.is_everywhere or provider.view.state != "bound":
             raise WireError(
                 ErrorCode.INVALID_SESSION,
@@ -202,11 +193,13 @@ class TowerConversation:
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""
-        self._budgets.resume(self._session(message.session_id), self._provider(message.provider_id))
+        self._budgets.resume(
+            self._sessions.required(message.session_id), self._provider(message.provider_id)
+        )
 
     def session_mode(self, connection: Connection, message: SessionMode) -> None:
         """Set a session's mode."""
-        session = self._session(message.session_id)
+        session = self._sessions.required(message.session_id)
         self._modes.order(ModeOrder(session, message.mode, connection.name, connection))
 
     def stream_read(self, connection: Connection, message: StreamRead) -> None:
@@ -221,7 +214,7 @@ class TowerConversation:
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""
-        session = self._session(message.session_id)
+        session = self._sessions.required(message.session_id)
         token = self._mint.token("ptk-")
         self._trustees.add(Grant("project", Secret(token), {session.id}))
         self._out.send(connection.id, TokenMinted(message.id, token))
@@ -235,13 +228,3 @@ class TowerConversation:
         if provider is None or provider.connection.is_builtin:
             raise WireError(ErrorCode.NOT_FOUND, f"provider {provider_id} is not connected")
         return provider
-
-    def _session(self, session_id: str) -> OpenSession:
-        session = self._sessions.get(session_id)
-        if session is None:
-            raise WireError(
-                ErrorCode.INVALID_SESSION,
-                f"Session {session_id} does not exist",
-                session_id=session_id,
-            )
-        return session

@@ -36,11 +36,7 @@ class Matcher(Protocol):
 
 def compiled(matcher: Matcher, pattern: str, field: str) -> Pattern:
     """Compile a pattern from outside. Raises `WireError` (`INVALID_JSON`) naming `field`."""
-    if len(pattern) > limits.MAX_PATTERN:
-        raise WireError(
-            ErrorCode.INVALID_JSON,
-            f"{field}: a pattern has at most {limits.MAX_PATTERN} characters",
-        )
+    _check_length(pattern, field)
     try:
         return matcher.compile(pattern)
     except PatternError as error:
@@ -56,12 +52,16 @@ def matches(pattern: Pattern, subject: str) -> bool | None:
 
 def file_pattern(pattern: str, field: str) -> re.Pattern[str]:
     """Compile a file name pattern (`*`, `?`, `[…]`). Raises like `compiled`."""
+    _check_length(pattern, field)
+    return re.compile(translate(pattern))
+
+
+def _check_length(pattern: str, field: str) -> None:
     if len(pattern) > limits.MAX_PATTERN:
         raise WireError(
             ErrorCode.INVALID_JSON,
             f"{field}: a pattern has at most {limits.MAX_PATTERN} characters",
         )
-    return re.compile(translate(pattern))
 
 
 class Subject:

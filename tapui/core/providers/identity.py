@@ -18,6 +18,7 @@ from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import ProviderUpdated
+from tapui.wire.message import BUILTIN_PROVIDER
 
 ALL = "all"
 
@@ -135,7 +136,7 @@ def check_name(name: str, instance: str | None) -> None:
         raise WireError(ErrorCode.INVALID_JSON, f"name: 1 to {limits.MAX_NAME} characters")
     if "@" in name:
         raise WireError(ErrorCode.INVALID_JSON, "name: must not contain '@'")
-    if name == "tap":
-        raise WireError(ErrorCode.INVALID_JSON, "name: 'tap' is tapui's own")
+    if name == BUILTIN_PROVIDER:
+        raise WireError(ErrorCode.INVALID_JSON, f"name: '{BUILTIN_PROVIDER}' is tapui's own")
     if instance is not None and not 1 <= len(instance) <= limits.MAX_NAME:
         raise WireError(ErrorCode.INVALID_JSON, f"instance: 1 to {limits.MAX_NAME} characters")

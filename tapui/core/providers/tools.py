@@ -12,8 +12,6 @@ from tapui.wire.codec import compact
 from tapui.wire.host import AgentTools, ToolsChanged
 from tapui.wire.message import OfferedTool, Tool
 
-BUILTIN_PROVIDER = "tap"
-
 
 class ToolTable:
     """Changes the tables of sessions and tells their hosts, once per quiet period."""

@@ -9,7 +9,7 @@ from tapui.core.model import ConnectedProvider, HookSet, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.instances import instances_of
 from tapui.core.providers.tools import ToolTable
-from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.wire.errors import ErrorCode, WireError
@@ -115,10 +115,7 @@ class Membership:
         else:
             session = self._sessions.get(session_id)
         if session is None or not session.is_open or not provider.is_in(session):
-            wanted = session_id or provider.view.session_id or ""
-            raise WireError(
-                ErrorCode.INVALID_SESSION, f"Session {wanted} does not exist", session_id=wanted
-            )
+            raise no_session(session_id or provider.view.session_id or "")
         return session
 
     def sessions_of(

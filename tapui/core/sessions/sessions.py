@@ -34,6 +34,13 @@ class OpenSessions:
             session = self.open.get(self.aliases[session_id])
         return session
 
+    def required(self, session_id: str) -> OpenSession:
+        """Return what `get` finds. Raises `WireError` (`INVALID_SESSION`)."""
+        session = self.get(session_id)
+        if session is None:
+            raise no_session(session_id)
+        return session
+
     def resolve(self, session_id: str) -> tuple[OpenSession, str | None]:
         """Return the session and, when the id is a child's, the child's agent name.
 
@@ -144,6 +151,13 @@ class OpenSessions:
         """Remember a subagent's session; it outlives the subagent, and goes with its parent."""
         session.children[child_id] = agent
         self._child_parent[child_id] = session.id
+
+
+def no_session(session_id: str) -> WireError:
+    """Return the refusal of a message about a session that is not there for its sender."""
+    return WireError(
+        ErrorCode.INVALID_SESSION, f"Session {session_id} does not exist", session_id=session_id
+    )
 
 
 def resolved(sessions: OpenSessions, session_id: str) -> OpenSession:

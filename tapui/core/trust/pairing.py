@@ -75,7 +75,7 @@ class Pairings:
         prompt = "Enter the pairing code that the person at tapui reads to you"
         self._out.send(connection.id, AuthPairing(prompt))
         if self._sessions.open and not self._connections.interactive_towers():
-            self.reveal(waiting, None, (), by="nobody at a tower")
+            self.reveal(waiting, None, (), by="nobody")
 
     def reveal(
         self, waiting: Waiting, tower: Connection | None, sessions: tuple[str, ...], by: str

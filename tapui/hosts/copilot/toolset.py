@@ -13,7 +13,14 @@ from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.link import Link
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.wire.codec import compact, raw
-from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
+from tapui.wire.message import (
+    BUILTIN_PROVIDER,
+    OfferedTool,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
 
 if TYPE_CHECKING:
     from copilot import CopilotSession, Tool, ToolInvocation, ToolResult
@@ -25,7 +32,6 @@ RETRY_TIME = 15.0
 RETIRED_TIME = 120.0
 """Seconds in which a request to the model that is under way may still bring a call of a tool that
 was taken back."""
-_BUILT_IN = "tap"
 _OWN_APPROVAL = "tap_set_session_mode"
 """The built-in tool that changes something and asks the person itself."""
 _REMEMBERED = 1_000
@@ -40,7 +46,9 @@ def needs_no_prompt(tool: OfferedTool) -> bool:
     Only for tapui's own tools: those that read, and the one with an approval of its own. What
     any provider says of its tools does not count.
     """
-    return tool.provider == _BUILT_IN and (tool.read_only is True or tool.name == _OWN_APPROVAL)
+    return tool.provider == BUILTIN_PROVIDER and (
+        tool.read_only is True or tool.name == _OWN_APPROVAL
+    )
 
 
 def text_for_model(outcome: ToolOutcome) -> tuple[str, bool]:

@@ -15,7 +15,7 @@ from tapui.projection.state import StreamKey
 from tapui.text import safe_text
 from tapui.tower import times
 from tapui.tower.clipboard import copy_line
-from tapui.tower.filter import MAX_PATTERN, FilterError, parse
+from tapui.tower.filter import FilterError, parse
 from tapui.tower.levels import LEVEL
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.tail import Tail
@@ -23,6 +23,7 @@ from tapui.tower.plain import plain
 from tapui.tower.statics import show_in
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.tower.view import RING_LINES, Ring, View
+from tapui.wire.limits import MAX_PATTERN
 from tapui.wire.tower import StreamRead
 
 OLDER_LINES = 100
