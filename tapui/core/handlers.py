@@ -44,6 +44,8 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.ApprovalRequest: parts.host.approval_request,
         h.ApprovalWithdraw: parts.host.approval_withdraw,
         h.SessionsUnattached: parts.host.unattached,
+        h.SessionSent: parts.host.session_sent,
+        h.HostNotice: parts.host.notice,
         m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,

@@ -69,6 +69,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     foreground: bool | None = None
     mode: Mode | None = None
     model: str | None = None
+    agents: list[Agent] | None = None
 
 
 class SessionClose(Message, tag="session.close", frozen=True):
@@ -76,6 +77,14 @@ class SessionClose(Message, tag="session.close", frozen=True):
 
     session_id: str
     reason: str | None = None
+
+
+class SessionSent(Message, tag="session.sent", frozen=True):
+    """What became of a `session.send`: whether the host could hand the prompt to the session."""
+
+    session_id: str
+    ok: bool
+    error: str | None = None
 
 
 class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
@@ -125,6 +134,13 @@ class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
     """The complete list of sessions that the host sees but cannot reach."""
 
     unattached: list[Unattached]
+
+
+class HostNotice(Message, tag="host.notice", frozen=True):
+    """Something about the host that the person should know; towers get it as `tower.notice`."""
+
+    message: str
+    level: Literal["info", "warning", "error"] = "info"
 
 
 # Gateway → host
@@ -248,6 +264,8 @@ FromHost = (
     | ApprovalRequest
     | ApprovalWithdraw
     | SessionsUnattached
+    | SessionSent
+    | HostNotice
 )
 ToHost = (
     Sessions

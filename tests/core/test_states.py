@@ -33,6 +33,8 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "approval.request", "id": "r", "sessionId": "s1", "kind": "permission"},
     {"type": "approval.withdraw", "id": "r"},
     {"type": "sessions.unattached", "unattached": []},
+    {"type": "session.sent", "sessionId": "s1", "ok": True},
+    {"type": "host.notice", "message": "m"},
     {"type": "tool.invoke", "id": "i", "sessionId": "s1", "tool": "t"},
     {"type": "tool.abort", "id": "i"},
     {"type": "approval.reveal", "approvalId": "a"},

@@ -22,7 +22,7 @@ from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.streams.budgets import Budgets
 from tapui.wire import limits
-from tapui.wire.codec import decode_as, require_object
+from tapui.wire.codec import decode_as, raw, require_object
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
     ContextUse,
@@ -33,20 +33,24 @@ from tapui.wire.events import (
     UnattachedFound,
 )
 from tapui.wire.host import (
+    Agent,
     ApprovalRequest,
     ApprovalWithdraw,
     HostAck,
     HostHello,
+    HostNotice,
     HostSession,
     HostSessionOpened,
     ModeResult,
     SessionClose,
     SessionOpen,
+    SessionSent,
     SessionsUnattached,
     SessionUpdate,
 )
 from tapui.wire.message import SessionEvent
 from tapui.wire.provider import SessionLifecycle
+from tapui.wire.tower import Notice
 
 LOCAL_KIND = "local"
 
@@ -169,7 +173,7 @@ class HostConversation:
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
-            agents={agent.name: agent.tools for agent in wanted.agents or []},
+            agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
             last_activity=self._clock.now,
         )
@@ -186,6 +190,9 @@ class HostConversation:
         }
         if changes:
             self._sessions.update(session, **changes)
+        if message.agents is not None:
+            session.agents = _allowlists(message.agents)
+            self._tools.agents_changed(session)
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """A session ended."""
@@ -201,8 +208,15 @@ class HostConversation:
         mine = [one for one in self._sessions.open.values() if one.host == connection.id]
         for session in mine:
             self._endings.close(session, "host disconnected")
-        if connection.name in self._out.state.unattached:
+        hosts = self._connections.of_standing(Standing.HOST)
+        is_last = all(host is connection or host.name != connection.name for host in hosts)
+        if is_last and connection.name in self._out.state.unattached:
             self._out.emit(UnattachedFound(connection.name, []))
+
+    def notice(self, connection: Connection, message: HostNotice) -> None:  # noqa: ARG002
+        """Something that the person should know."""
+        for tower in self._connections.of_standing(Standing.TOWER):
+            self._out.send(tower.id, Notice(message.message, message.level))
 
     def _own(self, connection: Connection, session_id: str) -> OpenSession:
         session = self._sessions.get(session_id)
@@ -260,6 +274,18 @@ class HostConversation:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
         self._budgets.deliver(session)
 
+    def session_sent(self, connection: Connection, message: SessionSent) -> None:
+        """A prompt was handed to its session, or could not be: then the next one may go."""
+        session = self._own(connection, message.session_id)
+        if not message.ok and session.awaits_turn and not session.is_busy:
+            error = message.error or "the host could not send the prompt"
+            self._out.emit(
+                SessionHappened(session.id, "prompt.failed", raw({"error": error}), None)
+            )
+            session.awaits_turn = False
+            session.turn_of = None
+            self._budgets.deliver(session)
+
     # Modes and approvals
 
     def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
@@ -296,3 +322,7 @@ class HostConversation:
         waiting = self._approvals.waiting.get(approval_id or "")
         if waiting is not None:
             self._approvals.withdraw(waiting, by=message.decided_by)
+
+
+def _allowlists(agents: list[Agent]) -> dict[str, list[str] | None]:
+    return {agent.name: agent.tools for agent in agents}

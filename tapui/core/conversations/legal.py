@@ -59,6 +59,8 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         h.ApprovalRequest,
         h.ApprovalWithdraw,
         h.SessionsUnattached,
+        h.SessionSent,
+        h.HostNotice,
         m.ToolInvoke,
         m.ToolAbort,
     ),

@@ -94,6 +94,10 @@ class ToolTable:
         when = min(now + limits.TOOLS_QUIET, session.tools_changed_since + limits.TOOLS_QUIET_MAX)
         session.tools_changed = self._deadlines.add(when, Due.TOOLS_CHANGED, session)
 
+    def agents_changed(self, session: OpenSession) -> None:
+        """Other tools are on the agents' allowlists: tell the host soon."""
+        self._changed(session)
+
     def offer(self, session: OpenSession) -> list[OfferedTool]:
         """Return the session's complete list, in order of registration."""
         return [instances.offered(entry) for entry in session.tools.values()]
