@@ -7,8 +7,8 @@ from tapui.cli import output
 from tapui.cli.deciding import decide, waiting
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
-from tapui.client.gateways import Gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
 from tapui.wire.events import Approval, Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import ApprovalReveal, RevealedCode
@@ -20,8 +20,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _approve(chosen: Gateway, wanted: str) -> None:
-    async with await Connection.open(chosen, name="tapui approve") as connection:
+async def _approve(chosen: FoundGateway, wanted: str) -> None:
+    async with await GatewayConnection.open(chosen, name="tapui approve") as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         if approval.kind in ("userInput", "elicitation"):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)
@@ -31,7 +31,7 @@ async def _approve(chosen: Gateway, wanted: str) -> None:
             await decide(connection, approval, "approve")
 
 
-async def _reveal(connection: Connection, approval: Approval) -> None:
+async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
     """Open the pairing and print its code; the code exists from now on."""
 
     def is_answer(came: Message | Entry) -> bool:

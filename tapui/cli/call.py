@@ -10,9 +10,9 @@ from msgspec import UNSET, Raw
 from tapui.cli import output
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, Refused
-from tapui.client.gateways import Gateway
+from tapui.client.gateways import FoundGateway
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import Error, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
 from tapui.wire.tower import GatewayStopping
@@ -50,8 +50,10 @@ def _object(text: str) -> Raw:
     return Raw(data)
 
 
-async def _call(chosen: Gateway, tool: str, session: str | None, arguments: Raw) -> ToolOutcome:
-    async with await Connection.open(chosen, name="tapui call") as connection:
+async def _call(
+    chosen: FoundGateway, tool: str, session: str | None, arguments: Raw
+) -> ToolOutcome:
+    async with await GatewayConnection.open(chosen, name="tapui call") as connection:
         if session is None:
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")
@@ -65,7 +67,7 @@ async def _call(chosen: Gateway, tool: str, session: str | None, arguments: Raw)
             raise
 
 
-async def _outcome(connection: Connection) -> ToolOutcome:
+async def _outcome(connection: GatewayConnection) -> ToolOutcome:
     async for came in connection:
         match came:
             case ToolOutcome(id="call"):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.projection.state import is_waiting
 from tapui.wire.events import (
     Approval,
@@ -36,7 +36,7 @@ def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
 
 
 async def decide(
-    connection: Connection, approval: Approval, decision: Literal["approve", "deny"]
+    connection: GatewayConnection, approval: Approval, decision: Literal["approve", "deny"]
 ) -> None:
     """Send the decision and print it once the gateway has it; raises `Failure` if it came late."""
 

@@ -5,8 +5,8 @@ import asyncio
 
 from tapui.cli.deciding import decide, waiting
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
-from tapui.client.gateways import Gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
 
 
 def run(args: argparse.Namespace) -> int:
@@ -15,7 +15,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _deny(chosen: Gateway, wanted: str) -> None:
-    async with await Connection.open(chosen, name="tapui deny") as connection:
+async def _deny(chosen: FoundGateway, wanted: str) -> None:
+    async with await GatewayConnection.open(chosen, name="tapui deny") as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         await decide(connection, approval, "deny")

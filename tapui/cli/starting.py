@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tapui.cli import config
 from tapui.client import gateways
-from tapui.client.gateways import Gateway
+from tapui.client.gateways import FoundGateway
 from tapui.home.paths import Home
 from tapui.station.options import Options
 
@@ -60,7 +60,7 @@ def options(args: argparse.Namespace) -> Options:
     )
 
 
-def gateway(args: argparse.Namespace) -> Gateway:
+def gateway(args: argparse.Namespace) -> FoundGateway:
     """Return the running gateway that the arguments mean.
 
     It is the one on the port in force; if nobody asked for that port and nothing runs there, the

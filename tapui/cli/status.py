@@ -5,8 +5,8 @@ import asyncio
 
 from tapui.cli import output
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
-from tapui.client.gateways import Gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
 from tapui.projection.state import is_connected, is_in_flight, is_open, is_waiting
 from tapui.wire.events import Call, Session
 from tapui.wire.message import label_of
@@ -41,12 +41,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _snapshot(chosen: Gateway) -> TowerSnapshot:
-    async with await Connection.open(chosen, name="tapui status") as connection:
+async def _snapshot(chosen: FoundGateway) -> TowerSnapshot:
+    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
         return connection.snapshot
 
 
-def _print(chosen: Gateway, snapshot: TowerSnapshot) -> None:
+def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")

@@ -7,9 +7,9 @@ import time
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import gateway, home
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayLost, Refused
-from tapui.client.gateways import Gateway, still_runs
+from tapui.client.gateways import FoundGateway, still_runs
 from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import Error
 from tapui.wire.tower import GatewayStop
@@ -33,11 +33,11 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _stop(chosen: Gateway) -> None:
+async def _stop(chosen: FoundGateway) -> None:
     try:
         async with (
             asyncio.timeout(DEADLINE),
-            await Connection.open(chosen, name="tapui stop") as connection,
+            await GatewayConnection.open(chosen, name="tapui stop") as connection,
         ):
             await connection.send(GatewayStop())
             async for came in connection:
@@ -49,5 +49,5 @@ async def _stop(chosen: Gateway) -> None:
         raise _unended(chosen) from None
 
 
-def _unended(chosen: Gateway) -> Failure:
+def _unended(chosen: FoundGateway) -> Failure:
     return Failure(f"the gateway has not ended after {DEADLINE:g} s; `kill {chosen.pid}` ends it")

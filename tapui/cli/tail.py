@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
-from tapui.client.gateways import Gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
 from tapui.projection.state import State, StreamKey
 from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPosted
 from tapui.wire.limits import MAX_HISTORY
@@ -51,8 +51,8 @@ class _Reader:
             output.say(f"{output.clock(line.ts)}  {line.level:<7}  {line.event}")
 
 
-async def _tail(chosen: Gateway, args: argparse.Namespace) -> None:
-    async with await Connection.open(chosen, name="tapui tail") as connection:
+async def _tail(chosen: FoundGateway, args: argparse.Namespace) -> None:
+    async with await GatewayConnection.open(chosen, name="tapui tail") as connection:
         state = State.of(connection.snapshot.state)
         key = _find(state, args.stream, args.session)
         if key is None and not args.follow:
@@ -88,7 +88,9 @@ def _unknown(state: State, name: str) -> str:
     )
 
 
-async def _first_line(connection: Connection, name: str, session: str | None) -> StreamPosted:
+async def _first_line(
+    connection: GatewayConnection, name: str, session: str | None
+) -> StreamPosted:
     async for came in connection:
         match came:
             case Entry(event=StreamPosted() as posted) if _fits(
@@ -100,7 +102,7 @@ async def _first_line(connection: Connection, name: str, session: str | None) ->
     raise AssertionError("a connection ends by raising GatewayLost")
 
 
-async def _read_held(connection: Connection, reader: _Reader) -> None:
+async def _read_held(connection: GatewayConnection, reader: _Reader) -> None:
     """Print what the gateway holds of the stream."""
 
     def is_answer(came: Message | Entry) -> bool:
@@ -118,7 +120,7 @@ async def _read_held(connection: Connection, reader: _Reader) -> None:
     output.flush()
 
 
-async def _follow(connection: Connection, reader: _Reader) -> None:
+async def _follow(connection: GatewayConnection, reader: _Reader) -> None:
     async for came in connection:
         match came:
             case Entry(event=StreamPosted() as posted):

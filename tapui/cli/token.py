@@ -5,9 +5,9 @@ import asyncio
 
 from tapui.cli import output
 from tapui.cli.starting import gateway
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.errors import Refused
-from tapui.client.gateways import Gateway
+from tapui.client.gateways import FoundGateway
 from tapui.wire.message import Error
 from tapui.wire.tower import TokenMint, TokenMinted
 
@@ -24,8 +24,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _mint(chosen: Gateway, session: str) -> str:
-    async with await Connection.open(chosen, name="tapui token") as connection:
+async def _mint(chosen: FoundGateway, session: str) -> str:
+    async with await GatewayConnection.open(chosen, name="tapui token") as connection:
         await connection.send(TokenMint(id=REQUEST_ID, session_id=session))
         async for came in connection:
             match came:

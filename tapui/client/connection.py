@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tapui.client.errors import Refused
-from tapui.client.gateways import Gateway
+from tapui.client.gateways import FoundGateway
 from tapui.client.socket import OPEN_SECONDS, GatewaySocket, silent
 from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
@@ -24,8 +24,8 @@ MAX_SNAPSHOT_BYTES = 8 * MAX_FRAME_BYTES
 _event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyEvent)
 
 
-class Connection(AbstractAsyncContextManager["Connection"]):
-    """An open conversation with a gateway; make one with `Connection.open()`.
+class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
+    """An open conversation with a gateway; make one with `GatewayConnection.open()`.
 
     `sessions` is the list that the gateway greeted with (foreground first), `snapshot` the state
     at the time of opening. Everything that comes later comes through `receive()`, in order.
@@ -34,7 +34,7 @@ class Connection(AbstractAsyncContextManager["Connection"]):
 
     def __init__(
         self,
-        gateway: Gateway,
+        gateway: FoundGateway,
         socket: GatewaySocket,
         sessions: Sessions,
         snapshot: TowerSnapshot,
@@ -49,8 +49,8 @@ class Connection(AbstractAsyncContextManager["Connection"]):
 
     @classmethod
     async def open(
-        cls, gateway: Gateway, *, role: str = "client", name: str = "tapui"
-    ) -> "Connection":
+        cls, gateway: FoundGateway, *, role: str = "client", name: str = "tapui"
+    ) -> "GatewayConnection":
         """Connect, authenticate and say hello.
 
         `role` is `"tower"` for a screen that stays, `"client"` for a command. Raises `NoGateway`
@@ -138,7 +138,7 @@ class Connection(AbstractAsyncContextManager["Connection"]):
             return message if message is not None else self._unknown()
         try:
             event = _event_decoder.decode(message.event)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return self._unknown()
         return Entry(run=self._run, seq=message.seq, ts=message.ts, event=event)
 

@@ -11,7 +11,7 @@ _START_ONE = "start one with `tapui` or `tapui serve`"
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class FoundGateway:
     """A running gateway, and where its internal token lies."""
 
     url: str
@@ -33,7 +33,7 @@ class Gateway:
             ) from None
 
 
-def find(home: Home, port: int, *, is_explicit: bool) -> Gateway:
+def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
     """Return the gateway on `port`, or the only other one if nobody asked for that port.
 
     Raises `NoGateway`, which says what to do.
@@ -48,14 +48,14 @@ def find(home: Home, port: int, *, is_explicit: bool) -> Gateway:
     raise NoGateway(f"no gateway runs{where}; {_START_ONE}")
 
 
-def still_runs(home: Home, gateway: Gateway) -> bool:
+def still_runs(home: Home, gateway: FoundGateway) -> bool:
     """Return whether this very gateway (not one that came after it) still runs."""
     said = find_gateway(home, gateway.port)
     return said is not None and _gateway(said) == gateway
 
 
-def _gateway(said: GatewayFile) -> Gateway:
-    return Gateway(
+def _gateway(said: GatewayFile) -> FoundGateway:
+    return FoundGateway(
         url=said.url,
         port=said.port,
         pid=said.pid,

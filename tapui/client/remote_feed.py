@@ -5,9 +5,9 @@ import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, GatewayLost
-from tapui.client.gateways import Gateway
+from tapui.client.gateways import FoundGateway
 from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
@@ -32,7 +32,7 @@ class RemoteFeed:
     be used once.
     """
 
-    def __init__(self, gateway: Gateway, find: Callable[[], Gateway]) -> None:
+    def __init__(self, gateway: FoundGateway, find: Callable[[], FoundGateway]) -> None:
         self._address = gateway.url
         self._find = find
         self._backlog: deque[FeedItem] = deque()
@@ -90,6 +90,9 @@ class RemoteFeed:
             return
         self._runner.cancel()
         await asyncio.wait([self._runner], timeout=deadline)
+        if not self._runner.done():
+            self._runner.cancel()  # the gateway does not answer: cut the socket off
+            await asyncio.wait([self._runner])
 
     def _ended(self, runner: "asyncio.Task[None]") -> None:
         fault = None if runner.cancelled() else runner.exception()
@@ -114,7 +117,7 @@ class RemoteFeed:
         while True:
             await asyncio.sleep(delay)
             try:
-                async with await Connection.open(self._find(), role="tower") as connection:
+                async with await GatewayConnection.open(self._find(), role="tower") as connection:
                     self._address = connection.gateway.url
                     delay = 0.0
                     await self._carry(connection)
@@ -123,7 +126,7 @@ class RemoteFeed:
                     self._put(Link("down", str(error)))
             delay = min(delay * 2, LONGEST_RETRY) if delay else FIRST_RETRY
 
-    async def _carry(self, connection: Connection) -> None:
+    async def _carry(self, connection: GatewayConnection) -> None:
         """Read and write until the connection is lost (`GatewayLost`)."""
         self._outbox = asyncio.Queue(OUTBOX)
         writer = asyncio.create_task(self._write(connection, self._outbox), name="feed writer")
@@ -145,7 +148,7 @@ class RemoteFeed:
             if unsent:
                 self._put(Notice(message="Not sent: the gateway went away.", level="warning"))
 
-    async def _write(self, connection: Connection, outbox: "asyncio.Queue[Message]") -> None:
+    async def _write(self, connection: GatewayConnection, outbox: "asyncio.Queue[Message]") -> None:
         with contextlib.suppress(GatewayLost):  # the reader loses it too, and tells
             while True:
                 await connection.send(await outbox.get())

@@ -94,15 +94,19 @@ class GatewaySocket:
     def _decode(self, data: bytes) -> Message | None:
         try:
             message: Message = self._decoder.decode(data)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             head = codec.envelope(data)
             kind = _kinds(self._understood).get(head.type)
             return None if kind is None else codec.decode(data, head, kind)
         return message
 
     async def close(self) -> None:
-        """Leave the gateway."""
-        await self._socket.close()
+        """Leave the gateway; when cancelled meanwhile, without waiting for its answer."""
+        try:
+            await self._socket.close()
+        except asyncio.CancelledError:
+            self._socket.transport.abort()
+            raise
 
 
 def silent(url: str) -> GatewayLost:

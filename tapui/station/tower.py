@@ -76,7 +76,7 @@ def _tell(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _gateway_to_join(home: Home, options: Options) -> gateways.Gateway | None:
+def _gateway_to_join(home: Home, options: Options) -> gateways.FoundGateway | None:
     if options.port == 0:
         return None
     try:
@@ -190,7 +190,7 @@ async def _end(running: "RunningGateway") -> None:
             here.remove_signal_handler(number)
 
 
-async def _second_tower(options: Options, home: Home, first: gateways.Gateway) -> int | None:
+async def _second_tower(options: Options, home: Home, first: gateways.FoundGateway) -> int | None:
     from tapui.client.remote_feed import RemoteFeed
 
     feed = RemoteFeed(first, lambda: gateways.find(home, first.port, is_explicit=True))

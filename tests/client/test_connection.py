@@ -11,9 +11,9 @@ import pytest
 from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayLost, NoGateway, Refused
-from tapui.client.gateways import Gateway, find, still_runs
+from tapui.client.gateways import FoundGateway, find, still_runs
 from tapui.home.paths import Home
 from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Message
@@ -21,15 +21,15 @@ from tapui.wire.tower import Notice, StreamLines, StreamRead, TowersChanged
 from tests.client.fake_gateway import SESSION, TOKEN, FakeGateway, Peer, Talk
 
 
-def found(fake: FakeGateway) -> Gateway:
+def found(fake: FakeGateway) -> FoundGateway:
     return find(fake.home, fake.port, is_explicit=True)
 
 
 @asynccontextmanager
-async def opened(folder: Path, talk: Talk) -> AsyncIterator[Connection]:
+async def opened(folder: Path, talk: Talk) -> AsyncIterator[GatewayConnection]:
     async with (
         FakeGateway(folder, talk) as fake,
-        await Connection.open(found(fake)) as connection,
+        await GatewayConnection.open(found(fake)) as connection,
     ):
         yield connection
 
@@ -164,7 +164,7 @@ async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
 
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(Refused, match="wrong token"):
-            await Connection.open(found(fake))
+            await GatewayConnection.open(found(fake))
 
 
 async def test_a_gateway_that_closes_during_the_opening_is_lost(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ async def test_a_gateway_that_closes_during_the_opening_is_lost(tmp_path: Path) 
 
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(GatewayLost, match="closed the connection: going away"):
-            await Connection.open(found(fake))
+            await GatewayConnection.open(found(fake))
 
 
 @pytest.mark.parametrize("said", ["no JSON", '{"type": "sessions", "active": 7}'])
@@ -188,7 +188,7 @@ async def test_a_gateway_that_cannot_be_read_during_the_opening_is_lost(
 
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(GatewayLost, match="unreadable"):
-            await Connection.open(found(fake))
+            await GatewayConnection.open(found(fake))
 
 
 async def test_a_gateway_that_says_nothing_is_given_up(
@@ -200,7 +200,7 @@ async def test_a_gateway_that_says_nothing_is_given_up(
     monkeypatch.setattr("tapui.client.socket.OPEN_SECONDS", 0.1)
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(GatewayLost, match="does not answer"):
-            await Connection.open(found(fake))
+            await GatewayConnection.open(found(fake))
 
 
 async def test_a_full_gateway_says_so(tmp_path: Path) -> None:
@@ -213,13 +213,13 @@ async def test_a_full_gateway_says_so(tmp_path: Path) -> None:
     async with serve(nothing, "127.0.0.1", 0, process_request=refuse) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(NoGateway, match="takes no further connection"):
-            await Connection.open(gateway_at(port, tmp_path))
+            await GatewayConnection.open(gateway_at(port, tmp_path))
 
 
-def gateway_at(port: int, folder: Path) -> Gateway:
+def gateway_at(port: int, folder: Path) -> FoundGateway:
     token_file = folder / "token"
     token_file.write_text(TOKEN)
-    return Gateway(f"ws://127.0.0.1:{port}", port, 1, "1", "2026-11-21T20:10:00Z", token_file)
+    return FoundGateway(f"ws://127.0.0.1:{port}", port, 1, "1", "2026-11-21T20:10:00Z", token_file)
 
 
 async def test_a_web_server_is_no_gateway(tmp_path: Path) -> None:
@@ -232,7 +232,7 @@ async def test_a_web_server_is_no_gateway(tmp_path: Path) -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(NoGateway, match=r"is no tapui gateway \(HTTP 404\)"):
-            await Connection.open(gateway_at(port, tmp_path))
+            await GatewayConnection.open(gateway_at(port, tmp_path))
 
 
 async def test_a_server_of_another_protocol_is_no_gateway(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ async def test_a_server_of_another_protocol_is_no_gateway(tmp_path: Path) -> Non
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(NoGateway, match="is no tapui gateway"):
-            await Connection.open(gateway_at(port, tmp_path))
+            await GatewayConnection.open(gateway_at(port, tmp_path))
 
 
 async def test_nobody_on_the_port(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ async def test_nobody_on_the_port(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: connections are refused
         gateway = gateway_at(taken.getsockname()[1], tmp_path)
         with pytest.raises(NoGateway, match="is gone"):
-            await Connection.open(gateway)
+            await GatewayConnection.open(gateway)
 
 
 def test_without_a_gateway_the_text_says_how_to_start_one(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ async def test_leaving_closes_the_connection_normally(tmp_path: Path) -> None:
             ends.append(end)
 
     async with FakeGateway(tmp_path, talk) as fake:
-        connection = await Connection.open(found(fake))
+        connection = await GatewayConnection.open(found(fake))
         await connection.close()
         with pytest.raises(GatewayLost):
             await connection.send(READ)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tapui.client import remote_feed
-from tapui.client.gateways import Gateway, find
+from tapui.client.gateways import FoundGateway, find
 from tapui.client.remote_feed import RemoteFeed
 from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
@@ -27,7 +27,7 @@ WITHIN = 10.0
 
 
 def feed_of(fake: FakeGateway) -> RemoteFeed:
-    def again() -> Gateway:
+    def again() -> FoundGateway:
         return find(fake.home, fake.port, is_explicit=True)
 
     return RemoteFeed(again(), again)
@@ -140,7 +140,7 @@ async def test_down_is_told_once_however_long_it_takes(
     async with FakeGateway(tmp_path, talk) as fake:
         gateway = find(fake.home, fake.port, is_explicit=True)
 
-        def again() -> Gateway:
+        def again() -> FoundGateway:
             nonlocal tries
             tries += 1
             if tries == 10:
@@ -156,6 +156,72 @@ async def test_down_is_told_once_however_long_it_takes(
         await feed.stop(1.0)
         rest = [item async for item in items]
     assert [item.state for item in rest if isinstance(item, Link)] == ["up", "down", "ended"]
+
+
+GARBAGE = {
+    "no JSON": b"no JSON",
+    "no text": b"\xff",
+    "no object": b"[]",
+    "no type": b"{}",
+    "too deep": b"[" * 10_000,
+    "deep sessions": b'{"type": "sessions", "active": ' + b"[" * 10_000,
+    "sessions of numbers": b'{"type": "sessions", "active": [7]}',
+    "half an emoji": b'{"type": "sessions", "active": [], "x": "\\ud83d"}',
+    "a snapshot of nothing": b'{"type": "tower.snapshot", "seq": 0, "run": "r1", "state": null}',
+    "a number that is none": b'{"type": "tower.snapshot", "seq": NaN}',
+}
+"""What a gateway that is out of its mind may say before it greets."""
+
+
+@pytest.mark.parametrize("said", GARBAGE.values(), ids=GARBAGE)
+async def test_a_gateway_that_cannot_be_understood_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.01)
+    tries = 0
+
+    async def talk(peer: Peer) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            await peer.receive()
+            await peer.socket.send(said, text=True)
+            if b"sessions" in said:
+                await peer.socket.send(said, text=True)
+            await peer.socket.close()
+        else:
+            await peer.greet(seq=5)
+            await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        down = await take(items)
+        assert isinstance(down, Link)
+        assert down.state == "down"
+        assert (await take_until(items, TowerSnapshot)).seq == 5
+        assert await take(items) == Link("up")
+        await feed.stop(1.0)
+
+
+async def test_an_event_that_cannot_be_read_costs_itself_only(tmp_path: Path) -> None:
+    async def talk(peer: Peer) -> None:
+        await peer.greet()
+        deep = b'{"kind": "session.event", "data": ' + b"[" * 900 + b"]" * 900 + b"}"
+        await peer.socket.send(
+            b'{"type": "tower.event", "seq": 1, "ts": "2026-11-21T20:10:00Z", "event": %b}' % deep,
+            text=True,
+        )
+        peer.seq = 1
+        await peer.line(1, "after")
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        batch = await take_until(items, list)
+        assert [entry.seq for entry in batch] == [2]
+        await feed.stop(1.0)
 
 
 async def test_a_tower_that_does_not_take_stops_the_reading(tmp_path: Path) -> None:
@@ -180,6 +246,25 @@ async def test_a_tower_that_does_not_take_stops_the_reading(tmp_path: Path) -> N
         )
         assert feed._waiting == remote_feed.BACKLOG
         await feed.stop(1.0)
+
+
+async def test_a_gateway_that_does_not_answer_the_leaving_is_cut_off(tmp_path: Path) -> None:
+    peers: list[Peer] = []
+
+    async def talk(peer: Peer) -> None:
+        await peer.greet()
+        peer.socket.transport.pause_reading()
+        peers.append(peer)
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert await take_until(items, Link) == Link("up")
+        await until_async(lambda: peers, what="the gateway reads nothing")
+        await feed.stop(0.01)
+        assert await take_until(items, Link) == Link("ended")
+        peers[0].socket.transport.resume_reading()
 
 
 async def test_a_feed_that_was_stopped_before_its_first_item_has_none(tmp_path: Path) -> None:

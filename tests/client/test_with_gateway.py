@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tapui.client.connection import Connection
+from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import find
 from tapui.client.remote_feed import RemoteFeed
 from tapui.home.paths import Home as Folders
@@ -43,7 +43,7 @@ async def test_the_folded_state_is_the_gateways_own(gateway: Gateway) -> None:
                 "disconnected"
             ]:
                 break
-    async with await Connection.open(found) as connection:
+    async with await GatewayConnection.open(found) as connection:
         assert State.of(connection.snapshot.state) == state
     await feed.stop(1.0)
 
@@ -56,7 +56,7 @@ async def test_a_second_tower_is_told_of_the_first_and_of_its_leaving(gateway: G
     async with asyncio.timeout(20):
         async for item in feed.items():
             if item == Link("up"):
-                other = await Connection.open(found, role="tower")
+                other = await GatewayConnection.open(found, role="tower")
                 assert other.snapshot.towers == 2
                 await other.close()
             elif isinstance(item, TowersChanged):
