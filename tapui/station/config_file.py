@@ -1,129 +1,88 @@
-"""The text of the configuration file: on which line a key stands, and one careful edit."""
+"""The text of the configuration file: the lines of its keys, and the one edit tapui makes."""
 
 import contextlib
-import json
 import os
-import re
 import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 KeyPath = tuple[str, ...]
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-_STRING_ENDS = ('"""', "'''", '"', "'")
-
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the line (from 1) of every key and table of valid TOML.
+    """Return the line (from 1) on which each key and table of valid TOML begins.
 
-    Keys inside an inline table or an array are not listed: they stand on the line of the key
-    that holds them.
+    Keys of tables inside an array are not listed.
     """
-    lines: dict[KeyPath, int] = {}
+    found: dict[KeyPath, int] = {}
     table: KeyPath = ()
-    for start, statement in _statements(text):
-        line = text.count("\n", 0, start) + 1
+    for line, statement in _statements(text):
+        parsed = tomllib.loads(statement)
         if statement.startswith("["):
-            table = _key(statement.lstrip("["))
-            lines.setdefault(table, line)
-        else:
-            path = table + _key(statement)
-            for length in range(len(table) + 1, len(path) + 1):
-                lines.setdefault(path[:length], line)
-    return lines
-
-
-def _statements(text: str) -> list[tuple[int, str]]:
-    """Split TOML into its statements (headers and key = value), each with its offset."""
-    found: list[tuple[int, str]] = []
-    start, at, depth = None, 0, 0
-    while at < len(text):
-        char = text[at]
-        if char == "#":
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-            continue
-        if char == "\n" and depth == 0:
-            if start is not None:
-                found.append((start, text[start:at]))
-            start = None
-        elif not char.isspace() and start is None:
-            start = at
-        if char in "\"'":
-            at = _after_string(text, at)
-            continue
-        depth += (char in "[{") - (char in "]}")
-        at += 1
-    if start is not None:
-        found.append((start, text[start:]))
+            table = max(_paths(parsed), key=len)
+        for path in _paths(parsed):
+            whole = path if statement.startswith("[") else table + path
+            found.setdefault(whole, line)
     return found
 
 
-def _after_string(text: str, at: int) -> int:
-    mark = next(mark for mark in _STRING_ENDS if text.startswith(mark, at))
-    at += len(mark)
-    while at < len(text) and not text.startswith(mark, at):
-        at += 2 if text[at] == "\\" and mark[0] == '"' else 1
-    at += len(mark)
-    while len(mark) == 3 and text[at : at + 1] == mark[0]:
-        at += 1  # a multi-line string may end in quotes of its own
-    return at
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Split valid TOML into its headers and its `key = value`s, each with its line.
+
+    A statement ends with the first line up to which it is valid by itself.
+    """
+    begun, statement = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not statement and line.strip()[:1] in ("", "#"):
+            continue
+        begun, statement = (begun if statement else number), f"{statement}{line.lstrip()}\n"
+        if _is_valid(statement):
+            yield begun, statement
+            statement = ""
 
 
-def _key(statement: str) -> KeyPath:
-    """Read the (dotted, perhaps quoted) key that a statement begins with."""
-    parts: list[str] = []
-    at = 0
-    while at < len(statement):
-        char = statement[at]
-        if char in "=]":
-            break
-        if char in "\"'":
-            end = _after_string(statement, at)
-            parts.append(next(iter(tomllib.loads(f"{statement[at:end]} = 0"))))
-            at = end
-        elif bare := _BARE.match(statement, at):
-            parts.append(bare[0])
-            at = bare.end()
-        else:
-            at += 1
-    return tuple(parts)
+def _is_valid(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _paths(table: dict[str, Any], prefix: KeyPath = ()) -> Iterator[KeyPath]:
+    for name, value in table.items():
+        yield (*prefix, name)
+        if isinstance(value, dict):
+            yield from _paths(value, (*prefix, name))
 
 
 def remember_theme(path: Path, name: str) -> None:
-    """Set `theme` in the configuration file and leave every other character as it is.
+    """Set `theme` in the configuration file; other settings, comments and their order stay.
 
     The file is created where there is none, and replaced in one step. Raises `OSError` when it
     cannot be read or written, and `ValueError` when it is not valid TOML (it is then left alone).
     """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
     path = path.resolve()  # a link (to a folder of dot-files, say) stays a link
     text = path.read_bytes().decode() if path.exists() else ""
     before = tomllib.loads(text)
-    after = _with_theme(text, name)
+    if before.get("theme") == name:
+        return
+    try:
+        document = tomlkit.parse(text)
+        document["theme"] = name
+        after = tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise ValueError(f"{path}: theme could not be set: {error}") from None
+    if text.count("\n") == text.count("\r\n") > 0:
+        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     if tomllib.loads(after) != {**before, "theme": name}:
-        raise ValueError(f"{path}: theme could not be set without touching other settings")
-    if after != text:
-        _replace(path, after)
-
-
-def _with_theme(text: str, name: str) -> str:
-    value = json.dumps(name, ensure_ascii=False)
-    for start, statement in _statements(text):
-        if statement.startswith("["):
-            break
-        if _key(statement) == ("theme",):
-            equals = start + statement.index("=") + 1
-            end = start + len(_without_comment(statement))
-            return f"{text[:equals]} {value}{text[end:]}"
-    return f"theme = {value}\n{text}"
-
-
-def _without_comment(statement: str) -> str:
-    at = 0
-    while at < len(statement) and statement[at] != "#":
-        at = _after_string(statement, at) if statement[at] in "\"'" else at + 1
-    return statement[:at].rstrip()
+        raise ValueError(f"{path}: theme could not be set without a change to other settings")
+    _replace(path, after)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -16,6 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tapui.tower.filter import FilterError, parse
+from tapui.tower.lines import Lines
+from tapui.tower.view import Ring
+from tapui.wire.message import Line
 from tests.bench import crowd, filtering, roundtrip, tail_lag, terminal
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
@@ -139,6 +143,23 @@ def lag(seconds: float) -> Iterator[Row]:
         yield f"loop lag, {events:,} events/s", f"{figures}  cpu {found.cpu:.0%}{lost}", target
 
 
+def patterns(_seconds: float) -> Iterator[Row]:
+    """A pattern for the tail that takes exponential time: the person waits for its refusal."""
+    ring = Ring()
+    for seq in range(1, 13):
+        ring.append(Line(seq=seq, ts="", level="keep", event="a" * 50 + "!"))
+    lines = Lines()
+    lines.open(ring)
+    began = time.perf_counter()
+    try:
+        lines.set_filter(parse(r"re:^(a|aa|a?a)+$"))
+        outcome = "taken"
+    except FilterError as error:
+        outcome = f"refused: {error}"
+    took = 1000 * (time.perf_counter() - began)
+    yield "a slow pattern for the tail", f"{took:7.1f} ms  {outcome}", "< 500 ms, refused"
+
+
 def screen(seconds: float) -> Iterator[Row]:
     """What a tower that paints a tail of 1,000 lines/s costs tool calls, against `serve`.
 
@@ -249,6 +270,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "pushes": pushes,
     "screen": screen,
     "lag": lag,
+    "patterns": patterns,
     "start": start,
     "memory": memory,
 }

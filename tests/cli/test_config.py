@@ -1,6 +1,5 @@
 """The configuration: what is read from where, and what is said about what cannot be used."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -158,11 +157,10 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read_is_said_so(tmp_path: Path) -> None:
-    path = written(tmp_path, "")
-    path.chmod(0)
-    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: Permission denied"):
+def test_a_file_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.symlink_to(path)
+    with pytest.raises(ConfigError, match=r"config\.toml: cannot be read: Too many levels of sym"):
         load(path, {})
 
 

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from tests.rig.waiting import until
 
 DEMO = Path(tapui.cli.demo.__file__).parent
 PROCESSES = ("host", "ci_watch", "workshop", "visitor")
-WITHIN = 5.0
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -83,9 +81,7 @@ def played(home: Home) -> Iterator[Played]:
     demo.close()
 
 
-def test_every_pane_has_something_within_five_seconds(played: Played) -> None:
-    began = time.monotonic()
-
+def test_every_pane_has_something(played: Played) -> None:
     def is_full() -> bool:
         state = played.state()
         return (
@@ -97,8 +93,7 @@ def test_every_pane_has_something_within_five_seconds(played: Played) -> None:
             and {one["kind"] for one in state["approvals"]} == {"pairing", "permission", "mode"}
         )
 
-    until(is_full, within=WITHIN, what=lambda: f"a full tower: {played.state()}")
-    assert time.monotonic() - began < WITHIN
+    until(is_full, what=lambda: f"a full tower: {played.state()}")
     assert played.log == ""
 
 
@@ -190,10 +185,10 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
         cwd=home.root,
         size=(160, 45),
     )
-    screen.wait_for("Keep main green", within=WITHIN)
-    screen.wait_for("dashb", within=WITHIN)
-    screen.wait_for("builds@ci-watch", within=WITHIN)
-    screen.wait_for("yearly_report", within=WITHIN)
+    screen.wait_for("Keep main green")
+    screen.wait_for("dashb")
+    screen.wait_for("builds@ci-watch")
+    screen.wait_for("yearly_report")
     assert not (home.tapui / "run").exists()
     (demo,) = psutil.Process(screen.pid).children()
     (host,) = demo.children()

@@ -1,7 +1,6 @@
 """Rules, gates and context in the real Copilot session; providers that come back, and several."""
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -91,16 +90,12 @@ def test_a_gate_that_says_yes_leaves_the_person_their_own_word(
     assert (copilot.cwd / "proof").exists()
 
 
-def test_a_silent_gate_denies_after_five_seconds(
-    copilot: Copilot, model: ModelServer, start: Start
-) -> None:
+def test_a_silent_gate_denies(copilot: Copilot, model: ModelServer, start: Start) -> None:
     model.script(*runs_bash("so be it"))
     guard = start(hooks={"onPreToolUse": [BASH_GATE]})
     copilot.prompt("run it")
     guard.expect("gate.check", within=20)
-    asked = time.monotonic()
     assert "did not respond in time" in told_of_the_tool(model)
-    assert 4 < time.monotonic() - asked < 8
     assert not (copilot.cwd / "proof").exists()
 
 

@@ -38,6 +38,7 @@ def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:
         ("e",): 9,
         ("e", "f"): 9,
         ("e", "f", "g"): 9,
+        ("h",): 11,
         ("h", "i.j"): 11,
         ("h", "i.j", "l"): 12,
         ("h", "i.j", 'n"o'): 14,
@@ -50,11 +51,15 @@ def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:
     ("before", "after"),
     [
         ("", "theme = 'new'\n"),
-        ("# only this", "theme = 'new'\n# only this"),
+        ("# only this", "# only this\ntheme = 'new'\n"),
         ("theme = 'old'", "theme = 'new'"),
-        ("port = 1\n'theme'='old'  # mine\n", "port = 1\n'theme'= 'new'  # mine\n"),
+        ("port = 1\n'theme'='old'  # mine\n", "port = 1\n'theme'='new'  # mine\n"),
         ("theme = '''\n# old'''\r\nport = 1\r\n", "theme = 'new'\r\nport = 1\r\n"),
-        ("port = 1\n[timeouts]\n", "theme = 'new'\nport = 1\n[timeouts]\n"),
+        ("port = 1\r\n[timeouts]\r\n", "port = 1\r\ntheme = 'new'\r\n\r\n[timeouts]\r\n"),
+        (
+            "# top\n\n# the port\nport = 1\n\n[timeouts]\n# in seconds\ncall = 5\n",
+            "# top\n\n# the port\nport = 1\ntheme = 'new'\n\n[timeouts]\n# in seconds\ncall = 5\n",
+        ),
         ("theme = 'new' # kept\n", "theme = 'new' # kept\n"),
     ],
 )
