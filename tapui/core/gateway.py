@@ -6,6 +6,7 @@ effects with `take`: events are written first, then effects are carried out.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from msgspec import UNSET
@@ -55,9 +56,8 @@ class Gateway:
         )
         self._clock, self._out, self._deadlines = parts.clock, parts.out, parts.deadlines
         self._connections, self._gates = parts.connections, parts.gates
-        self._internal = Grant("internal", Secret(internal_token))
         parts.trustees.add(Grant("project", Secret(provider_token)))
-        parts.trustees.add(self._internal)
+        parts.trustees.add(Grant("internal", Secret(internal_token)))
         self._numbers = 0
         self._handlers = handlers(parts)
 
@@ -130,13 +130,23 @@ class Gateway:
         connection.deadline = self._deadlines.add(now + limits.AUTH_TIMEOUT, Due.AUTH, connection)
         return connection.id
 
-    def opened_in_process(self, now: float, *, is_builtin: bool = False) -> ConnectionId:
-        """An end in this process was opened: it is trusted, and told the sessions at once."""
+    def opened_in_process(
+        self, now: float, grant: Grant | None = None, *, is_builtin: bool = False
+    ) -> ConnectionId:
+        """An end in this process was opened: it shows no token and is told the sessions at once.
+
+        `grant` says what it may do, as for a token; None is all that *internal* may.
+        """
         self._clock.now = now
         connection = self._add(None)
         connection.is_counted = False
         connection.is_builtin = is_builtin
-        self._parts.admission.admit(connection, self._internal)
+        if grant is None:
+            grant = Grant("internal", is_budgeted=not is_builtin)
+        elif grant.sessions is not None:
+            grant = replace(grant, sessions=set(grant.sessions))
+            self._parts.trustees.add(grant)
+        self._parts.admission.admit(connection, grant)
         return connection.id
 
     def _add(self, origin: str | None) -> Connection:
@@ -340,6 +350,8 @@ class Gateway:
             self._parts.host.gone(connection)
         elif former is Standing.TOWER:
             self._parts.tower.gone(connection)
+        if not connection.is_counted and connection.grant is not None:
+            self._parts.trustees.remove(connection.grant)
         for waiting in list(self._parts.approvals.waiting.values()):
             if waiting.asker is connection:
                 self._parts.approvals.withdraw(waiting, reason="who asked is gone")

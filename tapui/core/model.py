@@ -343,11 +343,11 @@ class Inquiry:
 
 @dataclass(slots=True, eq=False)
 class HeldInject:
-    """An inject that waits for the session. `provider` is None for a built-in tool's."""
+    """An inject that waits for the session."""
 
     sender: Sender
     prompt: str
-    provider: ConnectedProvider | None
+    provider: ConnectedProvider
 
 
 @dataclass(slots=True, eq=False)

@@ -100,12 +100,7 @@ class Parts:
             calls=calls,
         )
         self.pushes = pushes = Pushes(
-            clock=clock,
-            out=out,
-            membership=membership,
-            providers=providers,
-            streams=streams,
-            budgets=budgets,
+            clock=clock, out=out, providers=providers, streams=streams, budgets=budgets
         )
         self.endings = endings = Endings(
             clock=clock,
@@ -222,7 +217,7 @@ class Parts:
             connections=connections,
             sessions=sessions,
             streams=streams,
-            budgets=budgets,
+            pushes=pushes,
             approvals=approvals,
             mode_approval=settings.timeouts.mode_approval,
         )

@@ -26,6 +26,7 @@ from tapui.core.effects import (
 )
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
+from tapui.core.trust.grants import Grant
 from tapui.records.journal import Journal
 from tapui.runtime.files import look_for
 from tapui.runtime.inprocess import InProcessPort
@@ -147,11 +148,17 @@ class Turn:
         closed: Callable[[], None],
         watch: Callable[[list[Entry]], None] | None = None,
         *,
+        grant: Grant | None = None,
         is_builtin: bool = False,
     ) -> InProcessPort:
-        """Open an end in this process, trusted as internal; its first message is `sessions`."""
+        """Open an end in this process; its first message is `sessions`.
+
+        `grant` is what it may do; None is all that *internal* may.
+        """
         port = InProcessPort(self, receive, closed, watch)
-        port.connection = self._gateway.opened_in_process(time.monotonic(), is_builtin=is_builtin)
+        port.connection = self._gateway.opened_in_process(
+            time.monotonic(), grant, is_builtin=is_builtin
+        )
         self._in_process[port.connection] = port
         self._schedule()
         return port

@@ -52,6 +52,8 @@ def _fields(session: str) -> dict[str, Json]:
         "hook.preToolUse": {**about, "id": "k", "tool": "bash"},
         "prompt.submitted": {**about, "id": "q", "prompt": "p"},
         "mode.result": {"id": "none", "ok": True},
+        "session.sent": {**about, "ok": True},
+        "host.notice": {"message": "m"},
         "approval.request": {**about, "id": "r", "kind": "permission"},
         "approval.withdraw": {"id": "none"},
         "sessions.unattached": {"unattached": []},

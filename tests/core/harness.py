@@ -14,6 +14,7 @@ from tapui.core.effects import (
     Stop,
 )
 from tapui.core.gateway import Gateway
+from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
@@ -176,12 +177,17 @@ class InProcessEnd:
     """The port of an end inside the gateway's process, as the shell gives it to hosts and tools."""
 
     def __init__(
-        self, conversation: "Conversation", receive: Callable[[Message], None], *, is_builtin: bool
+        self,
+        conversation: "Conversation",
+        receive: Callable[[Message], None],
+        grant: Grant | None = None,
+        *,
+        is_builtin: bool = False,
     ) -> None:
         self._conversation = conversation
         self.receive = receive
         self.number = conversation.gateway.opened_in_process(
-            conversation.now, is_builtin=is_builtin
+            conversation.now, grant, is_builtin=is_builtin
         )
         conversation.ends[self.number] = self
 

@@ -100,6 +100,8 @@ MESSAGES: list[Json] = [
     {"type": "approval.request", "id": "r1", "sessionId": "s1", "kind": "permission",
      "detail": {"x": 1}, "timeout": 60000},
     {"type": "approval.withdraw", "id": "r1", "decidedBy": "cli"},
+    {"type": "session.sent", "sessionId": "s8", "ok": False, "error": "gone"},
+    {"type": "host.notice", "message": "m", "level": "warning"},
     {"type": "sessions.unattached", "unattached": [{"id": "u", "cwd": "/", "pid": 1,
                                                     "hint": "h"}]},
     {"type": "tool.invoke", "id": "i1", "sessionId": "s1", "tool": "greet",

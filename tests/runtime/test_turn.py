@@ -11,12 +11,15 @@ import pytest_asyncio
 
 from tapui.core.effects import ConnectionId
 from tapui.core.gateway import Gateway
+from tapui.core.trust.grants import Grant
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.turn import Turn
 from tapui.settings import Records, Settings
 from tapui.wire import limits
+from tapui.wire.message import Error, Message
+from tapui.wire.provider import Hello, HelloAck, StreamQuery
 
 Json = dict[str, Any]
 GREET = {"name": "greet", "description": "Say hello", "parameters": {}}
@@ -265,3 +268,14 @@ async def test_deadlines_come_without_any_input(house: House) -> None:
     await until(lambda: provider.heard("hello.ack"))
     assert not host.heard("tools.changed"), "it waits for its quiet period"
     await until(lambda: host.heard("tools.changed"))
+
+
+async def test_an_end_in_this_process_may_do_what_its_grant_says(house: House) -> None:
+    house.host()
+    heard: list[Message] = []
+    port = house.turn.open_port(heard.append, lambda: None, grant=Grant("project"))
+    port.send(Hello("watcher", 2, session="s1", tools=[]))
+    await until(lambda: any(isinstance(one, HelloAck) for one in heard))
+    port.send(StreamQuery("q1", ["ci@other"]))
+    await until(lambda: isinstance(heard[-1], Error))
+    assert "project" in heard[-1].message

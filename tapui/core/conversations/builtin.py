@@ -5,11 +5,11 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.connections import Connections
-from tapui.core.model import Connection, HeldInject
+from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.streams.budgets import Budgets
-from tapui.core.streams.streams import Streams, split_name
+from tapui.core.streams.pushes import Post, Pushes
+from tapui.core.streams.streams import Streams, full_name
 from tapui.wire.builtin import (
     ModeAnswer,
     ModeRequest,
@@ -21,8 +21,6 @@ from tapui.wire.builtin import (
     StreamSummary,
 )
 from tapui.wire.codec import optional_object
-from tapui.wire.host import Sender, SessionLog
-from tapui.wire.message import BUILTIN_PROVIDER
 
 
 class BuiltinConversation:
@@ -35,7 +33,7 @@ class BuiltinConversation:
         connections: Connections,
         sessions: OpenSessions,
         streams: Streams,
-        budgets: Budgets,
+        pushes: Pushes,
         approvals: Approvals,
         mode_approval: float,
     ) -> None:
@@ -43,28 +41,22 @@ class BuiltinConversation:
         self._connections = connections
         self._sessions = sessions
         self._streams = streams
-        self._budgets = budgets
+        self._pushes = pushes
         self._approvals = approvals
         self._mode_approval = mode_approval
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
         """Post to a stream of the built-in provider's."""
         session = self._sessions.required(message.session_id)
-        metadata = optional_object(message.metadata, "metadata")
-        line = self._streams.post(
-            session.id,
-            message.stream,
-            BUILTIN_PROVIDER,
+        post = Post(
+            stream=message.stream,
             level=message.level,
             event=message.event,
-            metadata=metadata,
+            metadata=optional_object(message.metadata, "metadata"),
         )
-        name = split_name(message.stream, BUILTIN_PROVIDER)
-        if message.level == "surface":
-            self._out.send(session.host, SessionLog(session.id, f"{name}: {message.event}", "info"))
-        elif message.level == "inject":
-            sender = Sender(BUILTIN_PROVIDER, message.stream)
-            self._budgets.inject(session, HeldInject(sender, message.event, None))
+        provider = connection.bound_provider
+        (line,) = self._pushes.push(provider, [session], post)
+        name = full_name(message.stream, provider.name)
         self._out.send(connection.id, StreamPostDone(message.id, name, line.seq))
 
     def state_read(self, connection: Connection, message: StateRead) -> None:

@@ -26,11 +26,12 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session
-from tapui.core.streams.pushes import Pushes
+from tapui.core.streams.pushes import Post, Pushes
 from tapui.core.streams.streams import Streams, full_name, split_name
 from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Capability, require
 from tapui.wire import limits
+from tapui.wire.codec import optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.message import FileResult, Tool, ToolProgress
 from tapui.wire.provider import (
@@ -134,8 +135,23 @@ class ProviderConversation:
             self._calls.progress(call, message.message)
 
     def push(self, connection: Connection, message: Push) -> None:
-        """Store an event; surface or inject it as its level, or the stream's filter, says."""
-        self._pushes.push(connection.bound_provider, message)
+        """Post an event to a stream, in one session or (`broadcast`) in all of the provider's."""
+        provider = connection.bound_provider
+        text = message.event if message.event is not None else message.prompt
+        if text is None:
+            raise WireError(ErrorCode.INVALID_JSON, "event: missing")
+        post = Post(
+            stream=message.stream or provider.name,
+            level="inject" if message.prompt else message.level,
+            event=text,
+            prompt=message.prompt,
+            metadata=optional_object(message.metadata, "metadata"),
+        )
+        if message.broadcast and message.session_id is None:
+            sessions = [one for one in provider.sessions.values() if one.is_open]
+        else:
+            sessions = [self._membership.session_of(provider, message.session_id, "push")]
+        self._pushes.push(provider, sessions, post)
 
     def tools_update(self, connection: Connection, message: ToolsUpdate) -> None:
         """Replace the tools, or change some of them; all or nothing."""

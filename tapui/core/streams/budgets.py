@@ -25,9 +25,11 @@ class Budgets:
         self._pushes: dict[tuple[str, str], SlidingWindow] = {}
         self._brakes: dict[tuple[str, str], Brake] = {}
 
-    def may_push(self, provider_id: str, session_id: str) -> bool:
-        """Count a push; return whether it is within the budget."""
-        key = (provider_id, session_id)
+    def may_push(self, provider: ConnectedProvider, session: OpenSession) -> bool:
+        """Count a push; return whether it is within the budget, if the provider has one."""
+        if not provider.grant.is_budgeted:
+            return True
+        key = (provider.id, session.id)
         window = self._pushes.get(key)
         if window is None:
             window = self._pushes[key] = SlidingWindow(limits.PUSHES_PER_SECOND, 1.0)
@@ -41,18 +43,16 @@ class Budgets:
     def inject(self, session: OpenSession, inject: HeldInject) -> None:
         """Deliver an inject to an idle session, or hold it."""
         session.injects.append(inject)
-        if inject.provider is not None:
-            self._is_braked(session, inject.provider)
+        self._is_braked(session, inject.provider)
         self.deliver(session)
-        if inject.provider is not None:
-            self._show(inject.provider)
+        self._show(inject.provider)
 
     def deliver(self, session: OpenSession) -> None:
         """Send the first inject that may go, if the session takes one now."""
         if session.is_busy or session.awaits_turn or not session.is_open:
             return
         for index, inject in enumerate(session.injects):
-            if inject.provider is None or not self._is_braked(session, inject.provider):
+            if not self._is_braked(session, inject.provider):
                 del session.injects[index]
                 break
         else:
@@ -60,13 +60,12 @@ class Budgets:
         session.awaits_turn = True
         self._out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
         session.turn_of = inject.provider
-        if inject.provider is not None:
-            self._show(inject.provider)
+        self._show(inject.provider)
 
     def turn_began(self, session: OpenSession) -> None:
         """A turn of a session began: it is a cycle of the provider whose inject led to it."""
         provider, session.turn_of = session.turn_of, None
-        if provider is not None:
+        if provider is not None and provider.grant.is_budgeted:
             self._brake(session, provider).cycles += 1
 
     def person_spoke(self, session: OpenSession) -> None:
@@ -126,7 +125,9 @@ class Budgets:
         )
 
     def _show(self, provider: ConnectedProvider) -> None:
-        """Let towers see what is held, and where."""
+        """Let towers see what is held, and where; they are not shown the built-in provider."""
+        if provider.connection.is_builtin:
+            return
         paused = [
             id_
             for id_ in provider.sessions
@@ -142,6 +143,8 @@ class Budgets:
 
     def _is_braked(self, session: OpenSession, provider: ConnectedProvider) -> bool:
         """Return whether a provider's injects are held; one cycle too many puts the brake on."""
+        if not provider.grant.is_budgeted:
+            return False
         brake = self._brake(session, provider)
         if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
             self._pause(session, provider, brake)

@@ -1,4 +1,9 @@
-"""Pushes: a line is filtered, kept, and surfaced or injected as its level says."""
+"""Pushes: the one path of a line into a session. It is filtered, kept, and surfaced or injected.
+
+Whoever posts (a provider over a socket or in this process, the built-in tools) takes this path.
+"""
+
+from dataclasses import dataclass
 
 from msgspec import Raw
 
@@ -6,109 +11,100 @@ from tapui.core.clock import Clock
 from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
-from tapui.core.sessions.membership import Membership
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Outcome, Streams, full_name
 from tapui.wire import limits
-from tapui.wire.codec import optional_object
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import Sender, SessionLog
-from tapui.wire.message import Level
-from tapui.wire.provider import Push
+from tapui.wire.message import Level, Line
+
+
+@dataclass(slots=True, frozen=True)
+class Post:
+    """What is posted to one of the poster's own streams; `prompt` is injected in `event`'s place.
+
+    `metadata` is a JSON object. Raises `WireError` (`INVALID_JSON`) for an empty text and for what
+    is no name of a stream.
+    """
+
+    stream: str
+    level: Level
+    event: str
+    prompt: str | None = None
+    metadata: Raw | None = None
+
+    def __post_init__(self) -> None:
+        if not self.event.strip() or not (self.prompt or self.event).strip():
+            raise WireError(ErrorCode.INVALID_JSON, "event: must not be empty")
+        if "@" in self.stream or not 1 <= len(self.stream) <= limits.MAX_NAME:
+            raise WireError(
+                ErrorCode.INVALID_JSON, f"stream: 1 to {limits.MAX_NAME} characters, no '@'"
+            )
 
 
 class Pushes:
-    """Takes what providers push."""
+    """Takes what is posted."""
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        membership: Membership,
-        providers: Providers,
-        streams: Streams,
-        budgets: Budgets,
+        self, *, clock: Clock, out: Output, providers: Providers, streams: Streams, budgets: Budgets
     ) -> None:
         self._clock = clock
         self._out = out
-        self._membership = membership
         self._providers = providers
         self._streams = streams
         self._budgets = budgets
 
-    def push(self, provider: ConnectedProvider, message: Push) -> None:
-        """Store an event; surface or inject it as its level, or the stream's filter, says."""
-        text = message.event if message.event is not None else message.prompt
-        if text is None:
-            raise WireError(ErrorCode.INVALID_JSON, "event: missing")
-        if not text.strip() or not (message.prompt or text).strip():
-            raise WireError(ErrorCode.INVALID_JSON, "event: must not be empty")
-        metadata = optional_object(message.metadata, "metadata")
-        stream = message.stream or provider.name
-        if "@" in stream or len(stream) > limits.MAX_NAME:
-            raise WireError(
-                ErrorCode.INVALID_JSON, f"stream: up to {limits.MAX_NAME} characters, no '@'"
-            )
-        if message.broadcast and message.session_id is None:
-            sessions = [one for one in provider.sessions.values() if one.is_open]
-        else:
-            sessions = [self._membership.session_of(provider, message.session_id, "push")]
-        # A broadcast is taken by all its sessions, or by none.
-        levels = [self._admit(session, provider, stream, message, text) for session in sessions]
-        provider.last_active = self._clock.now
-        for session, level in zip(sessions, levels, strict=True):
-            if level != "drop":
-                self._push_into(session, provider, stream, level, message, text, metadata)
+    def push(
+        self, provider: ConnectedProvider, sessions: list[OpenSession], post: Post
+    ) -> list[Line]:
+        """Post to the same stream of each session; return the lines that no filter dropped.
 
-    def _admit(
-        self,
-        session: OpenSession,
-        provider: ConnectedProvider,
-        stream: str,
-        message: Push,
-        text: str,
-    ) -> Outcome:
-        """Return what becomes of a push in a session. Raises `WireError` where there is no room."""
-        if not self._budgets.may_push(provider.id, session.id):
+        All sessions take it, or none. Raises `WireError` (`RATE_LIMITED`, or `PAYLOAD_TOO_LARGE`
+        for one stream too many) with the session that has no room.
+        """
+        levels = [self._admit(session, provider, post) for session in sessions]
+        provider.last_active = self._clock.now
+        return [
+            self._take(session, provider, level, post)
+            for session, level in zip(sessions, levels, strict=True)
+            if level != "drop"
+        ]
+
+    def _admit(self, session: OpenSession, provider: ConnectedProvider, post: Post) -> Outcome:
+        """Return what becomes of a post in a session. Raises `WireError` where there is no room."""
+        if not self._budgets.may_push(provider, session):
             raise _limited(session, f"more than {limits.PUSHES_PER_SECOND} pushes a second")
-        own: Level = "inject" if message.prompt else message.level
-        name = full_name(stream, provider.name)
-        level, is_undecided = self._streams.filtered(session.id, name, own, text)
+        name = full_name(post.stream, provider.name)
+        level, is_undecided = self._streams.filtered(session.id, name, post.level, post.event)
         if is_undecided:
             self._providers.count_fault(provider)
         if level == "drop":
             return level
         if level == "inject" and not self._budgets.may_hold(session, provider):
             raise _limited(session, f"{limits.MAX_HELD_INJECTS} injects wait for the session")
-        self._streams.require_room(session.id, stream, provider.name)
+        self._streams.require_room(session.id, post.stream, provider.name)
         return level
 
-    def _push_into(  # noqa: PLR0917 - a push and where it goes
-        self,
-        session: OpenSession,
-        provider: ConnectedProvider,
-        stream: str,
-        level: Level,
-        message: Push,
-        text: str,
-        metadata: Raw | None,
-    ) -> None:
-        name = full_name(stream, provider.name)
-        self._streams.post(
+    def _take(
+        self, session: OpenSession, provider: ConnectedProvider, level: Level, post: Post
+    ) -> Line:
+        line = self._streams.post(
             session.id,
-            stream,
+            post.stream,
             provider.name,
             level=level,
-            event=text,
-            metadata=metadata,
-            provider_id=provider.id,
+            event=post.event,
+            metadata=post.metadata,
+            provider_id=None if provider.connection.is_builtin else provider.id,
         )
         if level == "surface":
-            self._out.send(session.host, SessionLog(session.id, f"{name}: {text}", "info"))
+            text = f"{full_name(post.stream, provider.name)}: {post.event}"
+            self._out.send(session.host, SessionLog(session.id, text, "info"))
         elif level == "inject":
-            sender = Sender(provider.name, stream)
-            self._budgets.inject(session, HeldInject(sender, message.prompt or text, provider))
+            sender = Sender(provider.name, post.stream)
+            prompt = post.prompt or post.event
+            self._budgets.inject(session, HeldInject(sender, prompt, provider))
+        return line
 
 
 def _limited(session: OpenSession, text: str) -> WireError:

@@ -29,12 +29,17 @@ everybody's."""
 
 @dataclass(slots=True, eq=False)
 class Grant:
-    """What a token is good for. `sessions` None means any; `origin` must match exactly."""
+    """What a connection may do. `sessions` None means any; `origin` must match exactly.
+
+    `secret` is the token that earns it; an end in this process needs none.
+    """
 
     trust: Trust
-    secret: Secret
+    secret: Secret | None = None
     sessions: set[str] | None = None
     origin: str | None = None
+    is_budgeted: bool = True
+    """Whether pushes a second, and injects in a row, are limited."""
 
     def covers(self, session_id: str) -> bool:
         """Return whether a session may be bound or addressed with this token."""
@@ -51,13 +56,18 @@ def require(grant: Grant, capability: Capability) -> None:
 
 @dataclass(slots=True)
 class Trustees:
-    """All tokens in force."""
+    """All tokens in force, and the grants of ends in this process that are for some sessions."""
 
     grants: list[Grant] = field(default_factory=list)
 
     def add(self, grant: Grant) -> None:
-        """Put a token in force."""
+        """Put a grant in force: it follows its sessions when they end or are replaced."""
         self.grants.append(grant)
+
+    def remove(self, grant: Grant) -> None:
+        """Take a grant out of force; one that has died with its sessions is not there any more."""
+        if grant in self.grants:
+            self.grants.remove(grant)
 
     def find(self, token: str, origin: str | None) -> Grant | None:
         """Return the grant of a token shown from `origin` (None for a native client), or None.
@@ -66,7 +76,7 @@ class Trustees:
         """
         found: Grant | None = None
         for grant in self.grants:
-            if grant.secret.matches(token):
+            if grant.secret is not None and grant.secret.matches(token):
                 found = grant
         if found is None:
             return None
