@@ -75,8 +75,12 @@ class RunFolder:
         """
         folder = _claim(home, port)
         claimed = cls(home, port, folder)
-        claimed._empty()
-        remove_stale(home)
+        try:
+            claimed._empty()
+            remove_stale(home)
+        except BaseException:
+            _remove(folder)
+            raise
         return claimed
 
     @property
@@ -109,16 +113,28 @@ class RunFolder:
         return said
 
     def release(self) -> None:
-        """Remove the folder and let the lock go. Calling it again does nothing."""
+        """Remove the folder and let the lock go. Calling it again does nothing.
+
+        Raises `OSError` when a file could not be removed; the others are removed all the same.
+        """
         if self._folder.fd < 0:
             return
-        self._empty()
-        _remove(self._folder)
+        try:
+            self._empty()
+        finally:
+            _remove(self._folder)
 
     def _empty(self) -> None:
+        fault: OSError | None = None
         for name in _FILES:
-            with contextlib.suppress(FileNotFoundError):
+            try:
                 os.unlink(name, dir_fd=self._folder.fd)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                fault = error
+        if fault is not None:
+            raise fault
 
 
 def _claim(home: Home, port: int) -> LockedFolder:
@@ -141,16 +157,21 @@ def _claim(home: Home, port: int) -> LockedFolder:
             folder.close()
             if time.monotonic() > deadline:
                 raise
+        except OSError:
+            folder.close()
+            raise
         time.sleep(_CLAIM_PAUSE)
 
 
 def _remove(folder: LockedFolder) -> None:
     """Remove an emptied folder whose lock we hold; what else is in there stays."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(LOCK_FILE, dir_fd=folder.fd)
-    with contextlib.suppress(OSError):  # somebody else's file is in it: it may stay
-        folder.path.rmdir()
-    folder.close()
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(LOCK_FILE, dir_fd=folder.fd)
+        with contextlib.suppress(OSError):  # somebody else's file is in it: it may stay
+            folder.path.rmdir()
+    finally:
+        folder.close()
 
 
 def remove_stale(home: Home) -> list[int]:
@@ -162,9 +183,9 @@ def remove_stale(home: Home) -> list[int]:
         folder = LockedFolder(home.state, "run", str(port))
         try:
             folder.open()
+            RunFolder(home, port, folder).release()
         except OSError:
             continue  # somebody claimed it, or it is not ours to remove
-        RunFolder(home, port, folder).release()
         removed.append(port)
     return removed
 

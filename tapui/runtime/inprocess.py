@@ -14,6 +14,9 @@ class Inputs(Protocol):
     def given(self, connection: ConnectionId, message: Message) -> None:
         """Take a message."""
 
+    def snapshot_wanted(self, connection: ConnectionId) -> None:
+        """A tower wants a new snapshot."""
+
     def left(self, connection: ConnectionId) -> None:
         """The end was closed from this side."""
 
@@ -22,8 +25,8 @@ class InProcessPort:
     """A host, a tower or the built-in tools, inside the gateway's own process.
 
     `receive` gets each message of the gateway, `closed` is told once when the gateway ends the
-    connection, `watch` gets batches of events (towers only). They are called while effects are
-    carried out, never from within `send`.
+    connection, `watch` gets batches of events and their bytes as JSON (towers only). They are
+    called while effects are carried out, never from within `send`.
     """
 
     def __init__(
@@ -31,7 +34,7 @@ class InProcessPort:
         inputs: Inputs,
         receive: Callable[[Message], None],
         closed: Callable[[], None],
-        watch: Callable[[list[Entry]], None] | None = None,
+        watch: Callable[[list[Entry], int], None] | None = None,
     ) -> None:
         self._inputs = inputs
         self._receive = receive
@@ -45,6 +48,11 @@ class InProcessPort:
         if self._is_open:
             self._inputs.given(self.connection, message)
 
+    def ask_for_snapshot(self) -> None:
+        """Start from a new snapshot: for a tower that let go of events."""
+        if self._is_open:
+            self._inputs.snapshot_wanted(self.connection)
+
     def close(self) -> None:
         """Leave."""
         if self._is_open:
@@ -56,10 +64,10 @@ class InProcessPort:
         if self._is_open:
             self._receive(message)
 
-    def deliver_events(self, entries: list[Entry]) -> None:
-        """Hand over a batch of events."""
+    def deliver_events(self, entries: list[Entry], size: int) -> None:
+        """Hand over a batch of events, of `size` bytes as JSON; the list is the receiver's."""
         if self._is_open and self._watch is not None:
-            self._watch(entries)
+            self._watch(entries, size)
 
     def ended(self) -> None:
         """The gateway closed the connection."""

@@ -71,6 +71,8 @@ class Turn:
         self._on_stop = on_stop
         self._persist_dir = persist_dir
         self.flush: Flush = _no_sockets
+        self.on_turn: Callable[[], None] = _nobody_looks
+        """Called at the end of each turn: what waits for the gateway's state looks at it then."""
         self._sockets: dict[ConnectionId, SocketPort] = {}
         self._numbers: dict[SocketPort, ConnectionId] = {}
         self._in_process: dict[ConnectionId, InProcessPort] = {}
@@ -146,7 +148,7 @@ class Turn:
         self,
         receive: Callable[[Message], None],
         closed: Callable[[], None],
-        watch: Callable[[list[Entry]], None] | None = None,
+        watch: Callable[[list[Entry], int], None] | None = None,
         *,
         grant: Grant | None = None,
         is_builtin: bool = False,
@@ -171,6 +173,10 @@ class Turn:
         """An in-process end was closed from its side."""
         self._in_process.pop(connection, None)
         self._into_core(connection, lambda now: self._gateway.closed(connection, now))
+
+    def snapshot_wanted(self, connection: ConnectionId) -> None:
+        """An in-process tower has fallen behind and starts from a new snapshot."""
+        self._into_core(connection, lambda now: self._gateway.resend(connection, now))
 
     # Notices, the end
 
@@ -238,6 +244,7 @@ class Turn:
         touched.clear()
         self.flush()
         self._set_timer()
+        self.on_turn()
 
     def _carry_out(self, effect: Effect) -> None:
         if isinstance(effect, Send):  # to a socket it was sent already
@@ -304,7 +311,7 @@ class Turn:
                 continue
             port = self._in_process.get(number)
             if port is not None:
-                port.deliver_events(entries[start:])
+                port.deliver_events(entries[start:], sum(map(len, bodies[start:])))
             elif (socket := self._sockets.get(number)) is not None:
                 if frames is None:
                     frames = [
@@ -358,3 +365,7 @@ class Turn:
 
 def _no_sockets() -> None:
     """No server is listening yet."""
+
+
+def _nobody_looks() -> None:
+    """Nobody waits for the gateway's state."""

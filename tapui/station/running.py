@@ -2,110 +2,105 @@
 
 import asyncio
 import contextlib
+import logging
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 
-from tapui import __version__
 from tapui.core.gateway import Gateway
 from tapui.home.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
-from tapui.home.run_folder import GatewayFile, RunFolder
-from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
+from tapui.home.run_folder import GatewayFile
+from tapui.home.tokens import fresh_token
+from tapui.projection.state import is_connected, is_open
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
 from tapui.runtime.turn import Turn
+from tapui.station.gateway_files import GatewayFiles
+from tapui.station.idleness import Idleness
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part import Report, ReportLevel
 from tapui.station.parts.part_list import PartList
 from tapui.wire.limits import SHUTDOWN_MS
 
-_QUIET_POLL = 0.02
+_log = logging.getLogger(__name__)
 
-
-@dataclass(slots=True)
-class _Files:
-    """What this gateway left on the disk for others to find it by."""
-
-    run_folder: RunFolder
-    token_file: ProviderTokenFile | None
+_JOURNAL_SECONDS = 5.0
+"""How long the last records may take to reach the disk."""
 
 
 class RunningGateway:
-    """One gateway of this process. `start` and `stop` once each.
+    """One gateway of this process, all of it on the loop that `start` was called on.
 
-    `report` gets lines for the person that are no events (a torn record, a full disk); it may be
-    called from any thread. `on_stop` is called when a client asks the gateway to end.
+    `start` and `stop` once each. `report` gets lines for the person that are no events (a torn
+    record, a full disk); it may be called from any thread. `on_stop` is called when a client asks
+    the gateway to end.
     """
 
-    def __init__(
-        self,
-        options: Options,
-        report: Report,
-        on_stop: Callable[[], None],
-    ) -> None:
+    def __init__(self, options: Options, report: Report, on_stop: Callable[[], None]) -> None:
         self._options = options
         self._report = report
         self._on_stop = on_stop
         self.home = Home.at(options.home, options.copilot_home)
-        self.problems: list[str] = []
-        self._files: _Files | None = None
         self._parts = PartList(chosen_parts(options), self._tell)
+        self._files: GatewayFiles | None = None
+        self._idleness: Idleness | None = None
         self._stopping: asyncio.Task[None] | None = None
-        self._forced = asyncio.Event()
+        self._is_forced = False
+        self._waited = asyncio.Event()
+        """Set when nobody need be waited for any longer."""
 
     async def start(self, sockets: Sequence[socket.socket] = ()) -> GatewayFile:
         """Listen, write the token files, start the parts; return what was announced.
 
         `sockets` are those to listen on, where they are open already.
-        Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then.
+        Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then, and
+        `sockets` are closed.
         """
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, mint = new_run(), SystemMint()
-        self.gateway = Gateway(
-            run=run,
-            mint=mint,
-            settings=options.settings,
-            persist_dir=lambda name: str(home.copilot / "providers" / folder_name(name)),
-            matcher=RegexMatcher(),
-            provider_token=provider_token.reveal(),
-            internal_token=internal_token.reveal(),
-        )
-        self.journal = Journal(home.state, run, options.settings.records, self._tell)
-        loop = asyncio.get_running_loop()
-        self.turn = Turn(
-            self.gateway,
-            self.journal,
-            mint,
-            loop,
-            on_stop=self._on_stop,
-            persist_dir=lambda name: persist_dir(home, name),
-        )
-        self._server = Server(self.turn)
-        port = await self._server.start(options.port, sockets)
         try:
-            run_folder = RunFolder.claim(home, port)
-            self._files = _Files(run_folder, None)
-            run_folder.write_internal_token(internal_token)
-            token_path = run_folder.write_provider_token(provider_token)
-            try:
-                self._files.token_file = ProviderTokenFile.write(home, provider_token, port)
-                token_path = self._files.token_file.path
-            except TokenFileUnavailable as error:
-                self._problem(str(error))
-            announced = run_folder.announce(f"ws://localhost:{port}", __version__, token_path)
+            self.gateway = Gateway(
+                run=run,
+                mint=mint,
+                settings=options.settings,
+                persist_dir=lambda name: str(home.copilot / "providers" / folder_name(name)),
+                matcher=RegexMatcher(),
+                provider_token=provider_token.reveal(),
+                internal_token=internal_token.reveal(),
+            )
+            self.journal = Journal(home.state, run, options.settings.records, self._tell)
+            self.turn = Turn(
+                self.gateway,
+                self.journal,
+                mint,
+                asyncio.get_running_loop(),
+                on_stop=self._on_stop,
+                persist_dir=lambda name: persist_dir(home, name),
+            )
+        except BaseException:
+            _close(sockets)
+            raise
+        self._server = Server(self.turn)
+        try:
+            port = await self._server.start(options.port, sockets)
+            self.turn.flush = self._server.flush
+            self._files = await asyncio.to_thread(
+                GatewayFiles.leave, home, port, provider_token, internal_token
+            )
         except BaseException:
             await self._server.stop(0)
-            self._leave_nothing()
-            self.journal.close(1.0)
+            _close(sockets)
+            self.turn.close()
+            self.journal.close(_JOURNAL_SECONDS)
             raise
-        self.turn.flush = self._server.flush
-        self._parts.start(self.turn, announced, home, options)
-        return announced
+        if self._files.problem:
+            self._report(self._files.problem, "warning")
+        self._parts.start(self.turn, self._files.announced, home, options)
+        return self._files.announced
 
     def _tell(self, text: str, level: ReportLevel) -> None:
         """Tell every tower, and whoever started this gateway."""
@@ -113,59 +108,94 @@ class RunningGateway:
             self.turn.notify(text, level)
         self._report(text, level)
 
-    def _problem(self, text: str) -> None:
-        self.problems.append(text)
-        self._report(text, "warning")
+    # Who needs it
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether a session other than the built-in one is open."""
+        sessions = self.gateway.state.sessions.values()
+        return any(is_open(one) and one.host != "local" for one in sessions)
+
+    @property
+    def has_company(self) -> bool:
+        """Whether a session other than the built-in one is open, or a provider connected."""
+        providers = self.gateway.state.providers.values()
+        return self.has_sessions or any(is_connected(one) for one in providers)
+
+    def end_when_idle(self, is_needed: Callable[[], bool], expired: Callable[[], None]) -> None:
+        """Call `expired` once the gateway was not needed for as long as the settings say."""
+        seconds = self._options.settings.timeouts.idle_exit
+        self._idleness = Idleness(is_needed, seconds, expired)
+        self.turn.on_turn = self._idleness.look
+        self._idleness.look()
+
+    # The end
 
     @property
     def is_waited_for(self) -> bool:
         """Whether `stop` would have to wait for providers."""
-        return self.gateway.busy_with()[0] > 0 and not self._forced.is_set()
+        return self.gateway.busy_with()[0] > 0 and not self._is_forced
 
     def force(self) -> None:
         """Do not wait for providers any longer."""
-        self._forced.set()
+        self._is_forced = True
+        self._waited.set()
 
     async def stop(self, within: float = SHUTDOWN_MS / 1000) -> None:
         """End: tell the providers, let them clean up, sync the records, remove our files.
 
         Providers have `within` seconds. Further calls wait for the first one's work, which goes
-        on whatever becomes of its caller.
+        on whatever becomes of its caller. Whatever fails, our files are removed.
         """
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop(within), name="stop the gateway")
         await asyncio.shield(self._stopping)
 
     async def _stop(self, within: float) -> None:
-        self._server.drain()
+        try:
+            if self._idleness is not None:
+                self._idleness.close()
+            self._server.drain()
+            await self._step(self._close_sessions, within)
+            await self._step(self._parts.stop)
+            await self._step(self._close_connections)
+            self.turn.close()
+            self.journal.close(_JOURNAL_SECONDS)
+        finally:
+            self.remove_files()
+
+    async def _step(self, step: Callable[..., Awaitable[None]], *given: float) -> None:
+        """Take one step of the end; one that fails must not keep the next from being taken."""
+        try:
+            await step(*given)
+        except Exception:  # noqa: BLE001 - logged; the end goes on
+            _log.exception("a step of the gateway's end failed")
+
+    async def _close_sessions(self, within: float) -> None:
+        """Close every session and wait until its providers have cleaned up."""
+        self.turn.on_turn = self._look_for_quiet
         self.turn.shut_down()
         self.turn.run_now()
-        await self._wait_quiet(within)
-        await self._parts.stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                await self._waited.wait()
+
+    def _look_for_quiet(self) -> None:
+        if self.gateway.is_quiet:
+            self._waited.set()
+
+    async def _close_connections(self) -> None:
         self.turn.run_now()
         await self._server.stop()
         self.turn.run_now()
-        self.turn.close()
-        self.journal.close(5.0)
-        self._leave_nothing()
 
-    async def _wait_quiet(self, within: float) -> None:
-        deadline = asyncio.get_running_loop().time() + within
-        while not self.gateway.is_quiet and not self._forced.is_set():
-            left = deadline - asyncio.get_running_loop().time()
-            if left <= 0:
-                return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(left, _QUIET_POLL)):
-                    await self._forced.wait()
-
-    def _leave_nothing(self) -> None:
+    def remove_files(self) -> None:
+        """Remove what others find this gateway by; for the end, or for one that hangs."""
         files, self._files = self._files, None
-        if files is None:
-            return
-        if files.token_file is not None:
-            try:
-                files.token_file.remove()
-            except OSError as error:
-                self._report(f"{files.token_file.path} was not removed: {error}", "warning")
-        files.run_folder.release()
+        for problem in files.remove() if files is not None else ():
+            self._report(problem, "warning")
+
+
+def _close(sockets: Sequence[socket.socket]) -> None:
+    for opened in sockets:
+        opened.close()

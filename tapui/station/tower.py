@@ -3,8 +3,6 @@
 import asyncio
 import contextlib
 import signal
-import socket
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,67 +11,61 @@ from typing import TYPE_CHECKING
 from tapui.client import gateways
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
-from tapui.home.run_folder import PortClaimedError
-from tapui.runtime import memory
+from tapui.runtime import tuning
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
-from tapui.station import config_file, loop
-from tapui.station.embedded import EmbeddedFeed
+from tapui.station import config_file, terminal
+from tapui.station.backstage import Backstage
+from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
+from tapui.station.screen import Screen
+from tapui.station.signals import Signals
+from tapui.station.start_fault import StartFault, start_fault
 from tapui.text import safe_text
 from tapui.tower.themes import builtin_folder
 
 if TYPE_CHECKING:
-    from tapui.station.parts.part import ReportLevel
-    from tapui.station.running import RunningGateway
     from tapui.tower.app import TowerApp
     from tapui.tower.feed import Feed
-
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
 def run(options: Options) -> int:
     """Show the tower until the person leaves; return the exit code."""
-    return loop.run(_run(options))
+    with faults_logged(Home.at(options.home, options.copilot_home), on_stderr=False) as log:
+        return asyncio.run(_run(options, log))
 
 
-async def _run(options: Options) -> int:
+async def _run(options: Options, log: Path) -> int:
     while True:
-        outcome = await _once(options)
+        outcome = await _once(options, log)
         if isinstance(outcome, int):
             return outcome
         # The second tower lost its gateway, and the person wants one started here.
 
 
-async def _once(options: Options) -> int | None:
+async def _once(options: Options, log: Path) -> int | None:
     """Run one tower. Returns the exit code, or None to begin again with a gateway here."""
     home = Home.at(options.home, options.copilot_home)
     running_one = _gateway_to_join(home, options)
     if running_one is not None:
-        return await _second_tower(options, home, running_one)
+        return await _second_tower(options, home, running_one, log)
     try:
-        return await _own_gateway(options)
+        sockets = await open_loopback(options.port)
     except PortTaken as error:
         # Somebody was faster: it may have been a gateway of this person's.
         running_one = _gateway_to_join(home, options)
         if running_one is not None:
-            return await _second_tower(options, home, running_one)
-        return _refuse(str(error))
-    except (ListenError, PortClaimedError) as error:
-        return _refuse(str(error))
-    except OSError as error:
-        _tell(f"{safe_text(str(error.filename or 'tapui'))}: {error.strerror}")
-        return 1
+            return await _second_tower(options, home, running_one, log)
+        return _refuse(start_fault(error), log)
+    except (ListenError, OSError) as error:
+        return _refuse(start_fault(error), log)
+    return await _own_gateway(options, Backstage(options, sockets, log), log)
 
 
-def _refuse(text: str) -> int:
-    _tell(safe_text(text))
-    return 2
-
-
-def _tell(text: str) -> None:
-    """Write a line for the person; a terminal that has closed is no reason to fail."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"{text}\n")
+def _refuse(fault: StartFault, log: Path) -> int:
+    terminal.tell(f"tapui: {fault.text}")
+    if log.exists():
+        terminal.tell(f"tapui: its log is {safe_text(str(log))}")
+    return fault.code
 
 
 def _gateway_to_join(home: Home, options: Options) -> gateways.FoundGateway | None:
@@ -85,112 +77,34 @@ def _gateway_to_join(home: Home, options: Options) -> gateways.FoundGateway | No
         return None
 
 
-async def _own_gateway(options: Options) -> int:
-    """The tower and its gateway in one loop: the screen first, the gateway behind it.
+async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int:
+    """The tower on the main thread, its gateway on another: the screen first, then the gateway.
 
-    Raises `ListenError` before there is a screen.
+    When the terminal vanishes the gateway goes on by itself for as long as somebody is attached.
     """
-    sockets = await open_loopback(options.port)
-    feed = EmbeddedFeed(f"ws://localhost:{sockets[0].getsockname()[1]}")
-    backstage = _Backstage(options, sockets, feed)
-    app = _app(options, feed, note="", on_shown=backstage.begin)
-    backstage.app = app
-    try:
-        code = await _show(app)
-    finally:
-        await backstage.end()
-    return backstage.fault or code
+    app = _app(options, backstage.feed, note="", on_shown=lambda: backstage.begin(app))
+    screen = Screen(app, log)
 
-
-class _Backstage:
-    """The gateway behind the screen: it starts once there is something to look at."""
-
-    def __init__(
-        self,
-        options: Options,
-        sockets: list[socket.socket],
-        feed: EmbeddedFeed,
-    ) -> None:
-        self._options = options
-        self._sockets = sockets
-        self._feed = feed
-        self._running: RunningGateway | None = None
-        self._starting: asyncio.Task[None] | None = None
-        self._ender: asyncio.Task[None] | None = None
-        self._loop = asyncio.get_running_loop()
-        self.app: TowerApp | None = None
-        self.fault = 0
-
-    def begin(self) -> None:
-        """The first frame is on screen."""
-        self._starting = asyncio.create_task(self._start(), name="start the gateway")
-
-    async def _start(self) -> None:
-        from tapui.station.running import RunningGateway
-
-        asked = asyncio.Event()
-        running = RunningGateway(self._options, self._report, asked.set)
-        try:
-            await running.start(self._sockets)
-        except PortClaimedError as error:
-            self._fail(2, str(error))
-            return
-        except OSError as error:
-            self._fail(1, f"{error.filename or 'tapui'}: {error.strerror}")
-            return
-        self._running = running
-        self._feed.attach(running)
-        self._ender = asyncio.create_task(self._end_when_asked(asked), name="end when asked")
-        memory.settle()
-
-    def _report(self, text: str, level: "ReportLevel") -> None:
-        """Tell what comes before the feed does, from any thread; later the feed brings it."""
-        if self._running is None and level != "info":
-            self._loop.call_soon_threadsafe(self._notify, text)
-
-    def _notify(self, text: str) -> None:
-        if self.app is not None and self.app.is_running:
-            self.app.notify(text, severity="warning", timeout=12)
-
-    def _fail(self, code: int, text: str) -> None:
-        self.fault = code
-        assert self.app is not None, "the app shows the screen"
-        self.app.leave(text)
-
-    async def _end_when_asked(self, asked: asyncio.Event) -> None:
-        await asked.wait()
-        if self.app is not None:
-            self.app.leave("the gateway was asked to end (`tapui stop`)")
-
-    async def end(self) -> None:
-        """The screen is gone: end the gateway, if it came to one."""
-        if self._starting is not None:
-            await self._starting
-        if self._ender is not None:
-            self._ender.cancel()
-        if self._running is not None:
-            await _end(self._running)
+    def came(number: signal.Signals) -> None:
+        if screen.is_shown:
+            screen.leave(number)
         else:
-            for opened in self._sockets:
-                opened.close()
-        self._feed.end()
+            backstage.signalled(number)
+
+    with tuning.switching_often(), Signals(came):
+        try:
+            code = await screen.show()
+            if screen.is_lost and await backstage.goes_on():
+                screen.give_up()
+                await backstage.over()
+        finally:
+            await backstage.end()
+    return code if backstage.fault is None else _refuse(backstage.fault, log)
 
 
-async def _end(running: "RunningGateway") -> None:
-    """End the gateway after its tower: a signal, or ctrl+c, no longer waits for providers."""
-    here = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        here.add_signal_handler(number, running.force)
-    if running.is_waited_for:
-        _tell("tapui: waiting for providers to clean up (ctrl+c: do not wait)")
-    try:
-        await running.stop()
-    finally:
-        for number in _SIGNALS:
-            here.remove_signal_handler(number)
-
-
-async def _second_tower(options: Options, home: Home, first: gateways.FoundGateway) -> int | None:
+async def _second_tower(
+    options: Options, home: Home, first: gateways.FoundGateway, log: Path
+) -> int | None:
     from tapui.client.remote_feed import RemoteFeed
 
     feed = RemoteFeed(first, lambda: gateways.find(home, first.port, is_explicit=True))
@@ -201,10 +115,12 @@ async def _second_tower(options: Options, home: Home, first: gateways.FoundGatew
         note=f"second tower (gateway: pid {first.pid})",
         on_start_here=lambda: starts_here.append(True),
     )
-    try:
-        code = await _show(app)
-    finally:
-        await feed.stop(1.0)
+    screen = Screen(app, log)
+    with Signals(screen.leave):
+        try:
+            code = await screen.show()
+        finally:
+            await feed.stop(1.0)
     return None if starts_here else code
 
 
@@ -235,28 +151,3 @@ def _remember(path: Path, name: str) -> None:
     # The theme is on screen. Only the memory of it failed, as when the file is not valid TOML.
     with contextlib.suppress(OSError, ValueError):
         config_file.remember_theme(path, name)
-
-
-async def _show(app: "TowerApp") -> int:
-    """Run the app on this terminal; signals end it in order and leave the terminal as it was."""
-    reasons: list[str] = []
-    here = asyncio.get_running_loop()
-
-    def came(number: signal.Signals) -> None:
-        reasons.append(number.name)
-        app.leave(number.name)
-
-    for number in _SIGNALS:
-        here.add_signal_handler(number, came, number)
-    try:
-        said = await app.run_async()
-    finally:
-        for number in _SIGNALS:
-            here.remove_signal_handler(number)
-    if app.return_code:
-        return 1
-    if reasons:
-        return 130 if reasons[0] == "SIGINT" else 0
-    if said not in (None, "quit", "start-here"):
-        _tell(f"tapui: {safe_text(said)}")
-    return 0

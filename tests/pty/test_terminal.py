@@ -113,19 +113,6 @@ def test_a_crash_restores_the_terminal_and_shows_no_secret(
     assert left_behind(home) == []
 
 
-def test_a_terminal_that_closes_ends_the_tower_and_its_gateway(
-    start_tower: Callable[..., TowerProcess], home: Home
-) -> None:
-    tower = start_tower()
-    pid = tower.pid
-    with ProviderProcess(tower.url, tower.token) as provider:
-        tower.screen.close()
-        provider.expect("session.lifecycle", state="shutdown.pending")
-        provider.send({"type": "goodbye"})
-        until(lambda: not psutil.pid_exists(pid), what="the tower's end")
-    assert left_behind(home) == []
-
-
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_serve_on_a_terminal(tmux: Tmux, home: Home, name: str) -> None:
     screen = in_shell(tmux, home, *tapui_argv("serve", "--no-attach", "--port", "0"))

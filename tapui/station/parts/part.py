@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
-from tapui.runtime.turn import Turn
 from tapui.station.options import Options
+
+if TYPE_CHECKING:
+    from tapui.runtime.turn import Turn
 
 ReportLevel = Literal["info", "warning", "error"]
 Report = Callable[[str, ReportLevel], None]
@@ -18,7 +20,7 @@ Report = Callable[[str, ReportLevel], None]
 class GatewayAccess:
     """What a part gets of the gateway that it runs beside."""
 
-    turn: Turn
+    turn: "Turn"
     """Opens in-process ports (`open_port`)."""
     announced: GatewayFile
     """The gateway's URL and where its tokens lie, for a part in a process of its own."""

@@ -7,9 +7,9 @@ import pytest
 
 PROBE = """
 import resource
-from tapui.runtime import memory
+from tapui.runtime import tuning
 if {settles}:
-    memory.settle()
+    tuning.settle()
 def pass_on():
     for _ in range(50):
         first = bytearray(1 << 20)
@@ -41,7 +41,7 @@ def test_memory_of_large_messages_is_kept_for_the_next_ones() -> None:
 
 def test_settling_takes_loaded_objects_out_of_the_collectors_sight() -> None:
     text = (
-        "import gc; from tapui.runtime import memory; memory.settle(); print(gc.get_freeze_count())"
+        "import gc; from tapui.runtime import tuning; tuning.settle(); print(gc.get_freeze_count())"
     )
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=30

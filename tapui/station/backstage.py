@@ -1,0 +1,185 @@
+"""The gateway behind the screen: started after the first frame, ended after the last.
+
+All of it runs on the main thread. What the gateway's thread tells is taken on the main loop; what
+concerns the app is done by a task that the app made, because Textual finds the active app by the
+context of whoever calls it.
+"""
+
+import asyncio
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tapui.station import terminal
+from tapui.station.crossing import Mailbox, TowerLane
+from tapui.station.embedded import EmbeddedFeed
+from tapui.station.gateway_thread import (
+    Ended,
+    Force,
+    GatewayThread,
+    GoesOn,
+    Reported,
+    ScreenLost,
+    Started,
+    StartOver,
+    Stop,
+    StopAsked,
+    Told,
+    Waiting,
+)
+from tapui.station.options import Options
+from tapui.station.start_fault import StartFault
+
+if TYPE_CHECKING:
+    from tapui.tower.app import TowerApp
+
+_log = logging.getLogger(__name__)
+
+END_SECONDS = 30.0
+"""How long the gateway's thread may take to end, providers' time included."""
+_ANSWER_SECONDS = 5.0
+"""How long the gateway's thread may take to say whether it goes on without a screen."""
+_JOIN_SECONDS = 5.0
+"""How long the thread may take after its last word."""
+
+
+class Backstage:
+    """A gateway of this process and its feed. `begin` and `end` once each.
+
+    `log` is where the faults of this process are logged.
+    """
+
+    def __init__(self, options: Options, sockets: list[socket.socket], log: Path) -> None:
+        self._log = log
+        self._sockets = sockets
+        self._told: Mailbox[Told] = Mailbox()
+        self._lane = TowerLane()
+        self._thread = GatewayThread(options, sockets, self._lane, self._told)
+        self._for_app: asyncio.Queue[Told] = asyncio.Queue()
+        self._attending: asyncio.Task[None] | None = None
+        self._has_begun = False
+        self._has_screen = True
+        self._is_ending = False
+        self._goes_on: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._over = asyncio.Event()
+        """Set when a gateway without a screen need not go on: asked to end, idle, or ended."""
+        self._ended = asyncio.Event()
+        self.fault: StartFault | None = None
+        """Why the gateway could not start, or why it died."""
+        self.feed = EmbeddedFeed(
+            f"ws://localhost:{sockets[0].getsockname()[1]}",
+            self._lane,
+            send=self._thread.send,
+            start_over=lambda: self._thread.send(StartOver()),
+            end=self._end_feed,
+        )
+
+    def begin(self, app: "TowerApp") -> None:
+        """Start the gateway; called by the app, after its first frame."""
+        self._has_begun = True
+        self._told.open(self._take)
+        self._thread.start()
+        self._attending = asyncio.create_task(self._attend(app), name="attend the gateway")
+
+    def _take(self, told: Told) -> None:
+        match told:
+            case GoesOn():
+                self._answer(goes_on=True)
+            case StopAsked() if not self._has_screen:
+                self._over.set()
+            case Waiting() if not self._has_screen:
+                terminal.tell("tapui: waiting for providers to clean up (ctrl+c: do not wait)")
+            case Ended(fault=fault):
+                self.fault = fault
+                self._ended.set()
+                self._over.set()
+                self._answer(goes_on=False)
+        self._for_app.put_nowait(told)
+
+    async def _attend(self, app: "TowerApp") -> None:
+        """Tell the app what concerns it, in the app's own context."""
+        is_started = False
+        while True:
+            match await self._for_app.get():
+                case Started():
+                    is_started = True
+                case Reported(text=text, level=level) if not is_started and level != "info":
+                    # Later ones come with the feed.
+                    app.notify(text, severity="warning", timeout=12)
+                case StopAsked():
+                    app.leave("the gateway was asked to end (`tapui stop`)")
+                case Ended() if not self._is_ending:
+                    app.leave("the gateway has ended")
+
+    # The terminal has vanished
+
+    async def goes_on(self) -> bool:
+        """Tell the gateway that its screen is gone; return whether it goes on without one."""
+        self._has_screen = False
+        if not self._has_begun:
+            return False
+        self._thread.send(ScreenLost())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ANSWER_SECONDS):
+                return await asyncio.shield(self._goes_on)
+        return False
+
+    def _answer(self, *, goes_on: bool) -> None:
+        if not self._goes_on.done():
+            self._goes_on.set_result(goes_on)
+
+    async def over(self) -> None:
+        """Wait until a gateway without a screen need not go on."""
+        await self._over.wait()
+
+    def signalled(self, number: signal.Signals) -> None:
+        """A signal came while there is no screen: end; while it ends, do not wait any longer."""
+        if self._is_ending:
+            self._thread.send(Force())
+        elif number is not signal.SIGHUP:  # the terminal is gone already
+            self._over.set()
+
+    # The end
+
+    async def _end_feed(self, within: float) -> None:
+        """End the gateway while its tower still shows that it ends."""
+        if self._has_begun:
+            self._is_ending = True
+            self._thread.send(Stop(within))
+            await self._ended.wait()
+
+    async def end(self) -> None:
+        """The screen is gone: end the gateway, if there is one, and its thread.
+
+        A thread that does not end in time is given up: what it was doing goes into the log, its
+        token files are removed, and the process ends.
+        """
+        self._has_screen = False
+        self._is_ending = True
+        if self._attending is not None:
+            self._attending.cancel()
+        if not self._has_begun:
+            for opened in self._sockets:
+                opened.close()
+            return
+        self._thread.send(Stop())
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
+            self._give_up()
+        if not await asyncio.to_thread(self._thread.join, _JOIN_SECONDS):
+            self._give_up()
+
+    def _give_up(self) -> None:
+        _log.critical("the gateway's thread did not end; all threads were doing:")
+        with self._log.open("a") as file:
+            faulthandler.dump_traceback(file, all_threads=True)
+        self._thread.remove_files()
+        terminal.tell(f"tapui: the gateway did not end in time; see {self._log}")
+        os._exit(1)

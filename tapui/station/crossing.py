@@ -1,0 +1,173 @@
+"""The only crossing between threads: items handed from one thread to the loop of another.
+
+Each way is a deque and `call_soon_threadsafe`. What is put in is immutable, or handed over: whoever
+puts a list in keeps no hold of it. A loop that has closed takes nothing more, which is no error:
+the thread behind it has ended.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Generic, TypeVar
+
+from tapui.projection.feed import FeedItem
+from tapui.wire.events import Entry
+
+T = TypeVar("T")
+
+FRAME = 1 / 12
+"""Seconds between two looks of a tower that is awake: it is woken at most once a frame."""
+MAX_WAITING = 16 * 1024 * 1024
+"""Bytes of events, as JSON, that may wait for the tower."""
+MAX_BATCH = 1024
+"""Events that the tower takes at once."""
+
+
+def _wake(
+    loop: asyncio.AbstractEventLoop, call: Callable[[], None], context: contextvars.Context
+) -> None:
+    with contextlib.suppress(RuntimeError):  # it has closed: nobody is there to be woken
+        loop.call_soon_threadsafe(call, context=context)
+
+
+class Mailbox(Generic[T]):
+    """Items from any thread, taken one by one, in order, on the loop that `open` was called on.
+
+    Items that come before that wait for it. `take` is called in the context of `open`, never in
+    that of the sender.
+    """
+
+    def __init__(self) -> None:
+        self._items: deque[T] = deque()
+        self._take: Callable[[T], None]
+        self._context: contextvars.Context
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_woken = False
+
+    def open(self, take: Callable[[T], None]) -> None:
+        """Take items from now on, on the running loop."""
+        self._take = take
+        self._context = contextvars.copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._is_woken = True
+        self._loop.call_soon(self._drain, context=self._context)
+
+    def put(self, item: T) -> None:
+        """Put an item in. If the loop has closed, nobody takes it."""
+        self._items.append(item)
+        if self._loop is not None and not self._is_woken:
+            self._is_woken = True
+            _wake(self._loop, self._drain, self._context)
+
+    def _drain(self) -> None:
+        # First the flag, then the items: what is put in after the last look wakes the loop again.
+        self._is_woken = False
+        try:
+            while self._items:
+                self._take(self._items.popleft())
+        finally:
+            if self._items and self._loop is not None:  # one could not be taken: on with the next
+                self._is_woken = True
+                _wake(self._loop, self._drain, self._context)
+
+
+class TowerLane:
+    """Feed items on their way to the tower: paced, bounded, in order.
+
+    The tower (whose thread makes the lane) takes what has come and then rests for a frame; the
+    gateway wakes it only while it sleeps. Events beyond `limit` bytes are refused: the tower has
+    fallen behind. It then drops the events that wait and has `fell_behind` called, on its own
+    thread; a new snapshot is asked for there.
+    """
+
+    def __init__(self, *, limit: int = MAX_WAITING, frame: float = FRAME) -> None:
+        self._limit = limit
+        self._frame = frame
+        self._items: deque[FeedItem] = deque()
+        self._sizes: deque[int] = deque()
+        self._context = contextvars.copy_context()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        # Each of these numbers is written by one thread only.
+        self._came = 0
+        self._taken = 0
+        self._is_asleep = False
+        self._is_behind = False
+        self._is_closed = False
+
+    # The gateway's thread
+
+    def put_events(self, entries: list[Entry], size: int) -> bool:
+        """Hand over consecutive events of `size` bytes; False if the tower has fallen behind."""
+        if self._came - self._taken + size > self._limit:
+            self._is_behind = True
+            self._rouse()
+            return False
+        self._came += size
+        self._sizes.append(size)
+        self._items.append(entries)
+        self._rouse()
+        return True
+
+    def put(self, item: FeedItem) -> None:
+        """Hand over anything else."""
+        self._items.append(item)
+        self._rouse()
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._is_closed = True
+        self._rouse()
+
+    def _rouse(self) -> None:
+        if self._is_asleep and self._loop is not None:
+            self._is_asleep = False
+            _wake(self._loop, self._news.set, self._context)
+
+    # The tower's thread
+
+    async def items(self, fell_behind: Callable[[], None]) -> AsyncIterator[FeedItem]:
+        """Yield what comes, events in batches, until the lane is closed and empty."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            if self._is_behind:
+                self._is_behind = False
+                self._drop_events()
+                fell_behind()
+            while self._items:
+                item = self._items.popleft()
+                if not isinstance(item, list):
+                    yield item
+                    continue
+                self._taken += self._sizes.popleft()
+                for start in range(0, len(item), MAX_BATCH):
+                    yield item[start : start + MAX_BATCH]
+                    await asyncio.sleep(0)  # keys and frames between two batches
+            if self._is_closed:
+                if not self._items:
+                    return
+                continue
+            await asyncio.sleep(self._frame)
+            await self._sleep()
+
+    async def _sleep(self) -> None:
+        """Sleep until something comes."""
+        self._news.clear()
+        self._is_asleep = True
+        # What came before the gateway could see that the tower sleeps has not woken it.
+        if not (self._items or self._is_behind or self._is_closed):
+            await self._news.wait()
+        self._is_asleep = False
+
+    def _drop_events(self) -> None:
+        """Drop the events that wait; what else waits keeps its order, and what comes meanwhile."""
+        kept: list[FeedItem] = []
+        for _ in range(len(self._items)):
+            item = self._items.popleft()
+            if isinstance(item, list):
+                self._taken += self._sizes.popleft()
+            else:
+                kept.append(item)
+        self._items.extendleft(reversed(kept))

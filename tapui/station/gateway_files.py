@@ -1,0 +1,76 @@
+"""What a gateway leaves on the disk for others to find it by: all of it, or nothing."""
+
+import errno
+import logging
+
+from tapui import __version__
+from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile, RunFolder
+from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable
+from tapui.secret import Secret
+
+_log = logging.getLogger(__name__)
+
+
+class GatewayFiles:
+    """The run folder and the provider's token file of one gateway, ours until `remove`."""
+
+    def __init__(self, run_folder: RunFolder) -> None:
+        self._run_folder = run_folder
+        self._token_file: ProviderTokenFile | None = None
+        self.announced: GatewayFile
+        self.problem = ""
+        """Why the token is not where the interface says that providers find it, or empty."""
+
+    @classmethod
+    def leave(
+        cls, home: Home, port: int, provider_token: Secret, internal_token: Secret
+    ) -> "GatewayFiles":
+        """Claim the port's run folder and write all files; blocks for up to a second.
+
+        Raises `PortClaimedError` and `OSError`; nothing is left behind then.
+        """
+        files = cls(RunFolder.claim(home, port))
+        try:
+            files._write(home, port, provider_token, internal_token)
+        except UnicodeEncodeError:
+            files.remove()
+            raise OSError(
+                errno.EILSEQ, "the path is not UTF-8: clients could not be told of it", home.state
+            ) from None
+        except OSError as error:
+            files.remove()
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, files._run_folder.path) from error
+        except BaseException:
+            files.remove()
+            raise
+        return files
+
+    def _write(self, home: Home, port: int, provider_token: Secret, internal_token: Secret) -> None:
+        run_folder = self._run_folder
+        run_folder.write_internal_token(internal_token)
+        token_path = run_folder.write_provider_token(provider_token)
+        try:
+            self._token_file = ProviderTokenFile.write(home, provider_token, port)
+            token_path = self._token_file.path
+        except TokenFileUnavailable as error:
+            self.problem = str(error)
+        self.announced = run_folder.announce(f"ws://localhost:{port}", __version__, token_path)
+
+    def remove(self) -> list[str]:
+        """Remove what is still ours; return what could not be removed. Never raises `OSError`."""
+        problems = []
+        if self._token_file is not None:
+            try:
+                self._token_file.remove()
+            except OSError as error:
+                _log.exception("the token file was not removed")
+                problems.append(f"{self._token_file.path} was not removed: {error.strerror}")
+        try:
+            self._run_folder.release()
+        except OSError as error:
+            _log.exception("the run folder was not removed")
+            problems.append(f"{self._run_folder.path} was not removed: {error.strerror}")
+        return problems

@@ -1,0 +1,146 @@
+"""The log of faults: a private, rotating file in the state folder, one for each process.
+
+It is made with its first line, so a process without faults leaves none. Nothing that goes wrong
+here, a full disk for instance, is told anywhere: there is no other place for it.
+"""
+
+import contextlib
+import io
+import logging
+import logging.handlers
+import os
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from tapui.home.paths import Home, private_folder
+from tapui.text import safe_text
+
+_FOLDER = "log"
+_FILE_BYTES = 1024 * 1024
+_OLDER = 2
+"""Rotated files beside the one that is written."""
+_KEPT = 10
+"""Log files of former processes, rotated ones included, that are kept."""
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_log = logging.getLogger(__name__)
+
+
+def log_path(home: Home, pid: int) -> Path:
+    """Return where the process `pid` logs its faults; the file need not exist."""
+    return home.state / _FOLDER / f"tapui-{pid}.log"
+
+
+class _Format(logging.Formatter):
+    """One line a record, then its traceback; text from outside is made visible."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        return safe_text(super().formatMessage(record))
+
+    def formatException(self, ei: object) -> str:  # noqa: N802
+        return safe_text(super().formatException(ei), newlines=True)  # type: ignore[arg-type]
+
+
+class LogFile(logging.handlers.RotatingFileHandler):
+    """Writes to a file of mode 0600 that is no link; drops what cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            path, maxBytes=_FILE_BYTES, backupCount=_OLDER, encoding="utf-8", delay=True
+        )
+        self.setFormatter(_Format("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"))
+
+    def _open(self) -> io.TextIOWrapper:
+        path = Path(self.baseFilename)
+        private_folder(path.parent.parent, path.parent.name)
+        fd = os.open(path, _FLAGS, 0o600)
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(f"{path} is not a file")
+        os.fchmod(fd, 0o600)
+        return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Drop the record: standard error may be the tower's."""
+
+
+class _Terminal(logging.StreamHandler[IO[str]]):
+    """Writes warnings and faults to standard error, for `serve`; a reader may be gone."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(_Format("%(levelname)s: %(message)s"))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        """Drop the record."""
+
+
+@contextlib.contextmanager
+def faults_logged(home: Home, *, on_stderr: bool) -> Iterator[Path]:
+    """Log the faults of this process until the end of the block; yield the file's path.
+
+    These are: log records from warnings on, Python's own warnings, exceptions that end a thread
+    or that nobody could be told of. With `on_stderr`, they are written there, too.
+    """
+    path = log_path(home, os.getpid())
+    handlers: list[logging.Handler] = [LogFile(path)]
+    if on_stderr:
+        handlers.append(_Terminal())
+    root = logging.getLogger()
+    before = (logging.lastResort, threading.excepthook, sys.unraisablehook)
+    for handler in handlers:
+        handler.setLevel(logging.WARNING)
+        root.addHandler(handler)
+    logging.lastResort = handlers[0]
+    logging.captureWarnings(capture=True)
+    threading.excepthook = _thread_failed
+    sys.unraisablehook = _unraisable
+    _drop_oldest(path)
+    try:
+        yield path
+    finally:
+        logging.captureWarnings(capture=False)
+        logging.lastResort, threading.excepthook, sys.unraisablehook = before
+        for handler in handlers:
+            root.removeHandler(handler)
+            handler.close()
+
+
+def _thread_failed(args: threading.ExceptHookArgs) -> None:
+    if args.exc_type is SystemExit:
+        return
+    name = args.thread.name if args.thread is not None else "a thread"
+    _log.error("%s ended with a fault", name, exc_info=args.exc_value)
+
+
+def _unraisable(args: "sys.UnraisableHookArgs") -> None:
+    what = args.err_msg or "a fault that could not be raised"
+    _log.error("%s: %r", what, args.object, exc_info=args.exc_value)
+
+
+def _drop_oldest(own: Path) -> None:
+    """Drop the oldest logs of processes that have ended."""
+    with contextlib.suppress(OSError):
+        files = [
+            (file.lstat().st_mtime, file)
+            for file in own.parent.glob("tapui-*.log*")
+            if not file.name.startswith(own.name) and not _is_written(file)
+        ]
+        for _, file in sorted(files)[:-_KEPT]:
+            file.unlink(missing_ok=True)
+
+
+def _is_written(file: Path) -> bool:
+    """Return whether a process of that number runs; it may be the one that writes the file."""
+    number = file.name.removeprefix("tapui-").partition(".")[0]
+    try:
+        os.kill(int(number), 0)
+    except (ValueError, ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,64 @@
+"""The app on this terminal, from its first frame to its last."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tapui.station import terminal
+from tapui.text import safe_text
+
+if TYPE_CHECKING:
+    from tapui.tower.app import TowerApp
+
+_WANTED = (None, "quit", "start-here")
+"""What the app returns when the person left it."""
+
+
+class Screen:
+    """Runs the app; signals end it in order and leave the terminal as it was."""
+
+    def __init__(self, app: "TowerApp", log: Path) -> None:
+        self._app = app
+        self._log = log
+        self._reasons: list[signal.Signals] = []
+        self.is_shown = True
+        """Whether the app has not ended."""
+        self.is_lost = False
+        """Whether the terminal has vanished, or a signal said so, and no other asked to end."""
+
+    def leave(self, number: signal.Signals) -> None:
+        """A signal came: end the app."""
+        if number is signal.SIGHUP and terminal.is_gone():
+            terminal.let_go()
+        self._reasons.append(number)
+        self._app.leave(number.name)
+
+    async def show(self) -> int:
+        """Run the app to its end; return the exit code."""
+        said: str | None = None
+        try:
+            with terminal.writes_that_cannot_fail():
+                said = await self._app.run_async()
+        except OSError:
+            if not terminal.is_gone():
+                raise
+        finally:
+            self.is_shown = False
+        is_gone = terminal.is_gone()
+        if is_gone:
+            terminal.let_go()
+        reasons = self._reasons
+        self.is_lost = (is_gone or bool(reasons)) and set(reasons) <= {signal.SIGHUP}
+        if is_gone or reasons:
+            return 130 if reasons[:1] == [signal.SIGINT] else 0
+        if self._app.return_code:
+            terminal.tell(f"tapui: the tower failed; its log is {safe_text(str(self._log))}")
+            return 1
+        if said not in _WANTED:
+            terminal.tell(f"tapui: {safe_text(str(said))}")
+        return 0
+
+    def give_up(self) -> None:
+        """The gateway goes on without this terminal; say so if it is still there, and let go."""
+        terminal.tell("tapui: the gateway goes on without a screen; `tapui` shows it again")
+        terminal.let_go()
