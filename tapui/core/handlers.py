@@ -57,6 +57,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         t.InjectsResume: parts.tower.injects_resume,
         t.SessionMode: parts.tower.session_mode,
         t.StreamRead: parts.tower.stream_read,
+        t.ToolsRead: parts.tower.tools_read,
         t.TokenMint: parts.tower.token_mint,
         t.GatewayStop: parts.tower.gateway_stop,
         b.StreamPost: parts.builtin.stream_post,

@@ -200,6 +200,7 @@ class Parts:
             budgets=budgets,
             approvals=approvals,
             modes=modes,
+            tools=tools,
             trustees=trustees,
             pairings=pairings,
         )

@@ -12,6 +12,7 @@ from tapui.wire.message import (
     Message,
     Mode,
     Number,
+    OfferedTool,
     ToolAbort,
     ToolInvoke,
     ToolOutcome,
@@ -92,6 +93,13 @@ class StreamRead(Message, tag="stream.read", frozen=True):
     before: int | None = None
 
 
+class ToolsRead(Message, tag="tools.read", frozen=True):
+    """Read the tools that a session has now, with their schemas."""
+
+    id: str
+    session_id: str
+
+
 class TokenMint(Message, tag="token.mint", frozen=True):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
@@ -156,6 +164,13 @@ class StreamLines(Message, tag="stream.lines", frozen=True):
     lines: list[Line]
 
 
+class ToolsList(Message, tag="tools.list", frozen=True):
+    """The answer to `tools.read`, in order of registration."""
+
+    id: str
+    tools: list[OfferedTool]
+
+
 class TokenMinted(Message, tag="token.minted", frozen=True):
     """The token; it dies with its session."""
 
@@ -188,6 +203,7 @@ FromTower = (
     | ToolInvoke
     | ToolAbort
     | StreamRead
+    | ToolsRead
     | TokenMint
     | GatewayStop
 )
@@ -201,6 +217,7 @@ ToTower = (
     | ToolProgress
     | ToolOutcome
     | StreamLines
+    | ToolsList
     | TokenMinted
     | GatewayStopping
     | Notice

@@ -171,6 +171,8 @@ CASES: list[Case] = [
          session=None, after="Tower"),
     Case("tower", {"type": "injects.resume", "providerId": "p-0", "sessionId": "{session}"},
          "NOT_FOUND", "provider p-0 is not connected", session=None, after="Tower"),
+    Case("tower", {"type": "tools.read", "sessionId": "nowhere"}, "INVALID_SESSION",
+         "unknown session nowhere", session="nowhere", after="Tower"),
     Case("tower", {"type": "token.mint", "sessionId": "nowhere"}, "INVALID_SESSION", **NOWHERE,
          after="Tower"),
     Case("host", {"type": "hook.preToolUse", "sessionId": "nowhere", "tool": "bash"},

@@ -66,6 +66,7 @@ def _fields(session: str) -> dict[str, Json]:
         "injects.resume": {**about, "providerId": "none"},
         "session.mode": {"sessionId": "nowhere", "mode": "plan"},
         "stream.read": {**about, "id": "x", "stream": "s@p"},
+        "tools.read": {**about, "id": "x"},
         "token.mint": {**about, "id": "x"},
         "stream.post": {**about, "id": "x", "stream": "s", "event": "e", "level": "keep"},
         "state.read": {**about, "id": "x"},

@@ -46,6 +46,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
     {"type": "stream.read", "id": "x", "stream": "s", "sessionId": "s1"},
     {"type": "gateway.stop"},
+    {"type": "tools.read", "id": "x", "sessionId": "s1"},
     {"type": "token.mint", "id": "x", "sessionId": "s1"},
     {"type": "hooks.update", "onPreToolUse": []},
     {"type": "context.update", "context": "c"},

@@ -178,3 +178,23 @@ def test_a_provider_is_shown_from_hello_to_gone(talk: Conversation) -> None:
         "instance": "one",
         "metadata": {"url": "x"},
     }
+
+
+def test_a_tower_reads_the_tools_of_a_session_with_their_schemas(scene: Scene) -> None:
+    scene.tower.say(type="tools.read", id="x", sessionId="s1")
+    answer = scene.tower.hear_one("tools.list")
+    assert answer["id"] == "x"
+    greet = next(tool for tool in answer["tools"] if tool["name"] == "greet")
+    assert (greet["provider"], greet["parameters"]["type"]) == ("greeter", "object")
+    scene.host.say(
+        type="session.event",
+        sessionId="s1",
+        event="subagent.started",
+        data={"remoteSessionId": "c1", "toolCallId": "t1", "agentName": "a"},
+    )
+    scene.tower.hear()
+    scene.tower.say(type="tools.read", id="y", sessionId="c1")
+    assert scene.tower.hear_one("tools.list")["tools"] == answer["tools"]
+    scene.tower.say(type="tools.read", id="z", sessionId="nowhere")
+    error = scene.tower.hear_one("error")
+    assert (error["code"], error["replyTo"]) == ("INVALID_SESSION", "tools.read")

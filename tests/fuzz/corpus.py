@@ -126,6 +126,7 @@ MESSAGES: list[Json] = [
     {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
     {"type": "stream.read", "id": "x", "stream": "s@ann", "sessionId": "s1", "last": 10,
      "before": 5},
+    {"type": "tools.read", "id": "x", "sessionId": "s1"},
     {"type": "token.mint", "id": "x", "sessionId": "s1"},
     {"type": "gateway.stop"},
 ]  # fmt: skip

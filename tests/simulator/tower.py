@@ -101,6 +101,7 @@ class TowerActor:
             say(t.SessionMode(session, dice.choice(MODES)))
         elif kind == 16:
             say(t.StreamRead("x", "log@ann", session))
+            say(t.ToolsRead("x", session))
         elif kind == 17:
             say(t.TokenMint(f"m{self.world.number()}", session))
         elif kind == 18:

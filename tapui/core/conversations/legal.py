@@ -73,6 +73,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.InjectsResume,
         t.SessionMode,
         t.StreamRead,
+        t.ToolsRead,
         t.TokenMint,
         t.GatewayStop,
         m.ToolInvoke,

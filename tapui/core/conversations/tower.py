@@ -11,7 +11,8 @@ from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
-from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.sessions import OpenSessions, resolved
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.grants import Grant, Trustees
@@ -32,6 +33,8 @@ from tapui.wire.tower import (
     StreamRead,
     TokenMint,
     TokenMinted,
+    ToolsList,
+    ToolsRead,
     TowerHello,
     TowersChanged,
     TowerSnapshot,
@@ -55,6 +58,7 @@ class TowerConversation:
         budgets: Budgets,
         approvals: Approvals,
         modes: Modes,
+        tools: ToolTable,
         trustees: Trustees,
         pairings: Pairings,
     ) -> None:
@@ -69,6 +73,7 @@ class TowerConversation:
         self._budgets = budgets
         self._approvals = approvals
         self._modes = modes
+        self._tools = tools
         self._trustees = trustees
         self._pairings = pairings
         self.watchers: dict[ConnectionId, int] = {}
@@ -211,6 +216,11 @@ class TowerConversation:
             else []
         )
         self._out.send(connection.id, StreamLines(message.id, lines))
+
+    def tools_read(self, connection: Connection, message: ToolsRead) -> None:
+        """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
+        session = resolved(self._sessions, message.session_id)
+        self._out.send(connection.id, ToolsList(message.id, self._tools.offer(session)))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""
