@@ -148,7 +148,7 @@ class HostThread:
     def stop(self, within: float = 10.0) -> None:
         """Stop the host and wait for its end."""
         if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self.host.stop(), self.loop)
+            self.loop.call_soon_threadsafe(self.host.stop)
             self._thread.join(within)
         assert not self._thread.is_alive()
         if self._failure is not None:

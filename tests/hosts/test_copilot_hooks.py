@@ -10,7 +10,7 @@ import pytest
 
 from tapui.hosts.copilot import hooks as module
 from tapui.hosts.copilot.hooks import LEFT, Hooks
-from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
 from tapui.wire.message import Error, Message
@@ -28,7 +28,7 @@ class Asked:
         self._answer = answer
         self.hooks = Hooks(
             "s1",
-            Link(
+            Uplink(
                 self._send,
                 lambda: f"c{len(self.questions)}",
                 lambda text, _: self.reports.append(text),

@@ -198,11 +198,11 @@ def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pret
     cli.hold("s 1")
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home):
-        (listed,) = gateway.wait(SessionsUnattached).unattached
+        (listed,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
         assert (listed.id, listed.pid) == ("s 1", cli.process.pid)
         assert listed.hint == "copilot --ui-server --resume 's 1'"
         cli.kill()
-        gateway.wait(SessionsUnattached, unattached=[])
+        until(lambda: not gateway.of(SessionsUnattached)[-1].unattached, what="an empty list")
 
 
 def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(

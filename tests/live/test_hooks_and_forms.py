@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.link import Link
 from tapui.hosts.copilot.sdk import load
 from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -166,7 +166,7 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
 ) -> None:
     from copilot import CopilotClient, RuntimeConnection
 
-    await load()
+    load()
     home.root.joinpath(".cache").symlink_to(cli_cache)
     question = {"question": "Which colour?", "choices": ["red", "blue"]}
     model.script(Rule(calls=[("ask_user", question)], when="ask me"), Rule(text="I see"))
@@ -205,9 +205,9 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
             asyncio.get_running_loop().call_soon(take, message)
 
         ids = itertools.count()
-        link = Link(send, lambda: f"c{next(ids)}", _fail)
+        uplink = Uplink(send, lambda: f"c{next(ids)}", _fail)
         joined = AttachedSession(
-            session.session_id, link, workspace=home.root / "workspace", cwd=str(home.root)
+            session.session_id, uplink, workspace=home.root / "workspace", cwd=str(home.root)
         )
 
         def take(message: Message) -> None:

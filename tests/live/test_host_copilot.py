@@ -329,12 +329,12 @@ def test_cli_without_a_port_is_listed_with_what_to_do(
 ) -> None:
     copilot = start_copilot(args=())
     gateway, _ = start_host(copilot)
-    (listed,) = gateway.wait(SessionsUnattached).unattached
+    (listed,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
     assert (listed.id, listed.pid) == (copilot.session_id, copilot.pid)
     assert listed.cwd == str(copilot.cwd)
     assert listed.hint == f"copilot --ui-server --resume {copilot.session_id}"
     copilot.quit()
-    assert gateway.wait(SessionsUnattached, unattached=[])
+    until(lambda: not gateway.of(SessionsUnattached)[-1].unattached, what="an empty list")
 
 
 def test_lost_connection_comes_back_and_its_call_does_not_hang_the_turn(

@@ -11,8 +11,8 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.link import Link
 from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.uplink import Uplink
 
 if TYPE_CHECKING:
     from copilot import CopilotClient
@@ -42,19 +42,19 @@ class Attachment:
     """
 
     def __init__(
-        self, process: Process | None, port: int, link: Link, *, copilot_home: Path, cwd: str
+        self, process: Process | None, port: int, uplink: Uplink, *, copilot_home: Path, cwd: str
     ) -> None:
         self.process = process
         self.port = port
         self.sessions: dict[str, AttachedSession] = {}
-        self._link = link
+        self._uplink = uplink
         self._copilot_home = copilot_home
         self._cwd = cwd
         self._client: CopilotClient | None = None
         self._foreground: str | None = None
         self._joining: set[str] = set()
         self._noticed: dict[str, float] = {}
-        self._chores = Chores(link.report)
+        self._chores = Chores(uplink.report)
         self._replaced: set[str] = set()
         self._is_leaving = False
 
@@ -174,7 +174,7 @@ class Attachment:
                 )
             except AttachError:
                 continue
-            self._link.report(f"the connection to port {self.port} is back", "info")
+            self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False
 
@@ -186,7 +186,7 @@ class Attachment:
             return
         session = AttachedSession(
             session_id,
-            self._link,
+            self._uplink,
             workspace=self._copilot_home / "session-state" / session_id,
             cwd=self._cwd,
         )
@@ -245,7 +245,7 @@ class Attachment:
         try:
             await self._join(session_id, replaces=replaces)
         except AttachError as error:
-            self._link.report(f"{error}; it is tried again", "warning")
+            self._uplink.report(f"{error}; it is tried again", "warning")
             self._end(replaces or "", ENDED)
         else:
             self._end(replaces or "", None)
@@ -270,17 +270,20 @@ class Attachment:
         try:
             await self._join(session_id)
         except AttachError as error:
-            self._link.report(str(error), "warning")
+            self._uplink.report(str(error), "warning")
 
     def _close_sessions(self, reason: str) -> None:
         for session_id in list(self.sessions):
             self._end(session_id, reason)
 
-    async def leave(self) -> None:
-        """Leave all sessions as they were found and disconnect."""
+    async def leave(self, *, is_lost: bool = False) -> None:
+        """Leave all sessions as they were found and disconnect.
+
+        With `is_lost`, they are left because the gateway is gone.
+        """
         self._is_leaving = True
         self._chores.cancel()
         sessions = list(self.sessions.values())
         self.sessions.clear()
-        await asyncio.gather(*(session.detach() for session in sessions))
+        await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
         await self._drop()

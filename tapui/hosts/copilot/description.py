@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import as_mode
-from tapui.hosts.copilot.link import Report
+from tapui.hosts.copilot.uplink import Report
 from tapui.wire.host import Agent
 
 if TYPE_CHECKING:

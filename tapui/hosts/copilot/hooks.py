@@ -6,11 +6,11 @@ about a tool other than a plain yes is a refusal.
 """
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.text import safe_text
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
@@ -47,9 +47,9 @@ class Hooks:
     session is no longer tapui's to govern, and every tool and prompt goes ahead.
     """
 
-    def __init__(self, session_id: str, link: Link) -> None:
+    def __init__(self, session_id: str, uplink: Uplink) -> None:
         self._session_id = session_id
-        self._link = link
+        self._uplink = uplink
         self._is_closed = False
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
@@ -71,27 +71,30 @@ class Hooks:
         """The connection to the CLI is gone: give up what was asked, wait for `open()` again."""
         if not self._is_closed:
             self._opened.clear()
-        self._refuse_all()
+        self._answer_all("deny")
 
     def close(self) -> None:
         """The session is not ours any more."""
         self._is_closed = True
         self._opened.set()
-        self._refuse_all()
+        self._answer_all("deny")
 
-    async def leave(self) -> None:
+    async def leave(self, *, is_lost: bool = False) -> None:
         """Close, and return when the CLI has been told what came of the tools that waited.
 
-        They are refused: their gates had not said yes.
+        They are refused: their gates had not said yes. With `is_lost`, the gateway is gone and
+        nobody can be asked any more: the CLI goes on with its own question to the person.
         """
+        if is_lost:
+            self._answer_all("allow")
         self.close()
         if self._answering:
             await asyncio.wait(self._answering)
 
-    def _refuse_all(self) -> None:
+    def _answer_all(self, decision: Literal["allow", "deny"]) -> None:
         for id_, asked in self._asked.items():
             if not asked.done():
-                asked.set_result(HookDecision(id_, "deny", reason=LEFT))
+                asked.set_result(HookDecision(id_, decision, reason=LEFT))
 
     def answered(self, answer: HookDecision | PromptPrepared | Error) -> bool:
         """Take an answer of the gateway; return whether the question was this session's."""
@@ -105,7 +108,7 @@ class Hooks:
     async def _ask(self, question: HookPreToolUse | PromptSubmitted) -> _Answer:
         asked: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._asked[question.id] = asked
-        self._link.send(question)
+        self._uplink.send(question)
         try:
             return await asked
         finally:
@@ -127,20 +130,20 @@ class Hooks:
                 return None if self._is_closed else await self._decide(given)
         except TimeoutError:
             text = f"tapui did not decide about {given.get('toolName')} in {DECISION_TIME:g} s"
-            self._link.report(f"{text}; it was refused", "warning")
+            self._uplink.report(f"{text}; it was refused", "warning")
             return _refusal(f"{text}. Restart tapui if this happens again.")
         except (msgspec.MsgspecError, LookupError, TypeError, ValueError, OverflowError) as error:
             text = f"tapui cannot read this call ({error})"
-            self._link.report(f"{text}; it was refused", "warning")
+            self._uplink.report(f"{text}; it was refused", "warning")
             return _refusal(f"{text}: update tapui, or leave the tower.")
 
     async def _decide(self, given: "PreToolUseHookInput") -> "PreToolUseHookOutput | None":
         args = raw(_arguments(given["toolArgs"]))
         tool, session_id = given["toolName"], given["sessionId"]
-        answer = await self._ask(HookPreToolUse(self._link.mint(), session_id, tool, args))
+        answer = await self._ask(HookPreToolUse(self._uplink.mint(), session_id, tool, args))
         if isinstance(answer, Error) and session_id != self._session_id:
             # A subagent that began before tapui came: the session's own rules hold for it.
-            again = HookPreToolUse(self._link.mint(), self._session_id, tool, args)
+            again = HookPreToolUse(self._uplink.mint(), self._session_id, tool, args)
             answer = await self._ask(again)
         match answer:
             case HookDecision(decision="allow"):
@@ -169,10 +172,10 @@ class Hooks:
                 await self._opened.wait()
                 if self._is_closed:
                     return None
-                prompt = PromptSubmitted(self._link.mint(), self._session_id, given["prompt"])
+                prompt = PromptSubmitted(self._uplink.mint(), self._session_id, given["prompt"])
                 answer = await self._ask(prompt)
         except TimeoutError:
-            self._link.report(
+            self._uplink.report(
                 f"a prompt was not prepared in {PROMPT_TIME:g} s; it went out without the "
                 "providers' context",
                 "warning",
@@ -180,7 +183,7 @@ class Hooks:
             return None
         if not isinstance(answer, PromptPrepared):
             if isinstance(answer, Error):
-                self._link.report(f"a prompt went out as it was: {answer.message}", "warning")
+                self._uplink.report(f"a prompt went out as it was: {answer.message}", "warning")
             return None
         return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
 

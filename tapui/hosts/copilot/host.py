@@ -1,12 +1,11 @@
 """The `copilot` host: looks for running CLIs, attaches to them, and routes the gateway's messages.
 
-It speaks the host conversation over an in-process port. What it finds and cannot reach is listed
-for the tower with the command that makes it reachable.
+It speaks the host conversation over a port, in a process of its own (`__main__`). What it finds
+and cannot reach is listed for the tower with the command that makes it reachable.
 """
 
 import asyncio
 import itertools
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +15,9 @@ from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.link import Link, Report
 from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.unattached import unattached
+from tapui.hosts.copilot.uplink import Report, Uplink
 from tapui.hosts.port import HostPort, OpenPort
 from tapui.wire.errors import ErrorCode
 from tapui.wire.events import Unattached
@@ -42,8 +42,6 @@ from tapui.wire.provider import Sessions
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
-START_TIME = 3.0
-"""Seconds that a CLI has to open its port before it counts as one without."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
@@ -61,7 +59,8 @@ class CopilotHost:
 
     `open_port` opens the host's port at the gateway. `copilot_home` is where the CLI keeps its
     sessions. With `port`, only the CLI on that loopback port is attached to; else, with
-    `discover`, every CLI that is found. `report` gets what the person should know.
+    `discover`, every CLI that is found. With `idle`, the host ends once there was no CLI to
+    attach to for so many seconds. `report` gets what the person should know.
     """
 
     def __init__(
@@ -71,41 +70,49 @@ class CopilotHost:
         copilot_home: Path,
         port: int | None = None,
         discover: bool = True,
+        idle: float | None = None,
         report: Report,
     ) -> None:
         self._open_port = open_port
         self._copilot_home = copilot_home
         self._only = port
         self._discover = discover or port is not None
+        self._idle = idle
         self._report = report
         self._discovery = Discovery(copilot_home)
         self._ids = itertools.count(1)
         self._chores = Chores(report)
-        self._link = Link(self._send, self._mint, report)
+        self._uplink = Uplink(self._send, self._mint, report)
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
-        self._ended = asyncio.Event()
         self._attachments: dict[Process | int, Attachment] = {}
         self._running: dict[Process | int, asyncio.Task[None]] = {}
         self._troubles: dict[Process | int, _Trouble] = {}
-        self._unattached: list[Unattached] = []
+        self._listed: list[Unattached] | None = None
+        self._attachable_at = 0.0
         self._refusal = ""
+        self.is_lost = False
+        """Whether the gateway ended the connection."""
 
     # Living
 
     async def run(self) -> None:
         """Attach to what there is, and keep looking, until `stop()` or the gateway's end."""
         try:
-            self._port = self._open_port(self._receive, self._closed.set)
+            self._port = self._open_port(self._receive, self.lose)
             await self._first(self._accepted)
-            while not self._closed.is_set():
+            self._attachable_at = asyncio.get_running_loop().time()
+            while not self._closed.is_set() and not self._is_idle():
                 if self._discover:
                     await self._look()
                 await self._first(self._closed, within=SCAN_INTERVAL)
         finally:
             await self._leave()
-            self._ended.set()
+
+    def _is_idle(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        return self._idle is not None and now - self._attachable_at >= self._idle
 
     async def _first(self, event: asyncio.Event, *, within: float | None = None) -> None:
         """Wait for `event`, the gateway's end, or `within` seconds."""
@@ -114,17 +121,23 @@ class CopilotHost:
         for wait in waits:
             wait.cancel()
 
-    async def stop(self) -> None:
-        """Leave every session as it was found and end `run()`; return when that is done."""
+    def stop(self) -> None:
+        """Have `run()` leave every session as it was found, and end."""
         self._closed.set()
-        await self._ended.wait()
+
+    def lose(self) -> None:
+        """The gateway is gone: have `run()` leave every session, and end."""
+        self.is_lost = self.is_lost or not self._closed.is_set()
+        self._closed.set()
 
     async def _leave(self) -> None:
         running = list(self._running.values())
         attachments = list(self._attachments.values())
         self._running.clear()
         self._attachments.clear()
-        await asyncio.gather(*(attachment.leave() for attachment in attachments))
+        await asyncio.gather(
+            *(attachment.leave(is_lost=self.is_lost) for attachment in attachments)
+        )
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
@@ -135,6 +148,8 @@ class CopilotHost:
     async def _look(self) -> None:
         known = [one.process for one in self._attachments.values() if one.process is not None]
         found = await asyncio.to_thread(self._discovery.scan, known=known)
+        if self._attachments or any(cli.ports for cli in found):
+            self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
         else:
@@ -163,15 +178,10 @@ class CopilotHost:
                 self._start(port, None, (port,), (), "")
 
     def _list_unattached(self, found: list[Cli]) -> None:
-        unattached = [
-            Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
-            for cli in found
-            if cli.process not in self._attachments and not cli.ports and cli.age > START_TIME
-            for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
-        ]
-        if unattached != self._unattached:
-            self._unattached = unattached
-            self._send(SessionsUnattached(unattached=unattached))
+        listed = unattached([one for one in found if one.process not in self._attachments])
+        if listed != self._listed:
+            self._listed = listed
+            self._send(SessionsUnattached(unattached=listed))
 
     # Attaching
 
@@ -188,7 +198,7 @@ class CopilotHost:
         cwd: str,
     ) -> None:
         self._attachments[key] = attachment = Attachment(
-            process, ports[0], self._link, copilot_home=self._copilot_home, cwd=cwd
+            process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd
         )
         self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
 
@@ -200,7 +210,7 @@ class CopilotHost:
         sessions: tuple[str, ...],
     ) -> None:
         try:
-            await sdk.load()
+            sdk.load()
             await self._connect(attachment, ports, sessions)
             self._troubles.pop(key, None)
             await attachment.run()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
 
@@ -58,11 +58,11 @@ class Permissions:
     def __init__(
         self,
         session_id: str,
-        link: Link,
+        uplink: Uplink,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._session_id = session_id
-        self._link = link
+        self._uplink = uplink
         self._spawn = spawn
         self._settling: dict[str, asyncio.TimerHandle] = {}
         self._shown: set[str] = set()
@@ -78,7 +78,7 @@ class Permissions:
     def _show(self, request_id: str, detail: dict[str, Any]) -> None:
         del self._settling[request_id]
         self._shown.add(request_id)
-        self._link.send(
+        self._uplink.send(
             ApprovalRequest(
                 id=request_id, session_id=self._session_id, kind="permission", detail=raw(detail)
             )
@@ -90,7 +90,7 @@ class Permissions:
             timer.cancel()
         if request_id in self._shown:
             self._shown.remove(request_id)
-            self._link.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
 
     def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
         """Pass the person's answer on to the CLI; return whether the request is this session's.
@@ -123,7 +123,7 @@ class Permissions:
                 session.rpc.permissions.handle_pending_permission_request(request),
             )
         except AttachError as error:
-            self._link.report(f"{error}; answer it in the CLI", "error")
+            self._uplink.report(f"{error}; answer it in the CLI", "error")
 
     async def recover(self, session: "CopilotSession") -> None:
         """Take up the requests that waited before this host came.
@@ -142,5 +142,5 @@ class Permissions:
             timer.cancel()
         self._settling.clear()
         for request_id in self._shown:
-            self._link.send(ApprovalWithdraw(id=request_id))
+            self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.link import Link
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
 
@@ -33,11 +33,11 @@ class Questions:
     def __init__(
         self,
         session_id: str,
-        link: Link,
+        uplink: Uplink,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._session_id = session_id
-        self._link = link
+        self._uplink = uplink
         self._spawn = spawn
         self._shown: dict[str, tuple[Kind, dict[str, Any]]] = {}
 
@@ -48,7 +48,7 @@ class Questions:
         kind = _KINDS[event]
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
         self._shown[request_id] = kind, detail
-        self._link.send(
+        self._uplink.send(
             ApprovalRequest(
                 id=request_id, session_id=self._session_id, kind=kind, detail=raw(detail)
             )
@@ -57,7 +57,7 @@ class Questions:
     def completed(self, request_id: str) -> None:
         """Take note that the CLI has its answer, from whomever."""
         if self._shown.pop(request_id, None) is not None:
-            self._link.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
 
     def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
         """Pass the person's answer on to the CLI; return whether the question is this session's.
@@ -77,9 +77,9 @@ class Questions:
     async def _tell(self, telling: Coroutine[Any, Any, bool]) -> None:
         try:
             if not await sdk.call("answer the question", telling):
-                self._link.report("the question was answered in the CLI already", "info")
+                self._uplink.report("the question was answered in the CLI already", "info")
         except AttachError as error:
-            self._link.report(f"{error}; answer it in the CLI", "error")
+            self._uplink.report(f"{error}; answer it in the CLI", "error")
 
     @staticmethod
     async def _fill_in(
@@ -120,5 +120,5 @@ class Questions:
     def close(self) -> None:
         """Withdraw everything: the session is gone from here."""
         for request_id in self._shown:
-            self._link.send(ApprovalWithdraw(id=request_id))
+            self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

@@ -13,11 +13,11 @@ from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, name_of
 from tapui.hosts.copilot.hooks import Hooks
-from tapui.hosts.copilot.link import Link, Severity
 from tapui.hosts.copilot.permissions import Permissions
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.toolset import Toolset
+from tapui.hosts.copilot.uplink import Severity, Uplink
 from tapui.text import safe_text
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -56,16 +56,16 @@ class AttachedSession:
     the session says otherwise.
     """
 
-    def __init__(self, session_id: str, link: Link, *, workspace: Path, cwd: str) -> None:
+    def __init__(self, session_id: str, uplink: Uplink, *, workspace: Path, cwd: str) -> None:
         self.id = session_id
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
         self.is_open = False
         """Whether the gateway knows it."""
-        self._link = link
+        self._uplink = uplink
         self._workspace = workspace
         self._cwd = cwd
-        self._chores = Chores(link.report)
+        self._chores = Chores(uplink.report)
         self._session: CopilotSession | None = None
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
@@ -76,11 +76,11 @@ class AttachedSession:
         self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
-            session_id, link, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
+            session_id, uplink, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
         )
-        self._permissions = Permissions(session_id, link, self._chores.spawn)
-        self._questions = Questions(session_id, link, self._chores.spawn)
-        self.hooks = Hooks(session_id, link)
+        self._permissions = Permissions(session_id, uplink, self._chores.spawn)
+        self._questions = Questions(session_id, uplink, self._chores.spawn)
+        self.hooks = Hooks(session_id, uplink)
         self._translator = Translator(session_id, self.toolset.is_ours)
 
     # Coming and going
@@ -92,9 +92,9 @@ class AttachedSession:
         session = await self._resume(client)
         workspace = session.workspace_path or self._workspace
         self._ledger.keep_in(workspace / "files" / "tap")
-        opening = await describe(client, session, cwd=self._cwd, report=self._link.report)
+        opening = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
         self._opened = asyncio.get_running_loop().create_future()
-        self._link.send(
+        self._uplink.send(
             SessionOpen(
                 session=HostSession(
                     id=self.id,
@@ -142,11 +142,11 @@ class AttachedSession:
                 self._note(f"tapui settled {settled} call(s) that it had left unanswered")
             await self._permissions.recover(session)
         except (AttachError, OSError) as error:
-            self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
+            self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        activity = await ask("activity", session.rpc.metadata.is_processing(), self._link.report)
+        activity = await ask("activity", session.rpc.metadata.is_processing(), self._uplink.report)
         if activity is not None and activity.processing:
-            self._link.send(SessionEvent(session_id=self.id, event="session.busy"))
+            self._uplink.send(SessionEvent(session_id=self.id, event="session.busy"))
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
@@ -167,15 +167,18 @@ class AttachedSession:
         self.toolset.close()
         self._chores.cancel()
         if self.is_open and reason is not None:
-            self._link.send(SessionClose(session_id=self.id, reason=reason))
+            self._uplink.send(SessionClose(session_id=self.id, reason=reason))
         self.is_open = False
 
-    async def detach(self) -> None:
-        """Leave the session as it was found: alive, without our tools."""
+    async def detach(self, *, is_lost: bool = False) -> None:
+        """Leave the session as it was found: alive, without our tools.
+
+        With `is_lost`, it is left because the gateway is gone.
+        """
         session = self._session
         try:
             async with asyncio.timeout(_DETACH_TIME):
-                await self.hooks.leave()
+                await self.hooks.leave(is_lost=is_lost)
                 await self.toolset.give_up()
                 self.close(None)
                 if session is not None:
@@ -183,7 +186,7 @@ class AttachedSession:
         except (AttachError, TimeoutError) as error:
             self.close(None)
             text = str(error) or "the CLI does not answer"
-            self._link.report(f"leave the session: {text}; its tools go with us", "warning")
+            self._uplink.report(f"leave the session: {text}; its tools go with us", "warning")
 
     # What the session says
 
@@ -215,7 +218,7 @@ class AttachedSession:
         except (AttributeError, TypeError, ValueError) as error:
             if name not in self._unreadable:
                 self._unreadable.add(name)
-                self._link.report(
+                self._uplink.report(
                     f"the CLI's event {name} cannot be read ({error}): "
                     "this tapui and this Copilot CLI do not fit; update the older one",
                     "warning",
@@ -237,12 +240,12 @@ class AttachedSession:
                 self.ended.set()
             case _:
                 for message in self._translator.translate(event):
-                    self._link.send(message)
+                    self._uplink.send(message)
 
     def in_foreground(self, foreground: bool) -> None:
         """Tell the gateway whether the session is the one on the CLI's screen."""
         if self.is_open:
-            self._link.send(SessionUpdate(session_id=self.id, foreground=foreground))
+            self._uplink.send(SessionUpdate(session_id=self.id, foreground=foreground))
 
     # What the gateway wants
 
@@ -285,7 +288,9 @@ class AttachedSession:
     def _queue(self, text: str, level: Severity | None) -> None:
         if len(self._outgoing) >= _QUEUE and level is not None:
             if len(self._outgoing) == _QUEUE:
-                self._link.report("the CLI does not take more lines; some are left out", "warning")
+                self._uplink.report(
+                    "the CLI does not take more lines; some are left out", "warning"
+                )
                 self._outgoing.append(("… lines left out", "warning"))
             return
         self._outgoing.append((text, level))
@@ -300,7 +305,7 @@ class AttachedSession:
                 try:
                     await self._send_one(self._session, text, level)
                 except AttachError as error:
-                    self._link.report(str(error), "warning")
+                    self._uplink.report(str(error), "warning")
         finally:
             self._sending = False
 
@@ -321,13 +326,13 @@ class AttachedSession:
         try:
             await sdk.call("stop the turn", session.abort())
         except AttachError as error:
-            self._link.report(f"{error}; press Esc in the CLI", "error")
+            self._uplink.report(f"{error}; press Esc in the CLI", "error")
 
     def set_mode(self, order: ModeSet) -> None:
         """Set the session's mode and answer the order."""
         if self._session is None:
             gone = "the connection to the CLI is lost"
-            self._link.send(ModeResult(id=order.id, ok=False, error=gone))
+            self._uplink.send(ModeResult(id=order.id, ok=False, error=gone))
         else:
             self._chores.spawn(self._set_mode(order, self._session))
 
@@ -344,6 +349,6 @@ class AttachedSession:
                     "switch it there (Shift+Tab)"
                 )
         except AttachError as error:
-            self._link.send(ModeResult(id=order.id, ok=False, error=str(error)))
+            self._uplink.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:
-            self._link.send(ModeResult(id=order.id, ok=True))
+            self._uplink.send(ModeResult(id=order.id, ok=True))

@@ -10,8 +10,8 @@ from msgspec import UNSET
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.link import Link
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import compact, raw
 from tapui.wire.message import (
     BUILTIN_PROVIDER,
@@ -77,14 +77,14 @@ class Toolset:
     def __init__(
         self,
         session_id: str,
-        link: Link,
+        uplink: Uplink,
         *,
         ledger: Ledger,
         log: Callable[[str], None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
     ) -> None:
         self._session_id = session_id
-        self._link = link
+        self._uplink = uplink
         self._ledger = ledger
         self._log = log
         self._spawn = spawn
@@ -178,7 +178,7 @@ class Toolset:
             )
         if text != self._complaint:
             self._complaint = text
-            self._link.report(text, "warning")
+            self._uplink.report(text, "warning")
         self._retry = asyncio.get_running_loop().call_later(RETRY_TIME, self._try_again)
 
     def _try_again(self) -> None:
@@ -236,7 +236,7 @@ class Toolset:
         try:
             await fail(session, request_id, words)
         except AttachError as error:
-            self._link.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
+            self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
 
     async def _run(self, invocation: "ToolInvocation") -> "ToolResult":
         """Answer a call of the model by a call through the gateway."""
@@ -261,21 +261,21 @@ class Toolset:
         try:
             write(request_id)
         except OSError as error:
-            self._link.report(
+            self._uplink.report(
                 f"pending calls cannot be noted in the session's folder ({error}): "
                 "if tapui is killed, press Esc in the CLI to end the turn",
                 "warning",
             )
 
     async def _invoke(self, invocation: "ToolInvocation") -> ToolOutcome:
-        call_id = self._link.mint()
+        call_id = self._uplink.mint()
         outcome: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
         self._waiting[call_id] = outcome
         self._tools[call_id] = invocation.tool_name
         if invocation.request_id is not None:
             self._requests[call_id] = invocation.request_id
         arguments = {} if invocation.arguments is None else invocation.arguments
-        self._link.send(
+        self._uplink.send(
             ToolInvoke(
                 id=call_id,
                 session_id=self._session_id,
@@ -293,7 +293,7 @@ class Toolset:
             if outcome.cancelled():
                 if request_id is not None:
                     self.abandoned.append(request_id)
-                self._link.send(ToolAbort(id=call_id, reason="the session gave the call up"))
+                self._uplink.send(ToolAbort(id=call_id, reason="the session gave the call up"))
 
     def finished(self, outcome: ToolOutcome) -> None:
         """Take the outcome of a call; one that nobody waits for any more is dropped."""
@@ -328,4 +328,4 @@ class Toolset:
         try:
             self._ledger.close()
         except OSError as error:
-            self._link.report(f"{error}", "warning")
+            self._uplink.report(f"{error}", "warning")

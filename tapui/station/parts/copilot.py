@@ -1,11 +1,10 @@
 """The Copilot host, as a part: it looks for running Copilot CLIs and attaches to them."""
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
+from tapui.hosts.copilot.launcher import CopilotLauncher
 from tapui.station.parts.part import GatewayAccess
-
-if TYPE_CHECKING:
-    from tapui.hosts.copilot.host import CopilotHost
 
 
 class Copilot:
@@ -14,23 +13,22 @@ class Copilot:
     name = "the search for Copilot sessions"
 
     def __init__(self) -> None:
-        self._host: CopilotHost | None = None
+        self._launcher: CopilotLauncher | None = None
 
     def start(self, access: GatewayAccess) -> None:
         """Begin to look."""
-        from tapui.hosts.copilot.host import CopilotHost
-
-        port = access.options.attach_port
-        self._host = CopilotHost(
+        self._launcher = CopilotLauncher(
             access.turn.open_port,
+            url=access.announced.url,
+            token_file=Path(access.announced.internal_token_file),
             copilot_home=access.home.copilot,
-            port=port,
-            discover=port is None,
+            environ=os.environ,
+            port=access.options.attach_port,
             report=access.report,
         )
-        access.spawn(self._host.run())
+        access.spawn(self._launcher.run())
 
     async def stop(self) -> None:
         """Leave every session; the CLIs go on."""
-        if self._host is not None:
-            await self._host.stop()
+        if self._launcher is not None:
+            await self._launcher.stop()

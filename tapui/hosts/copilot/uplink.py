@@ -12,7 +12,7 @@ Report = Callable[[str, Severity], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class Uplink:
     """The host as its sessions see it."""
 
     send: Callable[[Message], None]

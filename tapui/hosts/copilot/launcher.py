@@ -1,0 +1,189 @@
+"""The Copilot host's part in the gateway's process: it looks for CLIs, and starts the host.
+
+The host runs in a process of its own (`__main__`), because the SDK that it needs takes 45 MB and
+holds the interpreter for tens of milliseconds at a time. It runs only while there is a CLI to
+attach to; this part looks for one meanwhile, and lists the sessions that cannot be reached.
+"""
+
+import asyncio
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tapui.hosts.copilot.discovery import Cli, Discovery
+from tapui.hosts.copilot.unattached import unattached
+from tapui.hosts.copilot.uplink import Report
+from tapui.hosts.port import HostPort, OpenPort
+from tapui.runtime.child import Backoff, Command, Ended, Source, Supervisor
+from tapui.wire.events import Unattached
+from tapui.wire.host import HostAck, HostHello, SessionsUnattached
+from tapui.wire.limits import PROTOCOL_VERSION
+from tapui.wire.message import Message
+from tapui.wire.provider import Sessions
+
+SCAN_INTERVAL = 1.0
+"""Seconds between two looks for CLIs."""
+IDLE_SECONDS = 60.0
+"""The host's process ends after so long without a CLI to attach to."""
+STOP_SECONDS = 2.7
+"""How long the host may take to leave its sessions as it found them."""
+INHERITED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
+    "PYTHONPYCACHEPREFIX",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+)
+"""What the host's process gets of the environment."""
+_LINE = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
+
+_log = logging.getLogger(__name__)
+
+
+class CopilotLauncher:
+    """Looks for the CLIs of `copilot_home`, and runs the host for them until `stop()`.
+
+    `url` and `token_file` are what the host finds the gateway by. With `port`, the host attaches
+    to the CLI on that port only, and runs from the beginning. `report` gets what the person should
+    know of the process itself; the host tells towers what it has to tell.
+    """
+
+    def __init__(
+        self,
+        open_port: OpenPort,
+        *,
+        url: str,
+        token_file: Path,
+        copilot_home: Path,
+        environ: Mapping[str, str],
+        port: int | None = None,
+        idle: float = IDLE_SECONDS,
+        report: Report,
+    ) -> None:
+        self._open_port = open_port
+        self._only = port
+        self._report = report
+        self._discovery = Discovery(copilot_home)
+        self._backoff = Backoff()
+        self._supervisor = Supervisor(
+            _command(url, token_file, copilot_home, environ, port=port, idle=idle),
+            self._take_line,
+            self._failed,
+            self._backoff,
+        )
+        self._running: asyncio.Task[None] | None = None
+        self._port: HostPort | None = None
+        self._listed: list[Unattached] | None = []
+        self._is_accepted = False
+        self._stopping = asyncio.Event()
+        self._level = logging.INFO
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of the host, while it runs."""
+        return self._supervisor.pid
+
+    async def run(self) -> None:
+        """Look for CLIs, and run the host for them, until `stop()`."""
+        self._port = self._open_port(self._receive, self._stopping.set)
+        try:
+            while not self._stopping.is_set():
+                if self._supervisor.pid is None:
+                    await self._look()
+                else:
+                    self._listed = None  # the host's own list stands in its place
+                await self._pause()
+        finally:
+            if self._running is not None:
+                self._running.cancel()
+                await asyncio.wait([self._running])
+            self._port.close()
+
+    async def _pause(self) -> None:
+        """Wait for the next look, which comes at once when the host has ended."""
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        waits: set[asyncio.Future[Any]] = {stopping}
+        if self._running is not None and not self._running.done():
+            waits.add(self._running)
+        await asyncio.wait(waits, timeout=SCAN_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+
+    async def stop(self) -> None:
+        """End the host, which leaves every session as it found it, and `run()`."""
+        await self._supervisor.stop(STOP_SECONDS)
+        self._stopping.set()
+
+    async def _look(self) -> None:
+        found = [] if self._only is not None else await asyncio.to_thread(self._discovery.scan)
+        self._list(found)
+        is_wanted = self._only is not None or any(cli.ports for cli in found)
+        if is_wanted and (self._running is None or self._running.done()):
+            self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
+
+    def _list(self, found: list[Cli]) -> None:
+        listed = unattached(found)
+        if self._is_accepted and listed != self._listed:
+            self._listed = listed
+            self._send(SessionsUnattached(unattached=listed))
+
+    def _receive(self, message: Message) -> None:
+        match message:
+            case Sessions() if not self._is_accepted:
+                self._send(HostHello("copilot", "copilot", PROTOCOL_VERSION))
+            case HostAck():
+                self._is_accepted = True
+            case _:
+                pass  # no session is this port's, so nothing else is for it
+
+    def _send(self, message: Message) -> None:
+        if self._port is not None:
+            self._port.send(message)
+
+    def _take_line(self, source: Source, text: str) -> None:
+        """Log a line of the host's own log; one without a level belongs to the line before."""
+        line = _LINE.match(text)
+        if line is None:
+            _log.log(self._level, "%s: %s", source, text)
+            return
+        self._level = logging.getLevelNamesMapping()[line[1]]
+        logging.getLogger(line[2]).log(self._level, "%s", line[3])
+
+    def _failed(self, fault: Ended | OSError, pause: float) -> None:
+        """Tell the person of the first end in a row; log each."""
+        text = f"the process that attaches to Copilot ended unexpectedly ({fault})"
+        _log.warning("%s; it is started again in %g s", text, pause)
+        if pause <= self._backoff.first:
+            self._report(f"{text}; it is started again, and its sessions come back", "warning")
+
+
+def _command(
+    url: str,
+    token_file: Path,
+    copilot_home: Path,
+    environ: Mapping[str, str],
+    *,
+    port: int | None,
+    idle: float,
+) -> Command:
+    mode = ("--idle", f"{idle:g}") if port is None else ("--port", str(port))
+    return Command(
+        (
+            # -P: what lies in the folder that tapui was started in is never imported.
+            *(sys.executable, "-P", "-m", "tapui.hosts.copilot", url, str(token_file)),
+            *("--copilot-home", str(copilot_home)),
+            *mode,
+        ),
+        {name: environ[name] for name in INHERITED if name in environ},
+        cwd=Path("/"),
+    )

@@ -1,0 +1,20 @@
+"""The sessions that can be seen and not reached, each with the command that makes it reachable."""
+
+import shlex
+from collections.abc import Iterable
+
+from tapui.hosts.copilot.discovery import Cli
+from tapui.wire.events import Unattached
+
+START_TIME = 3.0
+"""Seconds that a CLI has to open its port before it counts as one without."""
+
+
+def unattached(found: Iterable[Cli]) -> list[Unattached]:
+    """Return the sessions of the CLIs that have no port to attach to."""
+    return [
+        Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
+        for cli in found
+        if not cli.ports and cli.age > START_TIME
+        for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
+    ]

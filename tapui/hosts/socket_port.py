@@ -1,0 +1,120 @@
+"""A host's end of the gateway over a socket: for a host in a process of its own."""
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+
+from tapui.client.errors import GatewayLost
+from tapui.client.socket import GatewaySocket
+from tapui.hosts.port import Closed, Receive
+from tapui.wire import limits
+from tapui.wire.codec import encode
+from tapui.wire.errors import ErrorCode
+from tapui.wire.message import Error, Message
+
+MAX_WAITING_BYTES = 32 * 1024 * 1024
+"""What waits to be sent while the gateway does not read; beyond, the connection is given up."""
+FLUSH_SECONDS = 1.0
+"""How long a port that was closed may take to send what waits."""
+
+_log = logging.getLogger(__name__)
+
+
+class SocketPort:
+    """A `HostPort` on an open socket. `receive` gets the gateway's greeting first."""
+
+    def __init__(self, socket: GatewaySocket, receive: Receive, closed: Closed) -> None:
+        self._socket = socket
+        self._receive = receive
+        self._closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._outbox: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._news = asyncio.Event()
+        self._is_open = True
+        self._loop.call_soon(self._deliver, socket.sessions)
+        self._reading = asyncio.create_task(self._read(), name="read from the gateway")
+        self._writing = asyncio.create_task(self._write(), name="write to the gateway")
+
+    def send(self, message: Message) -> None:
+        """Queue a message to the gateway.
+
+        One that is larger than the gateway takes is answered with its error at once.
+        """
+        if not self._is_open:
+            return
+        data = encode(message)
+        if len(data) > limits.MAX_MESSAGE_BYTES:
+            self._loop.call_soon(self._deliver, _too_large(message, len(data)))
+            return
+        self._outbox.append(data)
+        self._waiting_bytes += len(data)
+        self._news.set()
+        if self._waiting_bytes > MAX_WAITING_BYTES:
+            _log.error("the gateway does not read: the connection to it is given up")
+            self._lose()
+
+    def close(self) -> None:
+        """End the connection, once what waits was sent; `wait_closed()` waits for that."""
+        self._is_open = False
+        self._reading.cancel()
+        self._news.set()
+
+    async def wait_closed(self) -> None:
+        """Return when the socket is closed."""
+        await asyncio.wait([self._reading])
+        _, late = await asyncio.wait([self._writing], timeout=FLUSH_SECONDS)
+        for task in late:
+            task.cancel()
+            await asyncio.wait([task])
+        await self._socket.close()
+
+    def _deliver(self, message: Message) -> None:
+        if self._is_open:
+            try:
+                self._receive(message)
+            except Exception:  # noqa: BLE001 - logged
+                # One message that is not handled is no reason to drop every session.
+                _log.exception("a message of the gateway was not handled: %s", type(message))
+
+    def _lose(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._outbox.clear()
+            self._reading.cancel()
+            self._news.set()
+            self._closed()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                message = await self._socket.receive()
+                if message is not None:
+                    self._deliver(message)
+        except GatewayLost as error:
+            _log.info("%s", error)
+            self._lose()
+
+    async def _write(self) -> None:
+        with contextlib.suppress(GatewayLost):  # the reader loses it too
+            while self._is_open or self._outbox:
+                while self._outbox:
+                    data = self._outbox.popleft()
+                    await self._socket.send_bytes(data)
+                    self._waiting_bytes -= len(data)
+                self._news.clear()
+                if self._is_open:
+                    await self._news.wait()
+
+
+def _too_large(message: Message, size: int) -> Error:
+    tag = str(message.__struct_config__.tag)
+    text = f"a {tag} has at most {limits.MAX_MESSAGE_BYTES} bytes, this one has {size}"
+    return Error(
+        ErrorCode.PAYLOAD_TOO_LARGE,
+        text,
+        reply_to=tag,
+        id=getattr(message, "id", None),
+        session_id=getattr(message, "session_id", None),
+    )
