@@ -1,0 +1,222 @@
+"""The Copilot host as a process: when it starts, how it ends, and what it leaves behind."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tapui.client.socket import GatewaySocket
+from tapui.hosts.copilot.launcher import INHERITED, CopilotLauncher
+from tapui.wire.host import HostHello, SessionsUnattached
+from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
+from tapui.wire.tower import Notice, ToTower, TowerHello
+from tests.hosts.conftest import Pretender
+from tests.hosts.gateway import GatewayPlayed
+from tests.rig.gateway import Gateway
+from tests.rig.waiting import until, until_async
+
+Pretend = Callable[..., Pretender]
+MODULE = "tapui.hosts.copilot"
+
+
+class Watcher:
+    """A tower of a gateway that keeps the notices it gets."""
+
+    def __init__(self, socket: GatewaySocket) -> None:
+        self.notices: list[Notice] = []
+        self._socket = socket
+        self._reading = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            message = await self._socket.receive()
+            if isinstance(message, Notice):
+                self.notices.append(message)
+
+    async def close(self) -> None:
+        self._reading.cancel()
+        await asyncio.wait([self._reading])
+        await self._socket.close()
+
+
+class Launched:
+    """A launcher beside a real gateway; its own port at the gateway is played."""
+
+    def __init__(self, gateway: Gateway, copilot_home: Path, **options: Any) -> None:
+        self.played = GatewayPlayed()
+        self.reports: list[str] = []
+        self.launcher = CopilotLauncher(
+            self.played.open_port,
+            url=gateway.url,
+            token_file=Path(gateway.ready["internalTokenFile"]),
+            copilot_home=copilot_home,
+            environ={**os.environ, "SECRET": "s"},
+            report=lambda text, _: self.reports.append(text),
+            **options,
+        )
+        self.running = asyncio.create_task(self.launcher.run())
+
+    async def started(self, *, other_than: int = 0) -> int:
+        """Wait for the host's process; return its id."""
+
+        def look() -> int | None:
+            pid = self.launcher.pid
+            return pid if pid != other_than else None
+
+        return await until_async(look, what="the host's process")
+
+    async def stop(self) -> None:
+        await self.launcher.stop()
+        await asyncio.wait_for(self.running, 10)
+
+
+Launch = Callable[..., Launched]
+
+
+@pytest.fixture
+async def launch(gateway: Gateway, copilot_home: Path) -> AsyncIterator[Launch]:
+    """Start launchers beside the gateway: `launch(idle=…, port=…)`."""
+    async with AsyncExitStack() as stack:
+
+        def start(**options: Any) -> Launched:
+            launched = Launched(gateway, copilot_home, **options)
+            stack.push_async_callback(launched.stop)
+            return launched
+
+        yield start
+
+
+@pytest.fixture
+async def tower(gateway: Gateway) -> AsyncIterator[Watcher]:
+    """A tower of the gateway."""
+    socket = await GatewaySocket.open(
+        gateway.url, gateway.internal_token, ToTower, max_bytes=MAX_FRAME_BYTES
+    )
+    await socket.send(TowerHello(protocol_version=PROTOCOL_VERSION, name="test", role="client"))
+    watcher = Watcher(socket)
+    yield watcher
+    await watcher.close()
+
+
+def hosts_of(gateway: Gateway) -> list[psutil.Process]:
+    """Return the host processes of a gateway."""
+    return [one for one in psutil.Process(gateway.pid).children() if MODULE in one.cmdline()]
+
+
+def is_dead(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+async def test_no_process_runs_while_there_is_nothing_to_attach_to(
+    launch: Launch, pretend: Pretend
+) -> None:
+    cli = pretend()
+    cli.hold("s1")
+    launched = launch()
+    hello = await until_async(lambda: launched.played.of(HostHello), what="a hello")
+    assert (hello[0].name, hello[0].kind) == ("copilot", "copilot")
+    listed = await until_async(
+        lambda: launched.played.of(SessionsUnattached), what="the session without a port"
+    )
+    assert [one.hint for one in listed[-1].unattached] == ["copilot --ui-server --resume s1"]
+    assert launched.launcher.pid is None
+    cli.kill()
+    await until_async(
+        lambda: not launched.played.of(SessionsUnattached)[-1].unattached, what="an empty list"
+    )
+
+
+async def test_process_starts_with_the_first_cli_and_ends_some_time_after_the_last(
+    launch: Launch, pretend: Pretend
+) -> None:
+    launched = launch(idle=0.2)
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
+    pid = await launched.started()
+    environ = psutil.Process(pid).environ()
+    assert set(environ) <= {*INHERITED, "LC_CTYPE"}
+    assert psutil.Process(pid).cwd() == "/"
+    cli.kill()
+    await until_async(lambda: launched.launcher.pid is None, what="its end")
+    assert launched.reports == []
+    again = pretend("127.0.0.1")
+    again.hold("s2")
+    assert await launched.started(other_than=pid) != pid
+
+
+async def test_what_the_host_has_to_tell_reaches_the_towers(
+    launch: Launch, pretend: Pretend, tower: Watcher
+) -> None:
+    gone = pretend("127.0.0.1")
+    gone.kill()
+    launched = launch(port=gone.ports[0])
+    await launched.started()
+    notice = (await until_async(lambda: tower.notices, what="a notice"))[0]
+    assert f"cannot attach to port {gone.ports[0]}" in notice.message
+    assert notice.level == "warning"
+
+
+async def test_killed_host_is_told_once_and_comes_back(
+    launch: Launch, pretend: Pretend, gateway: Gateway
+) -> None:
+    pretend("127.0.0.1").hold("s1")
+    unreachable = pretend()
+    unreachable.hold("s2")
+    launched = launch()
+    first = await launched.started()
+
+    def lists() -> bool:
+        return "--resume s2" in gateway.home.run("status", "--json").stdout
+
+    await until_async(lists, what="the host's own list")
+    os.kill(first, signal.SIGKILL)
+    second = await launched.started(other_than=first)
+    assert second != first
+    # While no host ran, the launcher's own list stood in its place.
+    assert launched.played.of(SessionsUnattached)[-1].unattached[0].id == "s2"
+    os.kill(second, signal.SIGKILL)
+    await until_async(
+        lambda: launched.launcher.pid not in (None, first, second), what="a third process"
+    )
+    (told,) = launched.reports
+    assert "SIGKILL" in told
+    assert "its sessions come back" in told
+
+
+async def test_host_ends_in_order_with_its_launcher(launch: Launch, pretend: Pretend) -> None:
+    pretend("127.0.0.1").hold("s1")
+    launched = launch()
+    pid = await launched.started()
+    await launched.launcher.stop()
+    await asyncio.wait_for(launched.running, 5)
+    assert is_dead(pid)
+    assert launched.reports == []
+    assert launched.played.is_closed
+
+
+def test_host_ends_with_a_gateway_that_is_killed(
+    serve: Callable[..., Gateway], pretend: Pretend, copilot_home: Path
+) -> None:
+    gateway = serve(env={"COPILOT_HOME": str(copilot_home)})
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
+    (host,) = until(lambda: hosts_of(gateway), what="the host's process")
+    gateway.kill()
+    until(lambda: is_dead(host.pid), what="the host ended, too")
+
+
+def test_host_ends_with_a_gateway_that_ends(
+    serve: Callable[..., Gateway], pretend: Pretend, copilot_home: Path
+) -> None:
+    gateway = serve(env={"COPILOT_HOME": str(copilot_home)})
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
+    (host,) = until(lambda: hosts_of(gateway), what="the host's process")
+    assert gateway.stop() == 0
+    assert is_dead(host.pid)
