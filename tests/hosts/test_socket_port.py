@@ -88,6 +88,7 @@ async def test_greeting_comes_first_and_what_was_sent_leaves_in_order(open_port:
         ported.port.send(event(number))
     ported.port.close()
     await ported.port.wait_closed()
+    await until_async(lambda: heard, what="the end of the connection")
     assert heard == [f"e{number}" for number in range(100)]
     ported.port.send(event(100))
     assert ported.closed == 0
@@ -133,15 +134,19 @@ async def test_gateway_that_does_not_read_is_given_up(
 ) -> None:
     monkeypatch.setattr(socket_port, "MAX_WAITING_BYTES", 8 * 1024 * 1024)
 
+    given_up = asyncio.Event()
+
     async def talk(peer: ServerConnection) -> None:
         peer.transport.pause_reading()
-        await peer.wait_closed()
+        await given_up.wait()
+        peer.transport.abort()
 
     ported = await open_port(talk)
     for number in range(100):
         ported.port.send(event(number, size=1024 * 1024))
         if ported.closed:
             break
+    given_up.set()
     assert ported.closed == 1
 
 
