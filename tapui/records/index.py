@@ -1,6 +1,7 @@
 """Where each session's records are: an index beside them, for reading without a gateway."""
 
 import contextlib
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -18,45 +19,49 @@ ELSEWHERE = "+"
 _INDEX = "sessions.jsonl"
 _COMPACT_AT = 512 * 1024
 _KEPT = 1000
+_TRIES = 3
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
-class Place(Struct, rename="camel", frozen=True):
+class IndexLine(Struct, rename="camel", frozen=True):
     """A line of the index: records of the session `session_id` are in `folder` (absolute)."""
 
     session_id: str
     folder: str
 
 
-_decoder = msgspec.json.Decoder(Place)
+_decoder = msgspec.json.Decoder(IndexLine)
 
 
-def note(state_dir: Path, session_id: str, folder: Path) -> None:
-    """Add a session's folder to the index; raises `OSError`.
+def note(state_dir: Path, session_id: str, folder: Path) -> bool:
+    """Add a session's folder to the index; return whether it should be compacted by now.
 
-    The index is one small write, shared by all gateways of this home; when it has grown it is
-    rewritten with the newest 1,000 places.
+    One small write. The index is shared by all gateways of this home. Raises `OSError`, also for a
+    folder whose name is not UTF-8.
     """
-    line = msgspec.json.encode(Place(session_id, str(folder))) + b"\n"
+    try:
+        line = msgspec.json.encode(IndexLine(session_id, str(folder))) + b"\n"
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "a folder whose name is not UTF-8 cannot be noted") from None
     path = state_dir / _INDEX
-    for _ in range(3):
+    size = 0
+    for _ in range(_TRIES):
         fd = os.open(path, _FLAGS, FILE_MODE)
         try:
-            # Without the lock the line could only be lost to a rewrite in the same instant.
-            with contextlib.suppress(OSError):
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not _is_still(path, fd):
-                continue
             size = os.fstat(fd).st_size
-            if size > _COMPACT_AT:
-                _compact(path, fd)
-                continue
-            if size and os.pread(fd, 1, size - 1) != b"\n":
-                line = b"\n" + line
-            os.write(fd, line)
-            return
+            is_torn = size and os.pread(fd, 1, size - 1) != b"\n"
+            _write(fd, b"\n" + line if is_torn else line)
+            if _is_still(path, fd):
+                break
         finally:
-            os.close(fd)
+            os.close(fd)  # it was replaced by a compacted one: the line goes there, too
+    return size > _COMPACT_AT
+
+
+def _write(fd: int, data: bytes) -> None:
+    """Write all of `data`; raises `OSError`, also where only a part of it has room."""
+    if data and os.write(fd, data) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _is_still(path: Path, fd: int) -> bool:
@@ -66,28 +71,51 @@ def _is_still(path: Path, fd: int) -> bool:
         return False
 
 
-def _compact(path: Path, fd: int) -> None:
-    """Replace the index by its newest places, while `fd` holds its lock."""
-    places = list(dict.fromkeys(reversed(_parse(os.pread(fd, os.fstat(fd).st_size, 0)))))
-    data = b"".join(msgspec.json.encode(place) + b"\n" for place in reversed(places[:_KEPT]))
+def compact(state_dir: Path) -> None:
+    """Rewrite a grown index with its newest 1,000 lines; raises `OSError`.
+
+    Another process that does the same at the moment does it for us. What is added meanwhile is
+    taken along.
+    """
+    path = state_dir / _INDEX
+    fd = os.open(path, _FLAGS, FILE_MODE)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        size = os.fstat(fd).st_size
+        if size > _COMPACT_AT and _is_still(path, fd):
+            _replace(path, fd, size)
+    finally:
+        os.close(fd)
+
+
+def _replace(path: Path, fd: int, size: int) -> None:
+    lines = list(dict.fromkeys(reversed(_parse(os.pread(fd, size, 0)))))
+    data = b"".join(msgspec.json.encode(line) + b"\n" for line in reversed(lines[:_KEPT]))
     fresh = path.with_name(f"{_INDEX}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     new = os.open(fresh, _FLAGS | os.O_EXCL, FILE_MODE)
     try:
-        os.write(new, data)
+        _write(new, data)
         os.fsync(new)
+        fresh.replace(path)
+        _write(new, os.pread(fd, os.fstat(fd).st_size - size, size))
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise
     finally:
         os.close(new)
-    fresh.replace(path)
 
 
-def _parse(data: bytes) -> list[Place]:
-    places = []
+def _parse(data: bytes) -> list[IndexLine]:
+    lines = []
     for line in data.split(b"\n"):
         # Lines that another version wrote, or a crash tore, only cost their own session.
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-            places.append(_decoder.decode(line))
-    return places
+            lines.append(_decoder.decode(line))
+    return lines
 
 
 def sessions(state_dir: Path) -> dict[str, list[Path]]:
@@ -100,9 +128,9 @@ def sessions(state_dir: Path) -> dict[str, list[Path]]:
     except FileNotFoundError:
         data = b""
     found: dict[str, dict[Path, None]] = {}
-    for place in _parse(data):
-        folder = Path(place.folder)
-        known = found.setdefault(place.session_id, {})
+    for line in _parse(data):
+        folder = Path(line.folder)
+        known = found.setdefault(line.session_id, {})
         known.pop(folder, None)
         known[folder] = None
     for session_id, known in found.items():

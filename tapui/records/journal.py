@@ -1,11 +1,13 @@
-"""The journal: the events of one event-loop turn, one line each, one write a file (design 7)."""
+"""The journal: the events of one event-loop turn, one line each, one write a file."""
 
 import errno
+import logging
 import os
 import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -29,6 +31,8 @@ from tapui.wire.events import (
     SessionReplaced,
     SessionUpdated,
 )
+
+_log = logging.getLogger(__name__)
 
 MAX_OPEN_FILES = 256
 """Open files of records at most; the least recently used is closed for the next one."""
@@ -104,10 +108,16 @@ class Journal:
         for entry, body in entries:
             event = entry.event
             kind = type(event)
-            if kind in _LIFE:
-                self._follow(event)
             session_id = getattr(event, "session_id", None)
-            file = routes.get((session_id, kind)) or self._locate(session_id, kind)
+            try:
+                if kind in _LIFE:
+                    self._follow(event)
+                file = routes.get((session_id, kind)) or self._locate(session_id, kind)
+                if _LF in body or _CR in body:
+                    body = msgspec.json.format(body, indent=-1)  # noqa: PLW2901
+            except Exception as error:  # noqa: BLE001 - logged and told; it costs this record only
+                self._fault(self._gateway.path, f"record {entry.seq} ({kind.__name__})", error)
+                file = None
             if file is None:
                 failed.append(entry.seq)
                 continue
@@ -115,16 +125,16 @@ class Journal:
             if not pending:
                 file.used = turn
                 files.append(file)
-            if _LF in body or _CR in body:
-                body = msgspec.json.format(body, indent=-1)  # noqa: PLW2901
-            pending.append(f'{head}{entry.seq},"ts":"{entry.ts}",'.encode())
-            pending.append(body[1:])
-            pending.append(b"\n")
+            pending += (f'{head}{entry.seq},"ts":"{entry.ts}",'.encode(), body[1:], b"\n")
         handles: list[Handle] = []
         for file in files:
             data = b"".join(file.pending)
             file.pending.clear()
-            kept = self._append(file, data, handles)
+            try:
+                kept = self._append(file, data, handles)
+            except Exception as error:  # noqa: BLE001 - logged and told; the other files are written
+                self._fault(file.path, f"an append of {len(data):,} bytes", error)
+                kept = 0
             if kept is not None:
                 failed += self._seqs(data)[kept:]
         lost = frozenset(failed)
@@ -133,6 +143,11 @@ class Journal:
         if self._ended:
             self._release_ended()
         return lost
+
+    def _fault(self, path: Path, about: str, error: Exception) -> None:
+        """A fault of ours, none of the disk's: log it, and tell it like the disk's."""
+        _log.exception("%s could not be written to %s", about, shown(path))
+        self._trouble.fail(path, OSError(errno.EIO, f"internal error: {error}"))
 
     def _append(self, file: LogFile, data: bytes, handles: list[Handle]) -> int | None:
         """Append to the file or its successor; return None, or how many records are in it."""
@@ -303,16 +318,17 @@ class Journal:
     def _note(self, place: Place, folder: Path) -> None:
         place.is_noted = True
         try:
-            for fd in make_path(self._state_dir):
-                os.fsync(fd)
-                os.close(fd)
-            index.note(self._state_dir, place.session_id or "", folder)
+            self._syncer.settle(make_path(self._state_dir))
+            has_grown = index.note(self._state_dir, place.session_id or "", folder)
         except OSError as error:
             self._report(
                 f"{shown(self._state_dir)}: {error.strerror}; `tapui records` will not find "
                 f"{shown(folder)} by its session",
                 "warning",
             )
+        else:
+            if has_grown:
+                self._syncer.run(partial(index.compact, self._state_dir))
 
     def _open(self, folder: LockedFolder, collection: str) -> LogFile:
         known = self._folders.get(folder.path)
@@ -382,14 +398,20 @@ class Journal:
         self._syncer.retire(file.handle)
         file.reopen()
         file.rotate_at = self._limits.file
+        self._syncer.run(partial(self._trim, os.dup(file.folder.fd), file.folder.path))
+
+    def _trim(self, folder: int, path: Path) -> None:
+        """Keep a folder within its total; runs in the journal's thread and closes `folder`."""
         try:
-            dropped = trim(file.folder, self._limits.session)
+            dropped = trim(folder, self._limits.session)
         except OSError as error:
-            self._report(f"{shown(file.folder.path)}: {error.strerror}", "warning")
+            self._report(f"{shown(path)}: {error.strerror}", "warning")
             return
+        finally:
+            os.close(folder)
         for name in dropped:
             self._report(
-                f"{shown(file.folder.path / name)} was dropped: the session's records exceeded "
+                f"{shown(path / name)} was dropped: the session's records exceeded "
                 f"{self._limits.session:,} bytes",
                 "info",
             )

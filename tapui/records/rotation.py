@@ -21,17 +21,18 @@ def rotate(folder: LockedFolder, collection: str) -> None:
     os.rename(f"{collection}.jsonl", target, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
 
-def trim(folder: LockedFolder, total: int) -> list[str]:
+def trim(folder: int, total: int) -> list[str]:
     """Drop the oldest rotated files while all files together exceed `total` bytes.
 
-    Returns the names of those dropped. Files that are written to are never dropped.
+    `folder` is an open descriptor. Returns the names of those dropped. Files that are written to
+    are never dropped.
     """
     size = 0
     rotated: list[tuple[int, int, str, int]] = []
-    for name in os.listdir(folder.fd):  # noqa: PTH208 - of a descriptor
+    for name in os.listdir(folder):
         if not name.endswith(".jsonl"):
             continue
-        info = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
+        info = os.stat(name, dir_fd=folder, follow_symlinks=False)
         size += info.st_size
         if found := _ROTATED.match(name):
             rotated.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
@@ -39,7 +40,7 @@ def trim(folder: LockedFolder, total: int) -> list[str]:
     for _, _, name, taken in sorted(rotated):
         if size <= total:
             break
-        os.unlink(name, dir_fd=folder.fd)
+        os.unlink(name, dir_fd=folder)
         size -= taken
         dropped.append(name)
     return dropped

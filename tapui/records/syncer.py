@@ -1,11 +1,13 @@
 """The thread that makes records durable: syncs in groups, or at once when someone waits for it."""
 
 import fcntl
+import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Literal
 
 from tapui.records.logfile import Handle
@@ -16,7 +18,9 @@ Report = Callable[[str, Literal["info", "warning", "error"]], None]
 GROUP_INTERVAL = 0.1
 """Seconds between a write and the group sync that covers it."""
 _CROWD = 64
-_CROWD_WAIT = 1.0
+"""Retired handles that may wait for their last sync with an open descriptor."""
+
+_log = logging.getLogger(__name__)
 
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
@@ -38,6 +42,10 @@ class Syncer:
         self._wake = threading.Condition()
         self._dirty: list[Handle] = []
         self._retired: list[Handle] = []
+        self._busy: set[Handle] = set()
+        """Handles that the thread is at work on; only they must not be closed by the writer."""
+        self._has_closed_early = False
+        self._chores: deque[Callable[[], None]] = deque()
         self._requests: deque[tuple[list[Handle] | None, bool, Callable[[bool], None]]] = deque()
         self._closing = False
         self._group_at: float | None = None
@@ -52,15 +60,38 @@ class Syncer:
     def retire(self, handle: Handle) -> None:
         """Sync `handle` a last time and close it.
 
-        Waits (at most a second) when very many are waiting already, so that a flood of files
-        cannot take all descriptors.
+        When very many wait for that already, the oldest is closed at once, so that a flood of files
+        cannot take all descriptors; the thread then syncs whole file systems instead.
         """
         handle.retired = True
         with self._wake:
             self._retired.append(handle)
-            self._notify()
             if len(self._retired) > _CROWD:
-                self._wake.wait_for(lambda: len(self._retired) <= _CROWD, _CROWD_WAIT)
+                self._close_early()
+            self._notify()
+
+    def _close_early(self) -> None:
+        oldest = next((one for one in self._retired if one not in self._busy), None)
+        if oldest is None:
+            return
+        self._retired.remove(oldest)
+        if oldest in self._dirty:
+            self._dirty.remove(oldest)
+        os.close(oldest.fd)
+        _close_all(oldest.dirs)
+        oldest.fd = -1
+        self._has_closed_early = True
+
+    def settle(self, folders: Iterable[int]) -> None:
+        """Sync the folders behind these descriptors, then close them."""
+        for fd in folders:
+            self.run(partial(_sync_folder, fd))
+
+    def run(self, chore: Callable[[], None]) -> None:
+        """Do something that may take a while in the thread, within the interval."""
+        with self._wake:
+            self._chores.append(chore)
+            self._notify()
 
     def request(
         self, handles: Iterable[Handle] | None, ok: bool, done: Callable[[bool], None]
@@ -91,10 +122,10 @@ class Syncer:
         self._wake.notify_all()
 
     def _is_urgent(self) -> bool:
-        return bool(self._requests) or self._closing or len(self._retired) > _CROWD
+        return bool(self._requests) or self._closing or len(self._retired) >= _CROWD
 
     def _has_work(self) -> bool:
-        return bool(self._dirty or self._retired) or self._is_urgent()
+        return bool(self._dirty or self._retired or self._chores) or self._is_urgent()
 
     def _run(self) -> None:
         ended = False
@@ -112,11 +143,25 @@ class Syncer:
                 if for_group or time.monotonic() >= self._group_at:
                     self._group_at = None
                     self._dirty, retired = [], list(self._retired)
+                self._busy.update(dirty, retired, *(handles or () for handles, _, _ in requests))
+                chores, self._chores = self._chores, deque()
                 ended = self._closing and not requests
             for handles, ok, done in requests:
                 self._answer(dirty if handles is None else handles, ok, done)
             if self._group_at is None:
                 self._sync_group(dirty, retired)
+            for chore in chores:
+                self._do(chore)
+            with self._wake:
+                self._busy.clear()
+
+    def _do(self, chore: Callable[[], None]) -> None:
+        try:
+            chore()
+        except OSError as error:
+            self._report(f"{error.filename or 'the records'}: {error.strerror}", "warning")
+        except Exception:  # noqa: BLE001 - logged; the thread must live on for the records
+            _log.exception("a chore of the records failed")
 
     def _answer(self, handles: list[Handle], ok: bool, done: Callable[[bool], None]) -> None:
         for handle in handles:
@@ -128,6 +173,7 @@ class Syncer:
             self._report(f"Nobody took the answer that records are safe: {error}", "warning")
 
     def _sync_group(self, dirty: list[Handle], retired: list[Handle]) -> None:
+        self._sync_closed()
         for handle in dirty:
             self._sync(handle)
         for handle in retired:
@@ -137,10 +183,17 @@ class Syncer:
         if retired:
             with self._wake:
                 self._retired = [one for one in self._retired if one not in retired]
-                self._wake.notify_all()
+
+    def _sync_closed(self) -> None:
+        """Make safe what was written to files that were closed before their last sync."""
+        if self._has_closed_early:
+            self._has_closed_early = False
+            os.sync()
 
     def _sync(self, handle: Handle) -> bool:
-        if handle.dirty:
+        if handle.fd < 0:
+            self._sync_closed()
+        elif handle.dirty:
             # Cleared first: a write during the sync makes it dirty again.
             handle.dirty = False
             try:
@@ -157,6 +210,13 @@ class Syncer:
             if handle.stale is not None:
                 self._report(f"{handle.path} {handle.stale}; its last records may be lost", "error")
         return handle.stale is None
+
+
+def _sync_folder(fd: int) -> None:
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def _close_all(fds: list[int]) -> None:

@@ -1,7 +1,10 @@
 """The writes of one turn of the event loop: collected, then one write per connection."""
 
 import asyncio
+import logging
 from typing import Protocol
+
+_log = logging.getLogger(__name__)
 
 
 class Writer(Protocol):
@@ -9,6 +12,9 @@ class Writer(Protocol):
 
     def flush(self) -> None:
         """Write what was collected."""
+
+    def abort(self) -> None:
+        """Give up: what was collected cannot be written."""
 
 
 class Flusher:
@@ -33,7 +39,11 @@ class Flusher:
         while self._due:
             due, self._due = self._due, []
             for writer in due:
-                writer.flush()
+                try:
+                    writer.flush()
+                except Exception:  # noqa: BLE001 - logged; the others' output is still written
+                    _log.exception("output could not be written; its connection is cut off")
+                    writer.abort()
 
     def _end_of_turn(self) -> None:
         self._scheduled = False

@@ -5,20 +5,26 @@ A port only carries. Who may do what is decided in the core; when it happens, in
 
 from typing import Protocol
 
+from tapui.core.effects import ConnectionId
+from tapui.wire.message import Message
 
-class SocketPort(Protocol):
-    """A client on a socket, as the turn sees it. The server implements it."""
 
-    @property
-    def origin(self) -> str | None:
-        """The Origin header of the handshake, or None for a native client."""
+class Port(Protocol):
+    """One end of a conversation, as the turn sees it."""
+
+    number: ConnectionId
+    """The connection's number in the core, set by the turn; 0 before it is open."""
 
     @property
     def outbox_bytes(self) -> int:
-        """Bytes that were sent to this client and have not left the process."""
+        """Bytes that were sent to this end and have not left the process."""
 
-    def send(self, data: bytes) -> None:
-        """Queue one text frame (UTF-8 JSON). Frames of one loop turn leave in one write."""
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes of all messages that this end was ever sent."""
+
+    def deliver(self, message: Message) -> None:
+        """Hand over a message of the gateway. May raise; the connection is then closed."""
 
     def authenticated(self) -> None:
         """Lift the frame limit of unauthenticated clients."""
@@ -27,10 +33,21 @@ class SocketPort(Protocol):
         """Close after everything queued was written (1000, 1001, 1008, 1009, 1011 …)."""
 
     def pause_reading(self) -> None:
-        """Read nothing more from this client until `resume_reading()`."""
+        """Read nothing more from this end until `resume_reading()`."""
 
     def resume_reading(self) -> None:
         """Read on."""
+
+
+class SocketPort(Port, Protocol):
+    """A client on a socket. The server implements it."""
+
+    @property
+    def origin(self) -> str | None:
+        """The Origin header of the handshake, or None for a native client."""
+
+    def send(self, data: bytes) -> None:
+        """Queue one text frame (UTF-8 JSON). Frames of one loop turn leave in one write."""
 
 
 class Door(Protocol):
@@ -44,6 +61,9 @@ class Door(Protocol):
 
     def received(self, port: SocketPort, data: bytes) -> None:
         """A complete text message arrived. Its UTF-8 is not checked yet."""
+
+    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
+        """A text message of `size` bytes arrived, too large to be kept but for its `head`."""
 
     def received_binary(self, port: SocketPort, size: int) -> None:
         """A binary message arrived (it is refused)."""

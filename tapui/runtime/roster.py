@@ -6,7 +6,7 @@ from typing import Protocol
 
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
-from tapui.wire.limits import MAX_FRAME_BYTES
+from tapui.wire.limits import MAX_FRAME_BYTES, MAX_RESULT_BYTES
 
 MAX_TRANSIENT = 100
 """Sockets in their handshake or past their close; above it the oldest is cut off."""
@@ -45,22 +45,21 @@ class Roster:
     loop: asyncio.AbstractEventLoop
     port: int
     flusher: Flusher
+    max_whole: int = MAX_RESULT_BYTES
+    """The largest message of an authenticated client that is kept whole, in bytes."""
     max_frame: int = MAX_FRAME_BYTES
-    """The largest message of an authenticated client, in bytes."""
+    """The largest message of an authenticated client that is read to its end, in bytes."""
     refusal: str | None = None
     """Why the server itself takes no further connection, or None."""
-    open: dict[Socket, None] = field(default_factory=dict)
-    """Connections whose handshake is done and that were not closed."""
-    transient: dict[Socket, None] = field(default_factory=dict)
-    """Sockets before that and after it, oldest first."""
-    sockets: int = 0
+    sockets: dict[Socket, None] = field(default_factory=dict)
     """All sockets that exist."""
+    transient: dict[Socket, None] = field(default_factory=dict)
+    """Those before the end of their handshake and after the begin of their close, oldest first."""
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while there is none."""
 
     def to_transient(self, connection: Socket) -> None:
         """Count a socket that is not an open connection; cut the oldest off if there are many."""
-        self.open.pop(connection, None)
         self.transient[connection] = None
         if len(self.transient) > MAX_TRANSIENT:
             oldest = next(iter(self.transient))
@@ -70,19 +69,17 @@ class Roster:
     def to_open(self, connection: Socket) -> None:
         """Count an open connection."""
         self.transient.pop(connection, None)
-        self.open[connection] = None
 
     def arrived(self, connection: Socket) -> None:
         """A socket was accepted."""
-        self.sockets += 1
+        self.sockets[connection] = None
         self.empty.clear()
         self.to_transient(connection)
 
     def gone(self, connection: Socket) -> None:
         """A socket does not exist any more."""
-        self.open.pop(connection, None)
+        self.sockets.pop(connection, None)
         self.transient.pop(connection, None)
-        self.sockets -= 1
         if not self.sockets:
             self.empty.set()
 

@@ -16,7 +16,7 @@ from tapui.runtime.ports import Door
 from tapui.runtime.roster import Roster, Timing
 
 if TYPE_CHECKING:
-    from tapui.runtime.connection import Connection
+    from tapui.runtime.websocket import WebSocketPort
 
 __all__ = ["Server", "Timing"]
 
@@ -39,11 +39,6 @@ class Server:
     def port(self) -> int:
         """The port that is listened on; 0 before `start()`."""
         return self._roster.port if self._roster else 0
-
-    @property
-    def connections(self) -> int:
-        """How many clients have completed their handshake and not closed."""
-        return len(self._roster.open) if self._roster else 0
 
     async def start(self, port: int, sockets: Sequence[socket.socket] = ()) -> int:
         """Listen on `port` (0: any that is free), or on `sockets` opened before; return the port.
@@ -79,7 +74,7 @@ class Server:
         if roster is None:
             return
         roster.refusal = "the gateway is shutting down"
-        for connection in list(roster.open):
+        for connection in list(roster.sockets):
             connection.close(_GOING_AWAY, "the gateway is shutting down")
         roster.flusher.flush()
         try:
@@ -90,13 +85,13 @@ class Server:
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
-        for connection in [*roster.open, *roster.transient]:
+        for connection in list(roster.sockets):
             connection.abort()
         await roster.empty.wait()
 
 
-def _accept(roster: Roster) -> "Connection":
+def _accept(roster: Roster) -> "WebSocketPort":
     """Return the protocol of a new socket; the library is loaded with the first."""
-    from tapui.runtime.connection import Connection
+    from tapui.runtime.websocket import WebSocketPort
 
-    return Connection(roster)
+    return WebSocketPort(roster)

@@ -3,13 +3,16 @@
 Whatever arrives goes into the core at once, in the order of arrival; what the core brings forth
 waits for the turn, which runs once the loop has read every socket that was ready. The turn first
 writes the records of all that happened, then carries out the effects: what a provider, a host or
-the person was told survives a kill (design section 7, "Write-ahead").
+the person was told survives a kill.
+
+Every step is contained. A fault of an input, an effect or a receiver in this process is logged
+with what it was about and costs the connection that it belongs to; the turn goes on.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -29,19 +32,22 @@ from tapui.core.model import Standing
 from tapui.core.trust.grants import Grant
 from tapui.records.journal import Journal
 from tapui.runtime.files import look_for
-from tapui.runtime.inprocess import InProcessPort
+from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
 from tapui.text import safe_text
 from tapui.wire import limits
 from tapui.wire.codec import encode
+from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
-from tapui.wire.message import Message
-from tapui.wire.tower import GatewayStopping, Notice
+from tapui.wire.message import Error, Message
+from tapui.wire.tower import GatewayStopping, Notice, TowerSnapshot
 
 _log = logging.getLogger(__name__)
 
 _HOST_HIGH = limits.OUTBOX_BYTES // 8
+_INTERNAL_ERROR = 1011
+_TOO_SLOW = 1008
 
 
 class Flush(Protocol):
@@ -73,15 +79,17 @@ class Turn:
         self.flush: Flush = _no_sockets
         self.on_turn: Callable[[], None] = _nobody_looks
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
-        self._sockets: dict[ConnectionId, SocketPort] = {}
-        self._numbers: dict[SocketPort, ConnectionId] = {}
-        self._in_process: dict[ConnectionId, InProcessPort] = {}
+        self._ports: dict[ConnectionId, SocketPort | InProcessPort] = {}
         self._is_scheduled = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_when = 0.0
         self._full_hosts: dict[ConnectionId, list[ConnectionId]] = {}
+        self._snapshots: dict[ConnectionId, int] = {}
+        """How many bytes each tower had been sent with the end of its last snapshot."""
         self._behind: set[ConnectionId] = set()
+        """Towers that get no events until they have read what they were sent."""
         self._touched: set[ConnectionId] = set()
+        self._refusals: list[Send] = []
 
     # The door
 
@@ -91,56 +99,55 @@ class Turn:
 
     def opened(self, port: SocketPort) -> None:
         """A handshake was completed."""
-        number = self._gateway.opened(port.origin, time.monotonic())
-        self._sockets[number] = port
-        self._numbers[port] = number
+        port.number = self._gateway.opened(port.origin, time.monotonic())
+        self._ports[port.number] = port
         self._schedule()
 
     def received(self, port: SocketPort, data: bytes) -> None:
         """A complete text message arrived."""
-        number = self._numbers.get(port)
-        if number is None:
-            return
         try:
-            self._gateway.received(number, data, time.monotonic())
+            self._gateway.received(port.number, data, time.monotonic())
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
-            self._faulted(number)
+            self._input_failed(port.number)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._run)
 
+    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
+        """A text message arrived that is too large to be looked at beyond its `head`."""
+        self._into_core(
+            port.number, lambda now: self._gateway.received_oversized(port.number, head, size, now)
+        )
+
     def received_binary(self, port: SocketPort, size: int) -> None:  # noqa: ARG002
         """A binary message arrived."""
-        number = self._numbers.get(port)
-        if number is not None:
-            self._into_core(number, lambda now: self._gateway.received_binary(number, now))
+        self._into_core(port.number, lambda now: self._gateway.received_binary(port.number, now))
 
     def drained(self, port: SocketPort) -> None:
         """A client that was slow has read what was sent to it."""
-        number = self._numbers.get(port)
-        if number is None:
-            return
+        number = port.number
         self._feed_again(number)
         if number in self._behind:
             self._behind.discard(number)
-            self._gateway.resend(number, time.monotonic())
-            self._schedule()
+            self._into_core(number, lambda now: self._gateway.resend(number, now))
 
     def closed(self, port: SocketPort) -> None:
         """A connection is gone."""
-        number = self._numbers.pop(port, None)
-        if number is None:
-            return
-        del self._sockets[number]
+        self._forget(port.number)
+        self._into_core(port.number, lambda now: self._gateway.closed(port.number, now))
+
+    def _forget(self, number: ConnectionId) -> SocketPort | InProcessPort | None:
+        """Send nothing more to a connection; return its port if it still had one."""
         self._behind.discard(number)
+        self._snapshots.pop(number, None)
         self._feed_again(number)
-        self._into_core(number, lambda now: self._gateway.closed(number, now))
+        return self._ports.pop(number, None)
 
     def _feed_again(self, host: ConnectionId) -> None:
         """Read on from the providers that were paused for the sake of a full host."""
         for feeder in self._full_hosts.pop(host, ()):
-            if feeder in self._sockets and not self._is_feeding_a_full_host(feeder):
-                self._sockets[feeder].resume_reading()
+            if not self._is_feeding_a_full_host(feeder) and (port := self._ports.get(feeder)):
+                port.resume_reading()
 
     # In-process ends
 
@@ -152,26 +159,34 @@ class Turn:
         *,
         grant: Grant | None = None,
         is_builtin: bool = False,
-    ) -> InProcessPort:
+    ) -> InProcessEnd:
         """Open an end in this process; its first message is `sessions`.
 
         `grant` is what it may do; None is all that *internal* may.
         """
-        port = InProcessPort(self, receive, closed, watch)
-        port.connection = self._gateway.opened_in_process(
+        port = InProcessPort(receive, closed, watch)
+        port.number = self._gateway.opened_in_process(
             time.monotonic(), grant, is_builtin=is_builtin
         )
-        self._in_process[port.connection] = port
+        self._ports[port.number] = port
         self._schedule()
-        return port
+        return InProcessEnd(self, port)
 
     def given(self, connection: ConnectionId, message: Message) -> None:
         """An in-process end sent a message."""
         self._into_core(connection, lambda now: self._gateway.given(connection, message, now))
 
+    def unfit(self, connection: ConnectionId, error: WireError) -> None:
+        """A message of an in-process end could not be JSON."""
+        _log.warning("refused a message of the in-process connection %d: %s", connection, error)
+        self._refusals.append(
+            Send(connection, Error(error.code, error.text, reply_to=error.reply_to))
+        )
+        self._schedule()
+
     def left(self, connection: ConnectionId) -> None:
         """An in-process end was closed from its side."""
-        self._in_process.pop(connection, None)
+        self._forget(connection)
         self._into_core(connection, lambda now: self._gateway.closed(connection, now))
 
     def snapshot_wanted(self, connection: ConnectionId) -> None:
@@ -185,13 +200,11 @@ class Turn:
         self._loop.call_soon_threadsafe(self._notify, Notice(text, level))
 
     def _notify(self, notice: Notice | GatewayStopping) -> None:
-        self._gateway.notify(notice, time.monotonic())
-        self._schedule()
+        self._into_core(0, lambda now: self._gateway.notify(notice, now))
 
     def shut_down(self) -> None:
         """Close every session; providers are told `shutdown.pending`."""
-        self._gateway.shut_down(time.monotonic())
-        self._schedule()
+        self._into_core(0, self._gateway.shut_down)
 
     def run_now(self) -> None:
         """Run the turn at once, for the last words of a gateway that ends."""
@@ -203,40 +216,52 @@ class Turn:
             self._timer.cancel()
             self._timer = None
 
-    # The turn
+    # Inputs
 
     def _into_core(self, number: ConnectionId, step: Callable[[float], None]) -> None:
         """Let the core take an input. A fault of ours costs the connection, never the gateway."""
         try:
             step(time.monotonic())
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
-            self._faulted(number)
+            self._input_failed(number)
         self._schedule()
 
-    def _faulted(self, number: ConnectionId) -> None:
+    def _input_failed(self, number: ConnectionId) -> None:
         _log.exception("the gateway could not take an input of connection %d", number)
-        if number in self._sockets:
-            self._sockets[number].close(1011, "internal error")
+        port = self._ports.get(number)
+        if port is not None and not isinstance(port, InProcessPort):
+            port.close(_INTERNAL_ERROR, "internal error")
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._run)
 
+    # The turn
+
     def _run(self) -> None:
         self._is_scheduled = False
         self._mint.follow()
         entries, effects = self._gateway.take()
-        if entries:
-            bodies = [encode(entry.event) for entry in entries]
-            self._journal.write(list(zip(entries, bodies, strict=True)))
-        sockets, touched = self._sockets, self._touched
+        bodies = self._record(entries) if entries else []
+        if self._refusals:
+            effects += self._refusals
+            self._refusals = []
+        ports, touched = self._ports, self._touched
         for effect in effects:
-            if type(effect) is Send and (socket := sockets.get(effect.connection)) is not None:
-                socket.send(encode(effect.message))
-                touched.add(effect.connection)
-            else:
-                self._carry_out(effect)
+            try:
+                if type(effect) is Send:
+                    number = effect.connection
+                    port = ports.get(number)
+                    if port is not None:
+                        port.deliver(effect.message)
+                        touched.add(number)
+                        if type(effect.message) is TowerSnapshot:
+                            self._snapshots[number] = port.sent_bytes
+                else:
+                    self._carry_out(effect)
+            except Exception:  # noqa: BLE001 - logged; the other effects of the turn go on
+                self._effect_failed(effect)
         if entries and self._gateway.watchers:
             self._publish(entries, bodies)
         for number in touched:
@@ -244,33 +269,71 @@ class Turn:
         touched.clear()
         self.flush()
         self._set_timer()
-        self.on_turn()
+        self._look()
+
+    def _look(self) -> None:
+        try:
+            self.on_turn()
+        except Exception:  # noqa: BLE001 - logged; it is not the turn that failed
+            _log.exception("what looks at the state after each turn failed")
+
+    def _record(self, entries: list[Entry]) -> list[bytes]:
+        """Write a turn's events ahead of its effects; return their JSON."""
+        bodies = [encode(entry.event) for entry in entries]
+        try:
+            self._journal.write(list(zip(entries, bodies, strict=True)))
+        except Exception:  # noqa: BLE001 - logged; what happened has happened, and peers wait
+            first, last = entries[0].seq, entries[-1].seq
+            _log.exception("the journal failed; events %d to %d are not recorded", first, last)
+        return bodies
+
+    def _effect_failed(self, effect: Effect) -> None:
+        """Log a fault with what it was about; the connection that it belongs to is closed."""
+        about = type(effect).__name__
+        if isinstance(effect, Send):
+            about += f" of {type(effect.message).__name__}"
+        number = getattr(effect, "connection", 0)
+        _log.exception("the effect %s failed (connection %d)", about, number)
+        if number:
+            self._drop(number, _INTERNAL_ERROR, "internal error")
+        if isinstance(effect, MakeDurable):
+            self._recorded(effect.ticket, is_ok=False)
+        elif isinstance(effect, CheckFile):
+            self._file_checked(effect.ticket, "file.path: the file could not be checked", 0)
+
+    def _drop(self, number: ConnectionId, code: int, reason: str) -> None:
+        """Close a connection from this side: what it held is given up now."""
+        port = self._forget(number)
+        if port is None:
+            return
+        try:
+            port.close(code, reason)
+        except Exception:  # noqa: BLE001 - logged; it is gone for the core in any case
+            _log.exception("connection %d could not be told that it is closed", number)
+        self._into_core(number, lambda now: self._gateway.closed(number, now))
 
     def _carry_out(self, effect: Effect) -> None:
-        if isinstance(effect, Send):  # to a socket it was sent already
-            port = self._in_process.get(effect.connection)
+        if isinstance(effect, Close):
+            port = self._ports.get(effect.connection)
             if port is not None:
-                port.deliver(effect.message)
-        elif isinstance(effect, Close):
-            socket = self._sockets.get(effect.connection)
-            if socket is not None:
-                socket.close(effect.code, effect.reason)
-            elif (port := self._in_process.pop(effect.connection, None)) is not None:
-                port.ended()
+                port.close(effect.code, effect.reason)
+                if isinstance(port, InProcessPort):
+                    self._forget(effect.connection)
         elif isinstance(effect, Authenticated):
-            socket = self._sockets.get(effect.connection)
-            if socket is not None:
-                socket.authenticated()
+            port = self._ports.get(effect.connection)
+            if port is not None:
+                port.authenticated()
         elif isinstance(effect, MakeDurable):
-            self._record(effect)
+            self._make_durable(effect)
         elif isinstance(effect, MakePersistDir):
             self._make_persist_dir(effect.provider)
         elif isinstance(effect, CheckFile):
-            self._check_file(effect)
+            fault, size = look_for(effect.path, effect.folder)
+            self._file_checked(effect.ticket, fault, size)
         elif isinstance(effect, Stop):
             self._on_stop()
 
-    def _record(self, effect: MakeDurable) -> None:
+    def _make_durable(self, effect: MakeDurable) -> None:
         def done(is_ok: bool) -> None:
             try:
                 self._loop.call_soon_threadsafe(self._recorded, effect.ticket, is_ok)
@@ -282,13 +345,8 @@ class Turn:
     def _recorded(self, ticket: int, is_ok: bool) -> None:
         self._into_core(0, lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
 
-    def _check_file(self, effect: CheckFile) -> None:
-        """Look where a result's file really is; the answer goes into the core."""
-        fault, size = look_for(effect.path, effect.folder)
-        self._into_core(
-            0,
-            lambda now: self._gateway.file_checked(effect.ticket, now, fault, size),
-        )
+    def _file_checked(self, ticket: int, fault: str | None, size: int) -> None:
+        self._into_core(0, lambda now: self._gateway.file_checked(ticket, now, fault, size))
 
     def _make_persist_dir(self, provider: str) -> None:
         try:
@@ -300,54 +358,66 @@ class Turn:
             )
             self._notify(Notice(text, "warning"))
 
+    # Towers
+
     def _publish(self, entries: list[Entry], bodies: list[bytes]) -> None:
         """Send the turn's events to every tower whose snapshot does not hold them."""
-        frames: list[bytes] | None = None
-        for number, seen in self._gateway.watchers.items():
-            if number in self._behind:
-                continue
+        frames: list[bytes] = []
+        for number, seen in list(self._gateway.watchers.items()):
             start = max(0, seen + 1 - entries[0].seq)
-            if start >= len(entries):
+            port = self._ports.get(number)
+            if port is None or number in self._behind or start >= len(entries):
                 continue
-            port = self._in_process.get(number)
-            if port is not None:
-                port.deliver_events(entries[start:], sum(map(len, bodies[start:])))
-            elif (socket := self._sockets.get(number)) is not None:
-                if frames is None:
-                    frames = [
-                        b'{"type":"tower.event","seq":%d,"ts":"%b","event":%b}'
-                        % (entry.seq, entry.ts.encode(), body)
-                        for entry, body in zip(entries, bodies, strict=True)
-                    ]
-                for frame in frames[start:]:
-                    socket.send(frame)
-                self._touched.add(number)
+            try:
+                if isinstance(port, InProcessPort):
+                    port.deliver_events(entries[start:], sum(map(len, bodies[start:])))
+                else:
+                    frames = frames or _frames(entries, bodies)
+                    self._send_frames(port, frames[start:])
+            except Exception:  # noqa: BLE001 - logged; the other towers get their events
+                _log.exception("events could not be handed to tower connection %d", number)
+                self._drop(number, _INTERNAL_ERROR, "internal error")
+
+    def _send_frames(self, port: SocketPort, frames: Sequence[bytes]) -> None:
+        for frame in frames:
+            port.send(frame)
+        self._touched.add(port.number)
 
     def _check_outbox(self, number: ConnectionId) -> None:
-        """Bound what waits for a slow reader, by what it is (design section 5, "slow readers")."""
-        socket = self._sockets.get(number)
-        if socket is None:
+        """Bound what waits for a slow reader, by what it is.
+
+        Hosts are kept, and the providers that feed them are not read meanwhile. A tower gets no
+        more events, and a new snapshot once it has read what it was sent; the snapshot itself does
+        not count, however large it is. Whoever else does not read is dropped.
+        """
+        port = self._ports.get(number)
+        if port is None:
             return
-        waiting = socket.outbox_bytes
+        waiting = port.outbox_bytes
         if waiting < _HOST_HIGH:
             return
         standing = self._gateway.standing(number)
         if standing is Standing.HOST:
             for feeder in self._gateway.feeders(number):
                 fed = self._full_hosts.setdefault(number, [])
-                if feeder in self._sockets and feeder not in fed:
+                if feeder in self._ports and feeder not in fed:
                     fed.append(feeder)
-                    self._sockets[feeder].pause_reading()
-        elif waiting > limits.OUTBOX_BYTES:
-            if standing is Standing.TOWER:
+                    self._ports[feeder].pause_reading()
+            return
+        most = limits.OUTBOX_BYTES
+        if standing is Standing.TOWER:
+            waiting = min(waiting, port.sent_bytes - self._snapshots.get(number, 0))
+            if waiting > most:
                 self._behind.add(number)
-            else:
-                # Its calls fail now; the socket may hang on until its own time-out.
-                socket.close(1008, "too slow: it did not read what was sent to it")
-                self._into_core(number, lambda now: self._gateway.closed(number, now))
+            most *= 2  # answers to its own questions still come, but not without end
+        if waiting > most:
+            # Its calls fail now; the socket may hang on until its own time-out.
+            self._drop(number, _TOO_SLOW, "too slow: it did not read what was sent to it")
 
     def _is_feeding_a_full_host(self, feeder: ConnectionId) -> bool:
         return any(feeder in feeders for feeders in self._full_hosts.values())
+
+    # Time
 
     def _set_timer(self) -> None:
         when = self._gateway.next_deadline
@@ -361,6 +431,15 @@ class Turn:
     def _tick(self) -> None:
         self._timer = None
         self._into_core(0, self._gateway.tick)
+
+
+def _frames(entries: list[Entry], bodies: list[bytes]) -> list[bytes]:
+    """Return the turn's events as `tower.event` frames."""
+    return [
+        b'{"type":"tower.event","seq":%d,"ts":"%b","event":%b}'
+        % (entry.seq, entry.ts.encode(), body)
+        for entry, body in zip(entries, bodies, strict=True)
+    ]
 
 
 def _no_sockets() -> None:

@@ -12,7 +12,7 @@ from tapui.wire.provider import Sessions, SessionsUpdated
 from tapui.wire.tower import Notice, TowerHello, TowerSnapshot
 
 if TYPE_CHECKING:
-    from tapui.runtime.inprocess import InProcessPort
+    from tapui.runtime.inprocess import InProcessEnd
     from tapui.runtime.turn import Turn
 
 
@@ -26,7 +26,7 @@ class FeedSource:
         self._lane = lane
         self._is_up = False
         self._is_behind = True  # no event before the first snapshot
-        self._port: InProcessPort = turn.open_port(self._receive, lane.close, self._watch)
+        self._port: InProcessEnd = turn.open_port(self._receive, lane.close, self._watch)
 
     def send(self, message: Message) -> None:
         """Pass on a message of the tower."""

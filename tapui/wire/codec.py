@@ -17,6 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.limits import MAX_DEPTH
 from tapui.wire.message import Message
+from tapui.wire.surrogates import without_surrogates
 
 M = TypeVar("M", bound=Message)
 
@@ -234,8 +235,35 @@ def encode(message: Struct) -> bytes:
 
 
 def raw(value: Any) -> Raw:
-    """Encode a value that tapui itself made, for a field that is passed through."""
-    return Raw(_encoder.encode(value))
+    """Encode a value of this process, for a field that is passed through.
+
+    Text in it is made encodable (see `surrogates`). Raises `TypeError` or `RecursionError` for
+    what JSON does not know or what is nested too deep.
+    """
+    try:
+        return Raw(_encoder.encode(value))
+    except UnicodeEncodeError:
+        return Raw(_encoder.encode(without_surrogates(value)))
+
+
+def encodable(message: M) -> M:
+    """Return a message of this process as it may enter the gateway: with text that JSON carries.
+
+    Raises `WireError` (`INVALID_JSON`) when it cannot be JSON at all: too deep, or values of types
+    that JSON does not know.
+    """
+    try:
+        try:
+            _encoder.encode(message)
+        except UnicodeEncodeError:
+            message = without_surrogates(message)
+            _encoder.encode(message)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        tag = str(message.__struct_config__.tag)
+        raise WireError(
+            ErrorCode.INVALID_JSON, f"{tag} cannot be encoded: {error}", reply_to=tag
+        ) from None
+    return message
 
 
 def compact(given: Raw) -> Raw:

@@ -9,8 +9,12 @@ MAX_RESULT_BYTES = 5 * 1024 * 1024
 """A `tool.result` frame, inclusive."""
 MAX_MESSAGE_BYTES = 2 * 1024 * 1024
 """Any other frame, inclusive."""
-MAX_FRAME_BYTES = MAX_RESULT_BYTES + 64 * 1024
+MAX_FRAME_BYTES = 32 * 1024 * 1024
 """Above this the transport closes the socket (1009) without reading the frame."""
+OVERSIZED_HEAD_BYTES = 64 * 1024
+"""What is kept of a message over `MAX_RESULT_BYTES`, which is refused: its beginning, to find the
+type and the id of the refused message in. The rest is counted and dropped as it arrives, so any
+number of connections may send such messages at a time."""
 MAX_UNAUTHENTICATED_BYTES = 4 * 1024
 MAX_DEPTH = 256
 """Nesting of any JSON that is passed through."""

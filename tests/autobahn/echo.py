@@ -1,4 +1,4 @@
-"""An echo server made of tapui's connections, for the Autobahn suite: `python -m … PORT`.
+"""An echo server made of tapui's sockets, for the Autobahn suite: `python -m … PORT`.
 
 Three things differ from the gateway, because the suite asks for them: messages may have 16 MiB,
 binary messages are echoed instead of refused, and text that is not UTF-8 closes the connection
@@ -8,11 +8,14 @@ with 1007 instead of being answered with `INVALID_JSON`.
 import asyncio
 import sys
 
-from tapui.runtime.connection import Connection
+from tapui.runtime.frames import Binary
 from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import SocketPort
 from tapui.runtime.roster import Roster, Timing
+from tapui.runtime.websocket import WebSocketPort
+
+MOST = 16 * 1024 * 1024
 
 
 class Echo:
@@ -35,8 +38,12 @@ class Echo:
         else:
             port.send(data)
 
+    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
+        """Never called: every message that is read is kept whole."""
+        raise NotImplementedError
+
     def received_binary(self, port: SocketPort, size: int) -> None:
-        """Never called: `EchoConnection` answers binary messages itself."""
+        """Never called: `EchoPort` answers binary messages itself."""
         raise NotImplementedError
 
     def drained(self, port: SocketPort) -> None:
@@ -46,12 +53,12 @@ class Echo:
         """Nothing is kept."""
 
 
-class EchoConnection(Connection):
-    """A connection that echoes binary messages too."""
+class EchoPort(WebSocketPort):
+    """A socket that echoes binary messages too."""
 
-    def binary_received(self, data: bytes) -> None:
+    def binary_received(self, message: Binary) -> None:
         """Send them back through the library's state machine."""
-        self._protocol.send_binary(data)
+        self._protocol.send_binary(message.data)
         self._collect()
 
 
@@ -60,9 +67,9 @@ async def serve(port: int) -> None:
     loop = asyncio.get_running_loop()
     sockets = await open_loopback(port)
     port = sockets[0].getsockname()[1]
-    roster = Roster(Echo(), Timing(), loop, port, Flusher(loop), max_frame=16 * 1024 * 1024)
+    roster = Roster(Echo(), Timing(), loop, port, Flusher(loop), max_whole=MOST, max_frame=MOST)
     for opened in sockets:
-        await loop.create_server(lambda: EchoConnection(roster), sock=opened)
+        await loop.create_server(lambda: EchoPort(roster), sock=opened)
     print(port, flush=True)
     await asyncio.Event().wait()
 

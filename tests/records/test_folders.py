@@ -390,12 +390,67 @@ def test_the_index_is_bounded(state: Path, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     filler = b'{"sessionId":"%d","folder":"/gone"}\n'
     (state / "sessions.jsonl").write_bytes(b"".join(filler % number for number in range(20_000)))
-    index.note(state, "newest", tmp_path / "gone")
+    with Writer(state) as writer:
+        writer.turn(opened("newest"))
     assert (state / "sessions.jsonl").stat().st_size < 64 * 1024
-    assert len(lines(state / "sessions.jsonl")) == 1001
+    assert len(lines(state / "sessions.jsonl")) == 1000
+    index.note(state, "newest", tmp_path / "gone")
     assert index.folders(state, "newest") == [tmp_path / "gone"]
     assert mode(state / "sessions.jsonl") == 0o600
-    assert [path.name for path in state.iterdir()] == ["sessions.jsonl"]
+    assert not list(state.glob("sessions.jsonl.*"))
+
+
+def test_what_is_added_to_an_index_while_it_is_compacted_is_kept(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.mkdir()
+    filler = b'{"sessionId":"%d","folder":"/gone"}\n'
+    (state / "sessions.jsonl").write_bytes(b"".join(filler % number for number in range(20_000)))
+    fsync, replace = os.fsync, Path.replace
+
+    def before(fd: int) -> None:
+        fsync(fd)
+        index.note(state, "before", tmp_path)
+
+    def after(self: Path, target: Path) -> None:
+        fd = os.open(target, os.O_WRONLY | os.O_APPEND)
+        replace(self, target)
+        index.note(state, "after", tmp_path)
+        os.write(fd, b'{"sessionId":"late","folder":"%s"}\n' % bytes(tmp_path))
+        os.close(fd)
+
+    monkeypatch.setattr(os, "fsync", before)
+    monkeypatch.setattr(Path, "replace", after)
+    index.compact(state)
+    monkeypatch.undo()
+    assert {"before", "after", "late"} <= index.sessions(state).keys()
+
+
+def test_an_index_that_has_no_room_for_its_successor_stays(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.mkdir()
+    path = state / "sessions.jsonl"
+    filler = b'{"sessionId":"%d","folder":"%s"}\n'
+    path.write_bytes(b"".join(filler % (n, bytes(tmp_path)) for n in range(20_000)))
+    before = path.read_bytes()
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:100]))
+    with pytest.raises(OSError, match="No space left"):
+        index.compact(state)
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert [one.name for one in state.iterdir()] == ["sessions.jsonl"]
+
+
+def test_a_folder_whose_name_is_not_utf8_costs_its_place_in_the_index(tmp_path: Path) -> None:
+    state = Path(os.fsdecode(bytes(tmp_path) + b"/st\xffte"))
+    with Writer(state) as writer:
+        assert writer.turn(opened("s1"), started("s1", "c1")) == frozenset()
+        [warning] = writer.warnings()
+        assert "will not find" in warning
+        assert "not UTF-8" in warning
+    assert seqs(state / "sessions/s1/calls.jsonl") == [2]
 
 
 def test_an_index_that_cannot_be_written_costs_one_line_and_no_record(

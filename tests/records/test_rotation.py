@@ -60,10 +60,10 @@ def test_the_oldest_files_are_dropped_above_the_sessions_total(
     with Writer(state, file=2000, session=7000) as writer:
         writer.turn(opened("s1", workspace))
         fill(writer, 60)
-        told = [line for level, line in writer.reports if level == "info"]
-        assert len(told) == len(writer.reports) > 0
-        assert "calls.1.jsonl was dropped" in told[0]
         assert writer.sync([writer.seq])
+    told = [line for level, line in writer.reports if level == "info"]
+    assert len(told) == len(writer.reports) > 0
+    assert "calls.1.jsonl was dropped" in told[0]
     total = sum(path.stat().st_size for path in tap.glob("*.jsonl"))
     assert total <= 7000 + 2000
     left = [record.seq for record in scan(tap, "calls")]

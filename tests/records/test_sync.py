@@ -12,6 +12,7 @@ from tapui.records import syncer
 from tests.records.turns import (
     DEADLINE,
     Writer,
+    closed,
     decided,
     opened,
     refused,
@@ -188,3 +189,40 @@ def test_close_gives_up_at_its_deadline_and_says_so(state: Path, syncs: Syncs) -
     assert "after 0.05 s" in told
     syncs.gate.set()
     wait_until(lambda: not writer.journal._syncer._thread.is_alive())
+
+
+def test_a_flood_of_ended_sessions_keeps_few_files_open_and_nobody_waiting(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While the disk is slow, the writer goes on, and what it wrote is safe in the end."""
+    free = threading.Event()
+    everything: list[None] = []
+    real = syncer.datasync
+
+    def slow(fd: int) -> None:
+        free.wait(DEADLINE)
+        real(fd)
+
+    monkeypatch.setattr(syncer, "datasync", slow)
+    monkeypatch.setattr(os, "sync", lambda: everything.append(None))
+    before = len(os.listdir("/dev/fd"))
+    with Writer(state) as writer:
+        for number in range(300):
+            writer.turn(opened(f"s{number}"), started(f"s{number}", "c"), closed(f"s{number}"))
+        assert len(os.listdir("/dev/fd")) - before < 64 * 4 + 32
+        free.set()
+        assert writer.sync(None)
+        assert everything
+        assert writer.reports == []
+
+
+def test_a_chore_that_fails_is_told_and_the_thread_lives_on(state: Path) -> None:
+    def fails() -> None:
+        raise PermissionError(13, "Permission denied", "a file")
+
+    with Writer(state) as writer:
+        writer.journal._syncer.run(fails)
+        wait_until(lambda: bool(writer.reports))
+        assert writer.reports == [("warning", "a file: Permission denied")]
+        writer.turn(refused("x"))
+        assert writer.sync([1])

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
 from tapui.runtime.roster import Timing
 from tapui.runtime.server import Server
 from tests.runtime.doors import EchoDoor, RecordingDoor
+from tests.runtime.house import House
 
 QUICK = Timing(handshake=0.3, ping=0.1, pong=0.3, close=0.3)
 
@@ -27,6 +29,12 @@ class Running:
     def port(self) -> int:
         """The server's port."""
         return self.server.port
+
+    @property
+    def open(self) -> int:
+        """How many clients are connected: their handshake is done, their close has not begun."""
+        roster = self.server._roster
+        return len(roster.sockets) - len(roster.transient) if roster else 0
 
     async def all_gone(self, within: float = 5.0) -> None:
         """Wait until the server has no socket left."""
@@ -71,3 +79,12 @@ async def echo(start: Start) -> Running:
 async def quick(start: Start) -> Running:
     """A recording server with time-outs of fractions of a second."""
     return await start(RecordingDoor(), QUICK)
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """A turn with a real core and a real journal."""
+    made = House(tmp_path)
+    yield made
+    made.turn.close()
+    made.journal.close(1.0)

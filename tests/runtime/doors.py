@@ -13,6 +13,7 @@ class RecordingDoor:
         self.ports: list[SocketPort] = []
         self.messages: list[bytes] = []
         self.binary: list[int] = []
+        self.oversized: list[tuple[bytes, int]] = []
         self.gone: list[SocketPort] = []
         self.drains = 0
         self.trusting = True
@@ -29,6 +30,10 @@ class RecordingDoor:
 
     def received(self, port: SocketPort, data: bytes) -> None:
         self.messages.append(data)
+        self.changed.set()
+
+    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
+        self.oversized.append((head, size))
         self.changed.set()
 
     def received_binary(self, port: SocketPort, size: int) -> None:

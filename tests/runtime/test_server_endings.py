@@ -9,9 +9,9 @@ import pytest
 import websockets
 from websockets.frames import Opcode
 
-from tapui.runtime.connection import HIGH_WATER
 from tapui.runtime.ports import SocketPort
 from tapui.runtime.roster import Timing
+from tapui.runtime.websocket import HIGH_WATER
 from tests.runtime.conftest import QUICK, Running, Start
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
@@ -111,7 +111,7 @@ async def test_a_client_that_closed_and_lingers_is_gone_at_once_and_cut_off_late
     client.send(frame(Opcode.CLOSE, b"\x03\xe8"))
     assert (await client.closing())[0] == 1000
     assert quick.door.gone == quick.door.ports
-    assert quick.server.connections == 0
+    assert quick.open == 0
     await quick.all_gone()
     client.close()
 

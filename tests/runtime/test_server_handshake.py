@@ -191,7 +191,7 @@ async def test_only_so_many_handshakes_wait_at_once(recording: Running) -> None:
     # The oldest were cut off to make room, and a client with a handshake still gets in.
     assert await idle[0].rest() == b""
     client = await RawClient.open(recording.port)
-    assert recording.server.connections == 1
+    assert recording.open == 1
     assert open_descriptors() - before <= 130 + 1 + 100 + 5
     for one in [*idle, client]:
         one.close()

@@ -8,7 +8,12 @@ import websockets
 from websockets.frames import Opcode
 
 from tapui.runtime.ports import SocketPort
-from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES
+from tapui.wire.limits import (
+    MAX_FRAME_BYTES,
+    MAX_RESULT_BYTES,
+    MAX_UNAUTHENTICATED_BYTES,
+    OVERSIZED_HEAD_BYTES,
+)
 from tests.runtime.conftest import Running, Start
 from tests.runtime.doors import RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, request, text
@@ -53,7 +58,7 @@ async def test_a_binary_message_is_reported_by_its_size(recording: Running) -> N
     client.close()
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 65535, 65536, MAX_FRAME_BYTES])
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 65535, 65536, MAX_RESULT_BYTES])
 async def test_messages_of_every_length_come_back(echo: Running, size: int) -> None:
     url = f"ws://127.0.0.1:{echo.port}"
     async with websockets.connect(url, proxy=None, max_size=None) as client:
@@ -77,6 +82,48 @@ async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragme
     await recording.door.until(lambda: recording.door.gone == recording.door.ports)
     assert recording.door.messages == []
     client.close()
+
+
+@pytest.mark.parametrize("fragments", [1, 4])
+@pytest.mark.parametrize("size", [MAX_RESULT_BYTES + 1, MAX_FRAME_BYTES])
+async def test_of_an_oversized_message_the_beginning_is_reported(
+    recording: Running, size: int, fragments: int
+) -> None:
+    client = await RawClient.open(recording.port)
+    message = bytes(range(32, 127)) * (size // 95 + 1)
+    message = message[:size]
+    step = -(-size // fragments)
+    for start in range(0, size, step):
+        opcode = Opcode.CONT if start else Opcode.TEXT
+        part = message[start : start + step]
+        client.send(frame(opcode, part, fin=start + step >= size))
+    client.send(text("next"))
+    await recording.door.until(lambda: bool(recording.door.messages))
+    assert recording.door.oversized == [(message[:OVERSIZED_HEAD_BYTES], size)]
+    assert recording.door.messages == [b"next"]
+    client.close()
+
+
+async def test_oversized_messages_are_not_held(recording: Running) -> None:
+    clients = [await RawClient.open(recording.port) for _ in range(20)]
+    size = MAX_FRAME_BYTES
+    header = bytes((0x81, 0xFF)) + size.to_bytes(8, "big") + b"mask"
+    for client in clients:
+        client.send(header + b"x" * (MAX_RESULT_BYTES * 2))
+    await asyncio.gather(*(client.writer.drain() for client in clients))
+    roster = recording.server._roster
+    assert roster is not None
+
+    def left() -> list[int]:
+        return [port._incoming._left for port in roster.sockets]
+
+    async with asyncio.timeout(20):
+        while left() != [size - MAX_RESULT_BYTES * 2] * len(clients):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    held = [len(p._incoming._parts) + len(p._incoming._buffer) for p in roster.sockets]
+    assert held == [OVERSIZED_HEAD_BYTES] * len(clients)
+    for client in clients:
+        client.close()
 
 
 @pytest.mark.parametrize(("size", "code"), [(MAX_UNAUTHENTICATED_BYTES, None), (4097, 1009)])
@@ -198,14 +245,14 @@ async def test_a_paused_client_is_read_again_after_resuming(recording: Running) 
 async def test_many_clients_are_told_apart(echo: Running) -> None:
     url = f"ws://localhost:{echo.port}"
     clients = await asyncio.gather(*(websockets.connect(url, proxy=None) for _ in range(50)))
-    assert echo.server.connections == 50
+    assert echo.open == 50
     for number, client in enumerate(clients):
         await client.send(f"I am {number}")
     answers = await asyncio.gather(*(client.recv() for client in clients))
     assert answers == [f"I am {number}" for number in range(50)]
     await asyncio.gather(*(client.close() for client in clients))
     await echo.all_gone()
-    assert echo.server.connections == 0
+    assert echo.open == 0
     assert len(echo.door.gone) == 50
 
 

@@ -1,4 +1,4 @@
-"""One client's socket: handshake, messages, pings, close, backpressure. A `SocketPort`."""
+"""One client's socket: handshake, messages, pings, close, backpressure."""
 
 import asyncio
 import logging
@@ -12,9 +12,12 @@ from websockets.protocol import CONNECTING, OPEN
 from websockets.server import ServerProtocol
 
 from tapui.runtime import handshake
-from tapui.runtime.frames import Binary, Incoming, TooManyFragments, text_header
+from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
 from tapui.runtime.roster import Roster
+from tapui.runtime.websockets_internals import has_received_close, has_sent_eof
+from tapui.wire.codec import encode
 from tapui.wire.limits import MAX_UNAUTHENTICATED_BYTES
+from tapui.wire.message import Message
 
 HIGH_WATER = 64 * 1024
 """Output above this is backpressure: the door hears when it has drained."""
@@ -27,14 +30,15 @@ _log = logging.getLogger("tapui.websocket")
 _log.setLevel(logging.WARNING)
 
 
-class Connection(asyncio.Protocol):
-    """A client's socket from accept to its end. Implements `SocketPort` for the door."""
+class WebSocketPort(asyncio.Protocol):
+    """A client's socket from accept to its end. Implements `Port` for the door."""
 
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._door = roster.door
+        self.number = 0
         self._protocol = ServerProtocol(max_size=MAX_UNAUTHENTICATED_BYTES, logger=_log)
-        self._incoming = Incoming(self._protocol)
+        self._incoming = self._new_incoming()
         self._head = bytearray()
         self._transport = cast("asyncio.Transport", None)  # set by connection_made
         self._origin: str | None = None
@@ -46,6 +50,7 @@ class Connection(asyncio.Protocol):
         self._reading = True
         self._out: list[bytes] = []
         self._queued = 0
+        self.sent_bytes = 0
         self._flush_due = False
         self._eof_due = False
         self._backed_up = False  # the transport asked to pause writing
@@ -66,7 +71,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Bytes arrived."""
         if self._protocol.state is CONNECTING:
-            if not self._protocol.eof_sent:  # else refused, and the client has not noticed yet
+            if not has_sent_eof(self._protocol):  # else refused, and the client has not noticed yet
                 self._handshake(data)
         else:
             self._receive(data)
@@ -85,7 +90,7 @@ class Connection(asyncio.Protocol):
         self._open = False
         self._out.clear()
         self._queued = 0
-        self._incoming = Incoming(self._protocol)  # drops what was half read
+        self._incoming = self._new_incoming()  # drops what was half read
         self._roster.gone(self)
         self._farewell()
 
@@ -114,6 +119,10 @@ class Connection(asyncio.Protocol):
         """Bytes that were sent to this client and have not left the process."""
         return self._queued + self._transport.get_write_buffer_size()
 
+    def deliver(self, message: Message) -> None:
+        """Queue a message. Raises what the encoder raises when it cannot be encoded."""
+        self.send(encode(message))
+
     def send(self, data: bytes) -> None:
         """Queue one text frame (UTF-8 JSON). A connection that is closing drops it."""
         if not self._open:
@@ -123,6 +132,7 @@ class Connection(asyncio.Protocol):
         self._out.append(text_header(size))
         self._out.append(data)
         self._queued += size
+        self.sent_bytes += size
         if not self._flush_due:
             self._flush_due = True
             self._roster.flusher.add(self)
@@ -130,7 +140,8 @@ class Connection(asyncio.Protocol):
     def authenticated(self) -> None:
         """Lift the frame limit of unauthenticated clients."""
         self._trusted = True
-        self._protocol.max_message_size = self._roster.max_frame
+        self._incoming.whole = self._roster.max_whole
+        self._incoming.limit = self._roster.max_frame
 
     def close(self, code: int, reason: str) -> None:
         """Close after everything queued was written; a reason is cut at 123 bytes of UTF-8."""
@@ -206,14 +217,14 @@ class Connection(asyncio.Protocol):
             refusal = self._roster.refusal or self._door.refusal()
             self._origin = handshake.origin_of(request)
             self._respond(handshake.answer(protocol, request, self._roster.port, refusal))
-        if protocol.eof_sent and isinstance(protocol.handshake_exc, InvalidMessage):
+        if has_sent_eof(protocol) and isinstance(protocol.handshake_exc, InvalidMessage):
             self._enqueue(handshake.malformed(protocol).serialize())
         self._collect()
         if protocol.state is OPEN:
             self._greet()
             if rest:
                 self._receive(rest)
-        elif protocol.eof_sent:
+        elif has_sent_eof(protocol):
             self._arm(self._roster.timing.close, self.abort)
 
     def _respond(self, response: Response) -> None:
@@ -234,15 +245,18 @@ class Connection(asyncio.Protocol):
     def _receive(self, data: bytes) -> None:
         single = self._open and not self._trusted
         events = self._incoming.receive(data, single=single)
-        if self._protocol.writes and self._protocol.state is OPEN:
+        if self._incoming.has_output and self._protocol.state is OPEN:
+            self._incoming.has_output = False
             self._collect()  # pongs, ahead of the answers to what came after the pings
         for event in events:
             if not self._open:
                 break
             if type(event) is bytes:
                 self._door.received(self, event)
+            elif type(event) is Oversized:
+                self._door.received_oversized(self, event.head, event.size)
             elif type(event) is Binary:
-                self.binary_received(event.data)
+                self.binary_received(event)
             elif type(event) is TooManyFragments:
                 self._protocol.fail(CloseCode.MESSAGE_TOO_BIG, "too many fragments")
                 break
@@ -258,9 +272,12 @@ class Connection(asyncio.Protocol):
             self._adjust_reading()
             self._roster.loop.call_soon(self._read_on)
 
-    def binary_received(self, data: bytes) -> None:
+    def binary_received(self, message: Binary) -> None:
         """Report a binary message to the door, which refuses it without looking inside."""
-        self._door.received_binary(self, len(data))
+        self._door.received_binary(self, message.size)
+
+    def _new_incoming(self) -> Incoming:
+        return Incoming(self._protocol, MAX_UNAUTHENTICATED_BYTES, MAX_UNAUTHENTICATED_BYTES)
 
     def _control(self, frame: Frame) -> None:
         if frame.opcode is Opcode.PONG and self._ping is not None and frame.data == self._ping:
@@ -309,7 +326,7 @@ class Connection(asyncio.Protocol):
             self._roster.to_transient(self)
             self._arm(self._roster.timing.close, self.abort)
             self.resume_reading()  # for the client's close frame
-        if protocol.close_rcvd is not None or protocol.eof_sent:
+        if has_received_close(protocol) or has_sent_eof(protocol):
             self._farewell()
 
     def _farewell(self) -> None:

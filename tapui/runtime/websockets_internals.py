@@ -1,0 +1,24 @@
+"""What tapui uses of `websockets` beyond the documented interface, all in this one place.
+
+`pyproject.toml` bounds the library's major version; `tests/runtime/test_websockets_internals.py`
+names each of these.
+"""
+
+from websockets.server import ServerProtocol
+
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # a platform without the compiled extension
+    from websockets.utils import apply_mask
+
+__all__ = ["apply_mask", "has_received_close", "has_sent_eof"]
+
+
+def has_sent_eof(protocol: ServerProtocol) -> bool:
+    """Return whether this side ended its output: a refused handshake, a violation, a close."""
+    return protocol.eof_sent
+
+
+def has_received_close(protocol: ServerProtocol) -> bool:
+    """Return whether the client's close frame has arrived."""
+    return protocol.close_rcvd is not None

@@ -1,0 +1,131 @@
+"""A turn with a real core and a real journal, and ends for it that a test looks through."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tapui.core.gateway import Gateway
+from tapui.records.journal import Journal
+from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.mint import SystemMint
+from tapui.runtime.turn import Turn
+from tapui.settings import Records, Settings
+from tapui.wire.codec import encode
+from tapui.wire.message import Message
+
+Json = dict[str, Any]
+GREET = {"name": "greet", "description": "Say hello", "parameters": {}}
+
+
+class Port:
+    """A socket's place at the turn: keeps what it is sent, and is as full as a test says."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.origin: str | None = None
+        self.outbox_bytes = 0
+        self.sent_bytes = 0
+        self.sent: list[Json] = []
+        self.closed: tuple[int, str] | None = None
+        self.is_reading = True
+        self.is_trusted = False
+        self.on_send: Callable[[Json], None] = lambda _message: None
+
+    def deliver(self, message: Message) -> None:
+        self.send(encode(message))
+
+    def send(self, data: bytes) -> None:
+        message = json.loads(data)
+        self.on_send(message)
+        self.sent_bytes += len(data)
+        self.sent.append(message)
+
+    def authenticated(self) -> None:
+        self.is_trusted = True
+
+    def close(self, code: int, reason: str) -> None:
+        self.closed = (code, reason)
+
+    def pause_reading(self) -> None:
+        self.is_reading = False
+
+    def resume_reading(self) -> None:
+        self.is_reading = True
+
+    def heard(self, kind: str) -> list[Json]:
+        return [message for message in self.sent if message["type"] == kind]
+
+
+class House:
+    """A turn with a real core and a real journal."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        mint = SystemMint()
+        self.gateway = Gateway(
+            run="run-1",
+            mint=mint,
+            settings=Settings(),
+            persist_dir=lambda name: str(state / name),
+            matcher=RegexMatcher(),
+            provider_token="ptk-1",
+            internal_token="itk-1",
+        )
+        self.reports: list[str] = []
+        self.journal = Journal(
+            state, "run-1", Records(), lambda text, _level: self.reports.append(text)
+        )
+        self.stops: list[None] = []
+        self.turn = Turn(
+            self.gateway,
+            self.journal,
+            mint,
+            asyncio.get_running_loop(),
+            on_stop=lambda: self.stops.append(None),
+            persist_dir=lambda name: state / name,
+        )
+
+    def say(self, port: Port, **message: Any) -> None:
+        self.turn.received(port, json.dumps(message).encode())
+
+    def connect(self, token: str) -> Port:
+        port = Port()
+        self.turn.opened(port)
+        self.say(port, type="auth", token=token)
+        return port
+
+    def host(self, session_id: str = "s1") -> Port:
+        port = self.connect("itk-1")
+        self.say(port, type="host.hello", name="host", kind="test", protocolVersion=2)
+        session = {"id": session_id, "label": "one", "cwd": "/"}
+        self.say(port, type="session.open", session=session)
+        return port
+
+    def provider(self, session_id: str = "s1", **hello: Any) -> Port:
+        port = self.connect("ptk-1")
+        fields = {"name": "p", "protocolVersion": 2, "session": session_id, "tools": [GREET]}
+        self.say(port, type="hello", **{**fields, **hello})
+        return port
+
+    def tower(self) -> Port:
+        port = self.connect("itk-1")
+        self.say(port, type="tower.hello", protocolVersion=2)
+        return port
+
+    def records(self) -> list[Json]:
+        """Return all records on disk, by `seq`."""
+        found = [
+            json.loads(line)
+            for path in self.state.rglob("*.jsonl")
+            for line in path.read_text().splitlines()
+        ]
+        return sorted((one for one in found if "seq" in one), key=lambda one: one["seq"])
+
+
+async def until(holds: Callable[[], object]) -> None:
+    """Let the loop turn until something holds."""
+    async with asyncio.timeout(5):
+        while not holds():  # noqa: ASYNC110 - nothing but the loop itself is waited for
+            await asyncio.sleep(0)
