@@ -28,7 +28,15 @@ from tapui.settings import Settings
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import tower as t
-from tapui.wire.codec import Envelope, decode, envelope, raw, read, reader
+from tapui.wire.codec import (
+    Envelope,
+    decode,
+    envelope,
+    envelope_of_start,
+    raw,
+    read,
+    reader,
+)
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import FileResult
@@ -182,7 +190,7 @@ class Gateway:
 
     def _read(self, connection: Connection, data: bytes) -> tuple[Envelope, type[m.Message]]:
         if len(data) > limits.MAX_RESULT_BYTES:
-            raise _too_large(limits.MAX_RESULT_BYTES)
+            raise _oversized(data[: limits.OVERSIZED_HEAD_BYTES])
         head = envelope(data)
         if len(data) > limits.MAX_MESSAGE_BYTES and head.type != "tool.result":
             raise head.refusal(
@@ -196,6 +204,15 @@ class Gateway:
                 f"'{head.type[:64]}' is not a message of state {connection.standing}",
             )
         return head, kind
+
+    def received_oversized(self, connection_id: ConnectionId, start: bytes, now: float) -> None:
+        """A message over `MAX_RESULT_BYTES` arrived; `start` is its beginning."""
+        connection = self._connections.by_number.get(connection_id)
+        if connection is None:
+            return
+        self._clock.now = now
+        self._parts.garbled.refuse(connection, _oversized(start), start)
+        self._finish()
 
     def received_binary(self, connection_id: ConnectionId, now: float) -> None:
         """A binary message arrived: it is not JSON text."""
@@ -357,8 +374,16 @@ class Gateway:
                 self._parts.approvals.withdraw(waiting, reason="who asked is gone")
 
 
-def _too_large(most: int) -> WireError:
-    return WireError(ErrorCode.PAYLOAD_TOO_LARGE, f"a message has at most {most} bytes")
+def _oversized(start: bytes) -> WireError:
+    """Return the refusal of a message that is larger than any that is accepted."""
+    head = envelope_of_start(start)
+    if head is None:
+        text = f"a message has at most {limits.MAX_RESULT_BYTES} bytes"
+        return WireError(ErrorCode.PAYLOAD_TOO_LARGE, text)
+    is_result = head.type == "tool.result"
+    most = limits.MAX_RESULT_BYTES if is_result else limits.MAX_MESSAGE_BYTES
+    text = f"a {head.type[:64]} has at most {most} bytes"
+    return head.refusal(ErrorCode.PAYLOAD_TOO_LARGE, text)
 
 
 def _head_of(message: m.Message) -> Envelope:

@@ -57,13 +57,12 @@ class Binary:
 
 
 class Oversized:
-    """A complete text message over the limit of those kept whole: its beginning and its size."""
+    """A complete text message over the limit of those kept whole: `start` is its beginning."""
 
-    __slots__ = ("head", "size")
+    __slots__ = ("start",)
 
-    def __init__(self, head: bytes, size: int) -> None:
-        self.head = head
-        self.size = size
+    def __init__(self, start: bytes) -> None:
+        self.start = start
 
 
 class TooManyFragments:
@@ -235,7 +234,7 @@ class Incoming:
         if not self._text:
             events.append(Binary(message, size))
         elif self._is_cut:
-            events.append(Oversized(message, size))
+            events.append(Oversized(message))
         else:
             events.append(message)
         self._parts, self._fragments, self._size, self._is_cut = bytearray(), 0, 0, False

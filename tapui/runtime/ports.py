@@ -62,8 +62,8 @@ class Door(Protocol):
     def received(self, port: SocketPort, data: bytes) -> None:
         """A complete text message arrived. Its UTF-8 is not checked yet."""
 
-    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
-        """A text message of `size` bytes arrived, too large to be kept but for its `head`."""
+    def received_oversized(self, port: SocketPort, start: bytes) -> None:
+        """A text message arrived that is too large to be kept; `start` is its beginning."""
 
     def received_binary(self, port: SocketPort, size: int) -> None:
         """A binary message arrived (it is refused)."""

@@ -113,10 +113,10 @@ class Turn:
             self._is_scheduled = True
             self._loop.call_soon(self._run)
 
-    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
-        """A text message arrived that is too large to be looked at beyond its `head`."""
+    def received_oversized(self, port: SocketPort, start: bytes) -> None:
+        """A text message arrived that is too large to be kept; `start` is its beginning."""
         self._into_core(
-            port.number, lambda now: self._gateway.received_oversized(port.number, head, size, now)
+            port.number, lambda now: self._gateway.received_oversized(port.number, start, now)
         )
 
     def received_binary(self, port: SocketPort, size: int) -> None:  # noqa: ARG002

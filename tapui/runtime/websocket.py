@@ -254,7 +254,7 @@ class WebSocketPort(asyncio.Protocol):
             if type(event) is bytes:
                 self._door.received(self, event)
             elif type(event) is Oversized:
-                self._door.received_oversized(self, event.head, event.size)
+                self._door.received_oversized(self, event.start)
             elif type(event) is Binary:
                 self.binary_received(event)
             elif type(event) is TooManyFragments:

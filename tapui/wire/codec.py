@@ -4,6 +4,7 @@
 the connection's state allows. Both raise `WireError` and nothing else.
 """
 
+import json
 import re
 from array import array
 from collections.abc import Iterable
@@ -30,6 +31,12 @@ _PATH = re.compile(r" - at `\$?\.?(?P<path>.*)`$")
 _MISSING = re.compile(r"missing required field `(.+)`$")
 _QUOTE, _LF, _CR = b'"\n\r'
 _encoder = msgspec.json.Encoder()
+_json_decoder = json.JSONDecoder()
+_ECHOED = frozenset({"type", "id", "requestId"})
+_SPACE_AND_BRACE = re.compile(r"[ \t\r\n]*\{[ \t\r\n]*")
+_COLON = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
+_COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Envelope(Struct):
@@ -81,6 +88,33 @@ def envelope(data: bytes) -> Envelope:
     except msgspec.DecodeError as error:
         raise WireError(ErrorCode.INVALID_JSON, explain(error)) from None
     return head
+
+
+def envelope_of_start(start: bytes) -> Envelope | None:
+    """Read what an error echoes from the beginning of a frame that is too large to be read.
+
+    Looks at the members of the outer object that are whole in `start`; returns None where no
+    `type` is among them.
+    """
+    text = start.decode("utf-8", "ignore")
+    found: dict[str, str] = {}
+    at = _SPACE_AND_BRACE.match(text)
+    try:
+        while at is not None:
+            name, end = _json_decoder.raw_decode(text, at.end())
+            at = _COLON.match(text, end)
+            if at is None or not isinstance(name, str):
+                break
+            value, end = _json_decoder.raw_decode(text, at.end())
+            if name in _ECHOED and isinstance(value, str) and not _SURROGATE.search(value):
+                found[name] = value
+            at = _COMMA.match(text, end)
+    except (ValueError, RecursionError):
+        pass  # here it was cut, or it is no JSON
+    if "type" not in found:
+        return None
+    echoed = {name: raw(found[name]) for name in ("id", "requestId") if name in found}
+    return Envelope(found["type"], echoed.get("id", UNSET), echoed.get("requestId", UNSET))
 
 
 def _too_deep(head: Envelope | None, field: str = "") -> WireError:

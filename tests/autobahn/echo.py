@@ -38,7 +38,7 @@ class Echo:
         else:
             port.send(data)
 
-    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
+    def received_oversized(self, port: SocketPort, start: bytes) -> None:
         """Never called: every message that is read is kept whole."""
         raise NotImplementedError
 

@@ -128,11 +128,32 @@ def test_a_result_over_five_mib_fails_the_one_call_in_flight(scene: Scene) -> No
     call = scene.host.invoke("s1") and scene.provider.take_call()
     data = sized({"type": "tool.result", "id": call, "data": 1}, MAX_RESULT_BYTES + 1)
     error = scene.provider.error(data)
-    assert error["code"] == "PAYLOAD_TOO_LARGE"
-    assert "replyTo" not in error
+    assert (error["code"], error["replyTo"]) == ("PAYLOAD_TOO_LARGE", "tool.result")
+    assert error["id"] == call
     outcome = scene.host.hear_one("tool.outcome")
     assert outcome["errorCode"] == "PAYLOAD_TOO_LARGE"
     assert scene.provider.state == "Bound"
+
+
+def test_an_oversized_result_without_an_id_in_its_beginning_fails_the_one_call(
+    scene: Scene,
+) -> None:
+    """Its members come in an order that puts the id behind the first 64 KiB."""
+    call = scene.host.invoke("s1") and scene.provider.take_call()
+    result = {"type": "tool.result", "data": "x" * MAX_RESULT_BYTES, "id": call}
+    error = scene.provider.error(json.dumps(result).encode())
+    assert error["code"] == "PAYLOAD_TOO_LARGE"
+    assert "id" not in error
+    assert scene.host.hear_one("tool.outcome")["errorCode"] == "PAYLOAD_TOO_LARGE"
+    assert scene.provider.state == "Bound"
+
+
+def test_an_oversized_result_of_an_unknown_call_fails_no_other(scene: Scene) -> None:
+    call = scene.host.invoke("s1") and scene.provider.take_call()
+    result = {"type": "tool.result", "id": "unknown", "data": "x" * MAX_RESULT_BYTES}
+    assert scene.provider.error(json.dumps(result).encode())["id"] == "unknown"
+    scene.provider.say({"type": "tool.result", "id": call, "data": 1})
+    assert scene.host.hear_one("tool.outcome")["data"] == 1
 
 
 def test_the_size_is_checked_before_the_state(talk: Conversation) -> None:

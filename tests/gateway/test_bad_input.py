@@ -144,7 +144,7 @@ TABLE: list[Row] = [
     # Sizes
     Row("Bound", {**KEEP, "pad": "x" * 2_097_152}, "PAYLOAD_TOO_LARGE", "2097152 bytes"),
     Row("Bound", {"type": "tool.result", "id": "x", "data": "x" * 5_242_880},
-        "PAYLOAD_TOO_LARGE", "5242880 bytes", reply_to=None),
+        "PAYLOAD_TOO_LARGE", "5242880 bytes", reply_to="tool.result", echo={"id": "x"}),
     Row("Bound", {"type": "tools.update", "tools": [{**GREET, "name": f"t{i}"}
                                                    for i in range(101)]},
         "PAYLOAD_TOO_LARGE", "101 tools"),

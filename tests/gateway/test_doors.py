@@ -5,11 +5,17 @@ import json
 from contextlib import AsyncExitStack
 from typing import Any
 
+import psutil
 import pytest
 import websockets
 from websockets.exceptions import InvalidStatus
 
-from tapui.wire.limits import MAX_FRAME_BYTES, MAX_UNAUTHENTICATED_BYTES, OUTBOX_BYTES
+from tapui.wire.limits import (
+    MAX_FRAME_BYTES,
+    MAX_RESULT_BYTES,
+    MAX_UNAUTHENTICATED_BYTES,
+    OUTBOX_BYTES,
+)
 from tests.gateway.conftest import Place, error, state_of
 from tests.rig.gateway import Gateway
 from tests.rig.peers import GREET, Host, Peer
@@ -116,16 +122,60 @@ async def test_a_stranger_has_4_kib_a_frame(running: Gateway) -> None:
         assert await peer.closed() == 1009
 
 
-async def test_a_frame_a_little_over_5_mib_closes_with_1009(place: Place) -> None:
+async def test_a_result_over_5_mib_fails_its_own_call_and_nothing_else(place: Place) -> None:
+    provider = await place.provider()
+    for id_ in ("i1", "i2"):
+        await place.host.invoke(place.session, "greet", id_=id_)
+    first, second = [(await provider.expect("tool.call"))["id"] for _ in range(2)]
+    for size in (MAX_RESULT_BYTES, MAX_FRAME_BYTES - 1000):
+        data = "x" * size
+        await provider.send({"type": "tool.result", "id": first, "data": data})
+        error = await provider.expect("error", within=20)
+        assert (error["code"], error["replyTo"]) == ("PAYLOAD_TOO_LARGE", "tool.result")
+        assert error["id"] == first
+    outcome = await place.host.expect("tool.outcome")
+    assert (outcome["id"], outcome["errorCode"]) == ("i1", "PAYLOAD_TOO_LARGE")
+    await provider.send({"type": "tool.result", "id": second, "data": "hello"})
+    assert (await place.host.expect("tool.outcome", id="i2"))["data"] == "hello"
+
+
+async def test_another_message_over_5_mib_is_refused_and_costs_no_call(place: Place) -> None:
+    provider = await place.provider()
+    for id_ in ("i1", "i2"):
+        await place.host.invoke(place.session, "greet", id_=id_)
+    push = {"type": "push", "requestId": "r", "level": "keep", "event": "x" * MAX_RESULT_BYTES}
+    await provider.send(push)
+    error = await provider.expect("error", within=20)
+    assert (error["code"], error["replyTo"]) == ("PAYLOAD_TOO_LARGE", "push")
+    assert (error["requestId"], error["message"]) == ("r", "a push has at most 2097152 bytes")
+    for id_ in ("i1", "i2"):
+        await provider.answer(data=id_)
+        assert (await place.host.expect("tool.outcome", id=id_))["data"] == id_
+
+
+async def test_many_oversized_frames_at_a_time_take_no_memory(place: Place) -> None:
+    providers = [await place.provider(name=f"p{n}", tools=[]) for n in range(8)]
+    before = psutil.Process(place.gateway.pid).memory_info().rss
+    result = '{"type":"tool.result","id":"x","data":"' + "x" * (MAX_FRAME_BYTES - 100) + '"}'
+    await asyncio.gather(*(provider.send(result) for provider in providers))
+    for provider in providers:
+        assert (await provider.expect("error", within=60))["code"] == "PAYLOAD_TOO_LARGE"
+    grown = psutil.Process(place.gateway.pid).memory_info().rss - before
+    assert grown < 2 * MAX_FRAME_BYTES
+
+
+async def test_a_frame_over_32_mib_closes_with_1009(place: Place) -> None:
     provider = await place.provider()
     await place.host.invoke(place.session, "greet")
     await provider.expect("tool.call")
     await provider.send("x" * MAX_FRAME_BYTES)
-    assert (await provider.expect("error"))["code"] == "PAYLOAD_TOO_LARGE"
+    assert (await provider.expect("error", within=20))["code"] == "PAYLOAD_TOO_LARGE"
     assert (await place.host.expect("tool.outcome"))["errorCode"] == "PAYLOAD_TOO_LARGE"
     await place.host.invoke(place.session, "greet", id_="i2")
     await provider.expect("tool.call")
-    await provider.send("x" * (MAX_FRAME_BYTES + 1))
+    # The length that it announces decides.
+    header = bytes((0x81, 0xFF)) + (MAX_FRAME_BYTES + 1).to_bytes(8, "big") + b"mask"
+    provider._socket.transport.write(header)
     assert await provider.closed() == 1009
     assert (await place.host.expect("tool.outcome"))["errorCode"] == "DISCONNECTED"
 

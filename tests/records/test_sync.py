@@ -205,11 +205,11 @@ def test_a_flood_of_ended_sessions_keeps_few_files_open_and_nobody_waiting(
 
     monkeypatch.setattr(syncer, "datasync", slow)
     monkeypatch.setattr(os, "sync", lambda: everything.append(None))
-    before = len(os.listdir("/dev/fd"))
+    before = len(list(Path("/dev/fd").iterdir()))
     with Writer(state) as writer:
         for number in range(300):
             writer.turn(opened(f"s{number}"), started(f"s{number}", "c"), closed(f"s{number}"))
-        assert len(os.listdir("/dev/fd")) - before < 64 * 4 + 32
+        assert len(list(Path("/dev/fd").iterdir())) - before < 64 * 4 + 32
         free.set()
         assert writer.sync(None)
         assert everything

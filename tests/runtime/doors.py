@@ -13,7 +13,7 @@ class RecordingDoor:
         self.ports: list[SocketPort] = []
         self.messages: list[bytes] = []
         self.binary: list[int] = []
-        self.oversized: list[tuple[bytes, int]] = []
+        self.oversized: list[bytes] = []
         self.gone: list[SocketPort] = []
         self.drains = 0
         self.trusting = True
@@ -32,8 +32,8 @@ class RecordingDoor:
         self.messages.append(data)
         self.changed.set()
 
-    def received_oversized(self, port: SocketPort, head: bytes, size: int) -> None:
-        self.oversized.append((head, size))
+    def received_oversized(self, port: SocketPort, start: bytes) -> None:
+        self.oversized.append(start)
         self.changed.set()
 
     def received_binary(self, port: SocketPort, size: int) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tapui.runtime.outbox import Flusher
 from tapui.wire.events import Entry
-from tapui.wire.host import HostHello, HostSession, SessionOpen, SessionOpened
+from tapui.wire.host import HostHello, HostSession, HostSessionOpened, SessionOpen
 from tapui.wire.message import Message
 from tapui.wire.tower import TowerHello, TowerSnapshot
 from tests.runtime.house import House, until
@@ -80,7 +80,7 @@ async def test_a_receiver_in_this_process_that_raises_loses_its_own_connection(
     ended: list[None] = []
 
     def receive(message: Message) -> None:
-        if isinstance(message, SessionOpened):
+        if isinstance(message, HostSessionOpened):
             raise KeyError("a receiver that fails")
 
     end = house.turn.open_port(receive, lambda: ended.append(None))
@@ -90,7 +90,7 @@ async def test_a_receiver_in_this_process_that_raises_loses_its_own_connection(
     await until(lambda: ended)
     await witness.is_answered(id_)
     witness.saw_every_event()
-    assert "Send of SessionOpened" in caplog.text
+    assert "Send of HostSessionOpened" in caplog.text
     assert "a receiver that fails" in caplog.text
     await until(lambda: house.gateway.state.sessions["s1"].state == "ended")
     end.send(SessionOpen(HostSession("s2", "two", "/")))

@@ -5,17 +5,7 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD
 from tapui.core.effects import ConnectionId
-from tapui.core.gateway import Gateway
-from tapui.records.journal import Journal
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.mint import SystemMint
-from tapui.runtime.turn import Turn
-from tapui.settings import Records, Settings
-=======
-from tapui.core.effects import ConnectionId
->>>>>>> e6d9f62 (A fault in an effect, the journal or a receiver costs its own connection; oversized frames are read to their end; no wait on the disk holds the loop up)
 from tapui.core.trust.grants import Grant
 from tapui.wire import limits
 from tapui.wire.message import Error, Message

@@ -14,15 +14,19 @@ from tapui.wire.codec import (
     compact,
     decode,
     depth_exceeds,
+    encodable,
     encode,
     envelope,
+    envelope_of_start,
     optional_object,
     raw,
     require_object,
 )
 from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.host import Agent, ApprovalAnswer, HostSession, SessionOpen
 from tapui.wire.limits import MAX_DEPTH
 from tapui.wire.message import Message, ToolInvoke
+from tapui.wire.surrogates import without_surrogates
 
 UNIONS = (
     provider.FromProvider, provider.ToProvider, host.FromHost, host.ToHost,
@@ -334,3 +338,93 @@ def test_a_null_result_is_a_result() -> None:
     assert isinstance(message, provider.ToolResult)
     assert isinstance(message.data, Raw)
     assert bytes(message.data) == b"null"
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [
+        (b'{"type":"tool.result","id":"c1","data":"xxx', ("tool.result", "c1", None)),
+        (b' {\n "id" : "c1" , "requestId":"r", "type" : "push", "a', ("push", "c1", "r")),
+        (
+            b'{"data":{"deep":[1,2,{"id":"no"}]},"type":"tool.result","x',
+            ("tool.result", None, None),
+        ),
+        (b'{"type":"push","id":7,"requestId":null,"x', ("push", None, None)),
+        (b'{"type":"push","id":"\\ud83d","x', ("push", None, None)),
+        (b'{"type":"p\xc3', None),
+        (b'{"type":"push', None),
+        (b'{"type":7,"id":"c1","x', None),
+        (b'{"data":"' + b"x" * 100, None),
+        (b'{"data":' + b"[" * 60_000, None),
+        (b'[{"type":"push"}', None),
+        (b'{"type":"push" "id":"c1"', ("push", None, None)),
+        (b"{7:1}", None),
+        (b"{}", None),
+        (b"", None),
+        (b"\xff\xfe", None),
+    ],
+)
+def test_the_beginning_of_an_oversized_frame_tells_what_to_echo(start: bytes, found: Any) -> None:
+    head = envelope_of_start(start)
+    if found is None:
+        assert head is None
+        return
+    assert head is not None
+    error = head.refusal(ErrorCode.PAYLOAD_TOO_LARGE, "too large")
+    assert (error.reply_to, error.id, error.request_id) == found
+
+
+@given(st.binary(max_size=300))
+def test_the_beginning_of_a_frame_may_be_anything(start: bytes) -> None:
+    envelope_of_start(start)
+    envelope_of_start(b'{"type":' + start)
+
+
+HALF = "\ud83d"
+
+
+def test_text_with_half_an_emoji_is_mended_at_the_edge() -> None:
+    opened = SessionOpen(
+        HostSession("s" + HALF, f"a{HALF}\ude00b", "/\udcff", agents=[Agent(HALF)])
+    )
+    mended = encodable(opened)
+    assert mended.session == HostSession(
+        "s\ufffd", "a\U0001f600b", "/\ufffd", agents=[Agent("\ufffd")]
+    )
+    assert encode(mended)
+
+
+def test_text_that_is_whole_passes_the_edge_as_the_same_object() -> None:
+    opened = SessionOpen(HostSession("s1", "\U0001f600 caf\xe9", "/"))
+    assert encodable(opened) is opened
+
+
+def test_a_value_for_a_field_passed_through_is_mended_in_keys_and_values() -> None:
+    made = raw({HALF: [HALF, {"a": (HALF, 1, None)}], "b": True})
+    assert json.loads(bytes(made)) == {"\ufffd": ["\ufffd", {"a": ["\ufffd", 1, None]}], "b": True}
+
+
+@given(st.text(st.characters(codec=None)))
+def test_mended_text_can_be_encoded_and_keeps_what_was_whole(text: str) -> None:
+    mended = without_surrogates(text)
+    mended.encode()
+    assert len(mended) <= len(text)
+    if not any(0xD800 <= ord(char) < 0xE000 for char in text):
+        assert mended == text
+
+
+@pytest.mark.parametrize("detail", [object(), {(1, 2): 3}])
+def test_what_cannot_be_json_is_refused_at_the_edge(detail: Any) -> None:
+    with pytest.raises(WireError) as refused:
+        encodable(ApprovalAnswer("r1", "approve", detail))
+    assert refused.value.code == "INVALID_JSON"
+    assert refused.value.reply_to == "approval.answer"
+
+
+def test_what_is_nested_too_deep_is_refused_at_the_edge() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    for value in (deep, [HALF, deep]):
+        with pytest.raises(WireError):
+            encodable(ApprovalAnswer("r1", "approve", value))

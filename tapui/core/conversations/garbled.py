@@ -44,8 +44,10 @@ class Garbled:
         running = [call for call in provider.calls.values() if not call.is_settled]
         if error.reply_to == "tool.result" and error.id is not None:
             call = provider.calls.get(error.id)
+            is_too_large = error.code is ErrorCode.PAYLOAD_TOO_LARGE
             if call is not None:
-                self._calls.fail(call, CallError.INTERNAL, error.text)
+                code = CallError.PAYLOAD_TOO_LARGE if is_too_large else CallError.INTERNAL
+                self._calls.fail(call, code, error.text)
         elif len(running) == 1:
             self._calls.fail(running[0], error.code, error.text)
         else:
