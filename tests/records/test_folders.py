@@ -395,7 +395,7 @@ def test_the_index_is_bounded(state: Path, tmp_path: Path) -> None:
     assert (state / "sessions.jsonl").stat().st_size < 64 * 1024
     assert len(lines(state / "sessions.jsonl")) == 1000
     index.note(state, "newest", tmp_path / "gone")
-    assert index.folders(state, "newest") == [tmp_path / "gone"]
+    assert index.folders(state, "newest")[-1] == tmp_path / "gone"
     assert mode(state / "sessions.jsonl") == 0o600
     assert not list(state.glob("sessions.jsonl.*"))
 
