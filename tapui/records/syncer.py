@@ -45,6 +45,7 @@ class Syncer:
         self._busy: set[Handle] = set()
         """Handles that the thread is at work on; only they must not be closed by the writer."""
         self._has_closed_early = False
+        self._folders: list[int] = []
         self._chores: deque[Callable[[], None]] = deque()
         self._requests: deque[tuple[list[Handle] | None, bool, Callable[[bool], None]]] = deque()
         self._closing = False
@@ -83,9 +84,10 @@ class Syncer:
         self._has_closed_early = True
 
     def settle(self, folders: Iterable[int]) -> None:
-        """Sync the folders behind these descriptors, then close them."""
-        for fd in folders:
-            self.run(partial(_sync_folder, fd))
+        """Sync the folders behind these descriptors ahead of anything else, then close them."""
+        with self._wake:
+            self._folders += folders
+            self._notify()
 
     def run(self, chore: Callable[[], None]) -> None:
         """Do something that may take a while in the thread, within the interval."""
@@ -125,7 +127,8 @@ class Syncer:
         return bool(self._requests) or self._closing or len(self._retired) >= _CROWD
 
     def _has_work(self) -> bool:
-        return bool(self._dirty or self._retired or self._chores) or self._is_urgent()
+        waiting = self._dirty or self._retired or self._folders or self._chores
+        return bool(waiting) or self._is_urgent()
 
     def _run(self) -> None:
         ended = False
@@ -144,8 +147,11 @@ class Syncer:
                     self._group_at = None
                     self._dirty, retired = [], list(self._retired)
                 self._busy.update(dirty, retired, *(handles or () for handles, _, _ in requests))
+                folders, self._folders = self._folders, []
                 chores, self._chores = self._chores, deque()
                 ended = self._closing and not requests
+            for fd in folders:
+                self._do(partial(_sync_folder, fd))
             for handles, ok, done in requests:
                 self._answer(dirty if handles is None else handles, ok, done)
             if self._group_at is None:
