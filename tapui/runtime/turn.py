@@ -48,6 +48,8 @@ _log = logging.getLogger(__name__)
 _HOST_HIGH = limits.OUTBOX_BYTES // 8
 _INTERNAL_ERROR = 1011
 _TOO_SLOW = 1008
+_ABOUT = 300
+"""Characters of an effect in the log."""
 
 
 class Flush(Protocol):
@@ -289,11 +291,12 @@ class Turn:
 
     def _effect_failed(self, effect: Effect) -> None:
         """Log a fault with what it was about; the connection that it belongs to is closed."""
-        about = type(effect).__name__
-        if isinstance(effect, Send):
-            about += f" of {type(effect.message).__name__}"
         number = getattr(effect, "connection", 0)
-        _log.exception("the effect %s failed (connection %d)", about, number)
+        if isinstance(effect, Send):  # what a message says is not for the log
+            about = f"Send of {type(effect.message).__name__} to connection {number}"
+        else:
+            about = safe_text(str(effect), limit=_ABOUT)
+        _log.exception("an effect failed: %s", about)
         if number:
             self._drop(number, _INTERNAL_ERROR, "internal error")
         if isinstance(effect, MakeDurable):
