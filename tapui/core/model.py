@@ -137,8 +137,8 @@ class OpenSession:
     """Providers whose start-up context the session has had."""
     children: dict[str, str] = field(default_factory=dict)
     """Child session id → name of its agent."""
-    own_calls: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """Calls of the session's own tools under way: the host's id → the call's, when it began."""
+    native_calls: "dict[str, NativeCall]" = field(default_factory=dict)
+    """Calls of the session's own tools under way, by the host's id."""
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""
@@ -264,8 +264,8 @@ class RegisteredTool:
     """The name of the provider, or of all the instances, that offer it."""
     offers: dict[str, tuple[ConnectedProvider, Tool]] = field(default_factory=dict)
     is_read_only: bool = False
-    has_target: bool = False
-    """Whether calls name an instance by an injected `target`."""
+    target: str | None = None
+    """The injected argument by which calls name an instance; None where there are none."""
     lists: bool = False
 
 
@@ -294,6 +294,16 @@ class PendingCall(Struct, eq=False):
     def invoke_id(self) -> str:
         """The id that the caller chose."""
         return self.invoke.id
+
+
+@dataclass(slots=True, frozen=True)
+class NativeCall:
+    """A call of a session's own tool under way: the id that is shown, and when it began."""
+
+    call_id: str
+    started: float
+    agent_id: str | None = None
+    """The subagent that made it, by the id of its child session."""
 
 
 @dataclass(slots=True, eq=False)

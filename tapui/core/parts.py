@@ -33,6 +33,7 @@ from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
@@ -62,6 +63,7 @@ class Parts:
         # What is known
         self.connections = connections = Connections(out)
         self.sessions = sessions = OpenSessions(out)
+        self.subagents = subagents = Subagents(clock=clock, sessions=sessions)
         self.announcements = announcements = Announcements(
             out=out, connections=connections, sessions=sessions
         )
@@ -184,6 +186,7 @@ class Parts:
             tools=tools,
             binding=binding,
             native=native,
+            subagents=subagents,
             budgets=budgets,
             approvals=approvals,
             modes=modes,
@@ -196,6 +199,7 @@ class Parts:
             providers=providers,
             binding=binding,
             calls=calls,
+            native=native,
             streams=streams,
             budgets=budgets,
             approvals=approvals,

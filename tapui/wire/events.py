@@ -19,6 +19,7 @@ from tapui.wire.message import (
 )
 
 SessionActivity = Literal["idle", "busy", "ended"]
+SubagentState = Literal["running", "completed", "failed"]
 ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
 GateStanding = Literal["waiting", "allow", "deny", "context"]
@@ -41,6 +42,16 @@ class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
     limit: int
 
 
+class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A subagent of a session. `id` is its child session's, `tool_call_id` the call's behind it."""
+
+    id: str
+    agent: str
+    state: SubagentState
+    started_at: str
+    tool_call_id: str | None = None
+
+
 class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A session. `host` is the host's name, `providers` the ids of the providers bound to it."""
 
@@ -56,6 +67,8 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     model: str | None = None
     workspace: str | None = None
     context: ContextUse | None = None
+    subagents: list[Subagent] = []
+    """The newest of them, in order of their start."""
     ended_at: str | None = None
     reason: str | None = None
 

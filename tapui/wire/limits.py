@@ -40,6 +40,10 @@ CANCEL_GRACE = 5.0
 """How long a cancelled call stays visible as *cancelling* without the provider's answer."""
 MAX_CALL_TIMEOUT = 24 * 3600.0
 
+MAX_NATIVE_CALLS = 1_000
+"""Calls of a session's own tools under way; the oldest is given up beyond that."""
+MAX_SUBAGENTS = 50
+"""Subagents that a session's view shows; the oldest that ended goes first."""
 MAX_QUEUED = 10
 """Calls that wait for a place with a provider that takes only so many at once."""
 GATE_TIMEOUT = 5.0

@@ -165,8 +165,9 @@ class ConversationMachine(RuleBasedStateMachine):
             one = shown[id_]
             same = ("name", "instance", "state", "session_id", "tools", "trust", "origin")
             assert [getattr(one, x) for x in same] == [getattr(view, x) for x in same]
-        own = {id_ for one in r.sessions.open.values() for id_, _ in one.own_calls.values()}
-        assert state.calls.keys() == r.calls.pending.keys() | own
+        sessions = r.sessions.open.values()
+        native = {one.call_id for each in sessions for one in each.native_calls.values()}
+        assert state.calls.keys() == r.calls.pending.keys() | native
         for id_, call in r.calls.pending.items():
             assert (state.calls[id_].state == "cancelling") == call.is_settled
         waiting = {id_: one for id_, one in state.approvals.items() if is_waiting(one)}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tapui.wire import limits
 from tests.core.harness import Conversation, Json, Peer, tool
 
 DENIED = "Tool '{}' is not supported by this client instance."
@@ -65,6 +66,86 @@ def test_a_child_may_call_what_its_agent_may(
     calls = provider.hear_of("tool.call")
     assert len(calls) == save + drop
     assert {one["sessionId"] for one in calls} <= {"s1"}
+
+
+@pytest.mark.parametrize("agent", ["nobody", "c9", ""])
+def test_an_agent_that_nobody_knows_is_refused_while_any_agent_has_an_allowlist(
+    talk: Conversation, host: Peer, provider: Peer, agent: str
+) -> None:
+    assert refusal(host, "s1", "save", agentId=agent) == DENIED.format("save")
+    assert provider.hear() == []
+    free: list[Json] = [{"name": "free", "tools": None}, {"name": "plain"}]
+    host.say(type="session.update", sessionId="s1", agents=free)
+    assert refusal(host, "s1", "save", agentId=agent) is None
+    assert provider.hear_one("tool.call")["tool"] == "save"
+
+
+def shown(talk: Conversation, session: str = "s1") -> list[Json]:
+    views = [one["session"] for one in talk.events() if one.get("session")]
+    found: list[Json] = [one for one in views if one["id"] == session][-1].get("subagents", [])
+    return found
+
+
+def test_the_sessions_view_shows_its_subagents(talk: Conversation, host: Peer) -> None:
+    talk.wait(1)
+    start(host, "reviewer")
+    running = {
+        "id": "c1",
+        "agent": "reviewer",
+        "state": "running",
+        "startedAt": "2026-01-01T00:00:01.000000Z",
+        "toolCallId": "t1",
+    }
+    assert shown(talk) == [running]
+    assert talk.tower().ack["state"]["sessions"][0]["subagents"] == [running]
+    host.event("s1", "subagent.completed", toolCallId="t1", agentName="reviewer")
+    assert shown(talk) == [running | {"state": "completed"}]
+    more = {"remoteSessionId": "c2", "toolCallId": "t2", "agentName": "free"}
+    host.event("s1", "subagent.started", **more)
+    host.event("s1", "subagent.failed", toolCallId="t2", agentName="free", error="no")
+    assert [(one["id"], one["state"]) for one in shown(talk)] == [
+        ("c1", "completed"),
+        ("c2", "failed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        ({"type": "session.event", "event": "session.idle"}, "completed"),
+        ({"type": "session.event", "event": "abort"}, "failed"),
+        ({"type": "session.event", "event": "abort", "data": {"agentId": "c1"}}, "running"),
+        ({"type": "session.close"}, "failed"),
+    ],
+)
+def test_no_subagent_runs_longer_than_its_turn(
+    talk: Conversation, host: Peer, said: Json, state: str
+) -> None:
+    start(host, "reviewer")
+    host.say(said, sessionId="s1")
+    assert [one["state"] for one in shown(talk)] == [state]
+
+
+def test_subagents_go_along_when_their_session_is_replaced(talk: Conversation, host: Peer) -> None:
+    start(host, "reviewer")
+    host.open("s2", replaces="s1", agents=AGENTS)
+    assert [one["id"] for one in shown(talk, "s2")] == ["c1"]
+    host.event("s2", "subagent.completed", toolCallId="t1", agentName="reviewer")
+    assert [one["state"] for one in shown(talk, "s2")] == ["completed"]
+
+
+def test_fifty_subagents_are_shown_and_those_that_run_stay_longest(
+    talk: Conversation, host: Peer
+) -> None:
+    for number in range(limits.MAX_SUBAGENTS + 1):
+        more = {"remoteSessionId": f"c{number}", "toolCallId": f"t{number}", "agentName": "free"}
+        host.event("s1", "subagent.started", **more)
+        if number == 7:
+            host.event("s1", "subagent.completed", toolCallId="t7", agentName="free")
+    ids = [one["id"] for one in shown(talk)]
+    assert len(ids) == limits.MAX_SUBAGENTS
+    assert "c7" not in ids
+    assert refusal(host, "c7", "nothing") == DENIED.format("nothing"), "its session stays known"
 
 
 def test_an_unknown_tool_and_an_unknown_session_have_the_documents_words(

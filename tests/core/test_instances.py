@@ -55,6 +55,52 @@ def test_target_chooses_and_is_taken_out_of_the_arguments(talk: Conversation, ho
     assert two.hear_one("tool.call")["args"] == {}
 
 
+OWN_TARGET = {"type": "object", "properties": {"target": {"type": "string"}}}
+
+
+def test_a_tool_with_a_target_of_its_own_is_addressed_by_target_instance(
+    talk: Conversation, host: Peer
+) -> None:
+    shot = tool("shot", parameters=OWN_TARGET)
+    one = tab(talk, "a", tools=[shot])
+    talk.wait(1)
+    two = tab(talk, "b", tools=[shot])
+    properties = tools_of(talk, host)["shot"]["parameters"]["properties"]
+    assert properties["target"] == {"type": "string"}
+    assert "Available: a, b" in properties["targetInstance"]["description"]
+    host.invoke("s1", "shot", args={"target": "#login", "targetInstance": "a"})
+    assert one.hear_one("tool.call")["args"] == {"target": "#login"}
+    assert two.hear() == []
+    host.invoke("s1", "shot", id_="i2", args={"targetInstance": "z"})
+    outcome = host.hear_one("tool.outcome")
+    assert (outcome["errorCode"], outcome["error"]) == (
+        "NOT_FOUND",
+        "no instance 'z'; there are: a, b",
+    )
+
+
+def test_a_tool_with_a_target_of_its_own_goes_to_the_most_recently_active(
+    talk: Conversation, host: Peer
+) -> None:
+    one = tab(talk, "a", tools=[tool("shot", parameters=OWN_TARGET)])
+    talk.wait(1)
+    two = tab(talk, "b", tools=[tool("shot", parameters=OWN_TARGET)])
+    host.invoke("s1", "shot", args={"target": "a"})
+    assert two.hear_one("tool.call")["args"] == {"target": "a"}
+    talk.wait(1)
+    one.push("I am alive")
+    host.invoke("s1", "shot", id_="i2", args={"target": "b"})
+    assert one.hear_one("tool.call")["args"] == {"target": "b"}
+
+
+def test_a_tool_that_has_both_names_itself_keeps_both(talk: Conversation, host: Peer) -> None:
+    own = {"type": "object", "properties": {"target": {}, "targetInstance": {}}}
+    one = tab(talk, "a", tools=[tool("shot", parameters=own)])
+    assert tools_of(talk, host)["shot"]["parameters"] == own
+    host.invoke("s1", "shot", args={"target": "x", "targetInstance": "y"})
+    assert one.hear_one("tool.call")["args"] == {"target": "x", "targetInstance": "y"}
+
+
 def test_unknown_target_is_not_found(talk: Conversation, host: Peer) -> None:
     tab(talk, "a")
     host.hear()

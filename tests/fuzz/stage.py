@@ -226,7 +226,7 @@ def _of_sessions(r: Parts) -> tuple[Any, ...]:
                 tuple(session.injects),
                 session.awaits_turn,
                 frozenset(session.told),
-                tuple(session.own_calls.items()),
+                tuple(session.native_calls.items()),
                 session.revision,
                 session.tools_changed,
                 session.rules,

@@ -40,8 +40,9 @@ def _projection(world: "World", r: Parts) -> None:
     for id_, provider in connected.items():
         for field in _SHOWN:
             assert getattr(shown[id_], field) == getattr(provider.view, field), field
-    own = {id_ for one in r.sessions.open.values() for id_, _ in one.own_calls.values()}
-    assert state.calls.keys() == r.calls.pending.keys() | own
+    sessions = r.sessions.open.values()
+    native = {one.call_id for each in sessions for one in each.native_calls.values()}
+    assert state.calls.keys() == r.calls.pending.keys() | native
     waiting = {id_: one for id_, one in state.approvals.items() if is_waiting(one)}
     assert waiting == {id_: one.view for id_, one in r.approvals.waiting.items()}
     gates = {id_ for id_, one in state.gates.items() if is_pending(one)}

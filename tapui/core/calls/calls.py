@@ -19,6 +19,7 @@ from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallCancelling, CallFinished, CallProgress, CallStarted
 from tapui.wire.message import (
     FileResult,
+    Number,
     SessionEvent,
     Tool,
     ToolInvoke,
@@ -26,6 +27,8 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
+
+_LONGEST_MS = limits.MAX_CALL_TIMEOUT * 1000
 
 
 class Calls:
@@ -53,8 +56,8 @@ class Calls:
             self._list_instances(session, entry, caller, invoke)
             return
         args, target = invoke.args, None
-        if entry.has_target:
-            target, args = split_target(args)
+        if entry.target is not None or len(entry.offers) > 1:
+            target, args = split_target(args, entry.target)
             offering = [provider for provider, _ in entry.offers.values()]
             provider = choose(offering, target)
             tool = entry.offers[provider.id][1]
@@ -74,11 +77,7 @@ class Calls:
         args: Raw,
     ) -> PendingCall:
         out = self._out
-        timeout = self._timeout_ms
-        if tool.timeout is not None and tool.timeout < timeout:
-            timeout = tool.timeout
-        if invoke.timeout is not None and invoke.timeout < timeout:
-            timeout = invoke.timeout
+        timeout = self._timeout_of(tool, invoke)
         call_id = self._mint.id("call")
         kept, kept_cut = out.recordable(args)
         view = Call(
@@ -105,6 +104,13 @@ class Calls:
         )
         self.pending[call_id] = provider.calls[call_id] = caller.invokes[invoke.id] = call
         return call
+
+    def _timeout_of(self, tool: Tool, invoke: ToolInvoke) -> Number:
+        """Return the smallest timeout that tool and caller give, else the default, in ms."""
+        given = tool.timeout
+        if invoke.timeout is not None and (given is None or invoke.timeout < given):
+            given = invoke.timeout
+        return self._timeout_ms if given is None else min(given, _LONGEST_MS)
 
     def _take_place(self, call: PendingCall) -> None:
         """Send a call off, or let it wait for a place with its provider."""

@@ -1,18 +1,22 @@
 """Native calls: those of a session's own tools, which its host tells of.
 
-They are shown and recorded beside the providers' calls; the gateway does not dispatch them.
+They are shown and recorded beside the providers' calls; the gateway does not dispatch them. One
+ends when its host says so, or with the turn or the session in which it began.
 """
+
+from collections.abc import Iterable
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.clock import Clock
 from tapui.core.mint import Mint
-from tapui.core.model import OpenSession
+from tapui.core.model import NativeCall, OpenSession
 from tapui.core.output import Output
+from tapui.wire import limits
 from tapui.wire.codec import decode_as, optional_object, raw
 from tapui.wire.errors import CallError
-from tapui.wire.events import Call, CallFinished, CallStarted
+from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
 from tapui.wire.message import OptionalRaw, SessionEvent
 
 
@@ -22,6 +26,7 @@ class _Execution(Struct, rename="camel"):
     args: Raw = Raw(b"{}")
     result: OptionalRaw = None
     duration_ms: float | None = None
+    agent_id: str | None = None
 
 
 class _ExecutionResult(Struct):
@@ -54,10 +59,15 @@ class NativeCalls:
     def _started(self, session: OpenSession, host: str, what: _Execution) -> None:
         out, id_ = self._out, _id_of(session, what)
         args, args_cut = out.recordable(what.args)
-        call_id, _ = session.own_calls.get(id_, (id_, 0.0))
-        if id_ not in session.own_calls and id_ in out.state.calls:
-            call_id = self._mint.id("call")
-        session.own_calls[id_] = (call_id, self._clock.now)
+        known = session.native_calls.pop(id_, None)
+        if known is not None:
+            call_id = known.call_id
+        else:
+            call_id = self._mint.id("call") if id_ in out.state.calls else id_
+        if len(session.native_calls) >= limits.MAX_NATIVE_CALLS:
+            oldest = session.native_calls.pop(next(iter(session.native_calls)))
+            self._give_up(session, oldest, "its end was not reported", CallError.INTERNAL)
+        session.native_calls[id_] = NativeCall(call_id, self._clock.now, what.agent_id)
         call = Call(
             id=call_id,
             session_id=session.id,
@@ -77,9 +87,9 @@ class NativeCalls:
         result = _ExecutionResult()
         if given is not None:
             result = decode_as(given, _ExecutionResult, "data")
-        call_id, started = session.own_calls.pop(_id_of(session, what), ("", 0.0))
-        known = out.state.calls.get(call_id)
-        if known is None:
+        native = session.native_calls.pop(_id_of(session, what), None)
+        known = out.state.calls.get(native.call_id) if native is not None else None
+        if native is None or known is None:
             return
         is_ok = result.type == "success"
         data, data_cut = out.recordable(result.output) if result.output else (None, None)
@@ -95,7 +105,7 @@ class NativeCalls:
                     data_cut=data_cut,
                     error=None if is_ok else "the tool failed",
                     error_code=None if is_ok else CallError.INTERNAL,
-                    duration=what.duration_ms or self._took(started),
+                    duration=what.duration_ms or self._took(native),
                 ),
             )
         )
@@ -116,26 +126,46 @@ class NativeCalls:
             }
         )
 
+    def session_with(self, sessions: Iterable[OpenSession], call_id: str) -> OpenSession | None:
+        """Return the session in which a call of this id is under way, or None."""
+        for session in sessions:
+            if any(native.call_id == call_id for native in session.native_calls.values()):
+                return session
+        return None
+
+    def turn_ended(self, session: OpenSession, why: str, agent_id: str | None = None) -> None:
+        """End what a turn left open; with `agent_id`, only the calls of that subagent."""
+        for id_, native in list(session.native_calls.items()):
+            if agent_id in (None, native.agent_id):
+                del session.native_calls[id_]
+                self._give_up(session, native, why, CallError.CANCELLED)
+
     def session_ended(self, session: OpenSession, reason: str) -> None:
         """Fail the calls of a session that can no longer tell how they end."""
-        out = self._out
-        for call_id, started in session.own_calls.values():
-            known = out.state.calls.get(call_id)
-            if known is not None:
-                ended = replace(
-                    known,
-                    state="failed",
-                    args=None,
-                    args_cut=None,
-                    error=f"the session ended: {reason}",
-                    error_code=CallError.DISCONNECTED,
-                    duration=self._took(started),
-                )
-                out.emit(CallFinished(session.id, ended))
-        session.own_calls.clear()
+        natives = list(session.native_calls.values())
+        session.native_calls.clear()
+        for native in natives:
+            self._give_up(session, native, f"the session ended: {reason}", CallError.DISCONNECTED)
 
-    def _took(self, started: float) -> float:
-        return round((self._clock.now - started) * 1000, 3)
+    def _give_up(self, session: OpenSession, native: NativeCall, why: str, code: CallError) -> None:
+        """Show a call as ended whose end was not told."""
+        known = self._out.state.calls.get(native.call_id)
+        if known is None:
+            return
+        state: CallStanding = "cancelled" if code is CallError.CANCELLED else "failed"
+        ended = replace(
+            known,
+            state=state,
+            args=None,
+            args_cut=None,
+            error=why,
+            error_code=code,
+            duration=self._took(native),
+        )
+        self._out.emit(CallFinished(session.id, ended))
+
+    def _took(self, native: NativeCall) -> float:
+        return round((self._clock.now - native.started) * 1000, 3)
 
 
 def _id_of(session: OpenSession, what: _Execution) -> str:

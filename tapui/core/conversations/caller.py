@@ -17,6 +17,7 @@ from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
+from tapui.core.sessions.subagents import may_call
 from tapui.wire.codec import require_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import (
@@ -67,9 +68,7 @@ class CallerConversation:
             return
         if message.agent_id is not None:
             agent = session.children.get(message.agent_id, message.agent_id)
-        entry = session.tools.get(message.tool)
-        allowed = None if agent is None else session.agents.get(agent)
-        if entry is None or (allowed is not None and message.tool not in allowed):
+        if message.tool not in session.tools or not may_call(session, agent, message.tool):
             text = f"Tool '{message.tool}' is not supported by this client instance."
             self._no_call(connection, message.id, text)
             return

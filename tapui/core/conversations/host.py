@@ -20,6 +20,7 @@ from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
+from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, raw, require_object
@@ -55,9 +56,27 @@ from tapui.wire.tower import Notice
 LOCAL_KIND = "local"
 
 
-class _Subagent(Struct, rename="camel"):
+class _SubagentStarted(Struct, rename="camel"):
     remote_session_id: str
     agent_name: str
+    tool_call_id: str | None = None
+
+
+class _SubagentEnded(Struct, rename="camel"):
+    tool_call_id: str
+
+
+class _Abort(Struct, rename="camel"):
+    agent_id: str | None = None
+
+
+_READ: dict[str, type[Struct]] = {
+    "subagent.started": _SubagentStarted,
+    "subagent.completed": _SubagentEnded,
+    "subagent.failed": _SubagentEnded,
+    "abort": _Abort,
+}
+"""Events of which the gateway reads the data."""
 
 
 class HostConversation:
@@ -77,6 +96,7 @@ class HostConversation:
         tools: ToolTable,
         binding: Binding,
         native: NativeCalls,
+        subagents: Subagents,
         budgets: Budgets,
         approvals: Approvals,
         modes: Modes,
@@ -92,6 +112,7 @@ class HostConversation:
         self._tools = tools
         self._binding = binding
         self._native = native
+        self._subagents = subagents
         self._budgets = budgets
         self._approvals = approvals
         self._modes = modes
@@ -231,7 +252,7 @@ class HostConversation:
         session = self._own(connection, message.session_id)
         require_object(message.data, "data")
         event = message.event
-        child = decode_as(message.data, _Subagent, "data") if event == "subagent.started" else None
+        what = decode_as(message.data, _READ[event], "data") if event in _READ else None
         if event in ("tool.execution_start", "tool.execution_complete"):
             self._native.happened(session, connection.name, message)
         elif event == "session.context":
@@ -251,8 +272,15 @@ class HostConversation:
         elif event == "user.message":
             self._budgets.person_spoke(session)
             self._budgets.deliver(session)
-        elif child is not None:
-            self._sessions.add_child(session, child.remote_session_id, child.agent_name)
+        elif isinstance(what, _SubagentStarted):
+            self._subagents.started(
+                session, what.remote_session_id, what.agent_name, what.tool_call_id
+            )
+        elif isinstance(what, _SubagentEnded):
+            is_ok = event == "subagent.completed"
+            self._subagents.ended(session, what.tool_call_id, "completed" if is_ok else "failed")
+        elif isinstance(what, _Abort):
+            self._aborted(session, what.agent_id)
 
     def _forward(self, session: OpenSession, message: SessionEvent) -> None:
         """Hand an event on to the providers that subscribed to it."""
@@ -268,11 +296,19 @@ class HostConversation:
     def _idle(self, session: OpenSession) -> None:
         session.awaits_turn = False
         session.turn_of = None
+        self._native.turn_ended(session, "the turn ended before the tool's end was reported")
+        self._subagents.turn_ended(session, "completed")
         self._sessions.update(session, state="idle")
         for provider in session.providers.values():
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
         self._budgets.deliver(session)
+
+    def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
+        """A turn was stopped, or that of one subagent: what it left open will not end."""
+        self._native.turn_ended(session, "the turn was aborted", agent_id)
+        if agent_id is None:
+            self._subagents.turn_ended(session, "failed")
 
     def session_sent(self, connection: Connection, message: SessionSent) -> None:
         """A prompt was handed to its session, or could not be: then the next one may go."""

@@ -3,6 +3,7 @@
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.calls.calls import Calls
+from tapui.core.calls.native import NativeCalls
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import ConnectionId, Stop
@@ -54,6 +55,7 @@ class TowerConversation:
         providers: Providers,
         binding: Binding,
         calls: Calls,
+        native: NativeCalls,
         streams: Streams,
         budgets: Budgets,
         approvals: Approvals,
@@ -69,6 +71,7 @@ class TowerConversation:
         self._providers = providers
         self._binding = binding
         self._calls = calls
+        self._native = native
         self._streams = streams
         self._budgets = budgets
         self._approvals = approvals
@@ -155,11 +158,11 @@ class TowerConversation:
                 call, CallError.CANCELLED, "cancelled by the person", "cancelled by the person"
             )
             return
-        for session in self._sessions.open.values():
-            if any(call_id == message.id for call_id, _ in session.own_calls.values()):
-                self._out.send(session.host, SessionAbort(session.id))
-                return
-        raise WireError(ErrorCode.NOT_FOUND, f"call {message.id} is not in flight", id=message.id)
+        session = self._native.session_with(self._sessions.open.values(), message.id)
+        if session is None:
+            text = f"call {message.id} is not in flight"
+            raise WireError(ErrorCode.NOT_FOUND, text, id=message.id)
+        self._out.send(session.host, SessionAbort(session.id))
 
     def provider_disconnect(self, connection: Connection, message: ProviderDisconnect) -> None:  # noqa: ARG002
         """Close a provider's connection."""

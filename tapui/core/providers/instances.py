@@ -4,6 +4,7 @@ Provider Interface v2 "Multi-instance providers"; design section 5, "several ins
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from tapui.wire.codec import raw
 from tapui.wire.message import OfferedTool, Tool
 
 _NOT_TOOL_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
+_TARGETS = ("target", "targetInstance")
 _TITLE_LENGTH = 64
 
 
@@ -36,18 +38,25 @@ def is_multiple(session: OpenSession, name: str) -> bool:
     return any(one.view.instance is not None for one in instances_of(session, name))
 
 
-def with_target(tool: Tool, offering: list[ConnectedProvider]) -> Raw:
-    """Return a tool's parameters with `target` among them, unless the tool has its own."""
-    schema = msgspec.json.decode(tool.parameters)
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        properties = {}
-    if "target" in properties:
-        return tool.parameters
-    available = ", ".join(_described(one) for one in offering)
+def target_name(tools: Iterable[Tool]) -> str | None:
+    """Return the argument by which calls of a shared tool name an instance.
+
+    `tools` are the instances' definitions of it. Arguments of the tool itself stay its own; None
+    where it has all of the names: the most recently active instance is called.
+    """
+    own = {name for tool in tools for name in _properties(msgspec.json.decode(tool.parameters))}
+    return next((name for name in _TARGETS if name not in own), None)
+
+
+def with_target(entry: RegisteredTool) -> Raw:
+    """Return a shared tool's parameters, with the argument that names an instance."""
+    if entry.target is None:
+        return entry.tool.parameters
+    schema = msgspec.json.decode(entry.tool.parameters)
+    available = ", ".join(_described(provider) for provider, _ in entry.offers.values())
     schema["type"] = "object"
-    schema["properties"] = properties | {
-        "target": {
+    schema["properties"] = _properties(schema) | {
+        entry.target: {
             "type": "string",
             "description": (
                 f"Instance to use; the one last active if absent. Available: {available}"
@@ -57,11 +66,9 @@ def with_target(tool: Tool, offering: list[ConnectedProvider]) -> Raw:
     return raw(schema)
 
 
-def has_own_target(tool: Tool) -> bool:
-    """Return whether `target` is an argument of the tool itself."""
-    schema = msgspec.json.decode(tool.parameters)
-    properties = schema.get("properties") if isinstance(schema, dict) else None
-    return isinstance(properties, dict) and "target" in properties
+def _properties(schema: Any) -> dict[str, Any]:
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _described(provider: ConnectedProvider) -> str:
@@ -93,13 +100,10 @@ def offered(entry: RegisteredTool) -> OfferedTool:
     """Return a registered tool as a host sees it."""
     if entry.lists:
         return lister(entry.owner)
-    parameters = entry.tool.parameters
-    if entry.has_target:
-        parameters = with_target(entry.tool, [provider for provider, _ in entry.offers.values()])
     return OfferedTool(
         name=entry.tool.name,
         description=entry.tool.description,
-        parameters=parameters,
+        parameters=with_target(entry),
         provider=entry.owner,
         read_only=True if entry.is_read_only else None,
     )
@@ -115,21 +119,21 @@ def listing(session: OpenSession, name: str) -> Raw:
     )
 
 
-def split_target(args: Raw) -> tuple[str | None, Raw]:
-    """Take `target` out of a call's arguments; return it and what is left.
+def split_target(args: Raw, name: str | None) -> tuple[str | None, Raw]:
+    """Take the argument that names an instance out of a call's; return it and what is left.
 
     Raises `UnknownTargetError` when it is there but is no name.
     """
-    if b'"target"' not in bytes(args) and b"\\u" not in bytes(args):
+    if name is None or (f'"{name}"'.encode() not in bytes(args) and b"\\u" not in bytes(args)):
         return None, args
     fields = msgspec.json.decode(args, type=dict[str, Raw])
-    given = fields.pop("target", None)
+    given = fields.pop(name, None)
     if given is None or bytes(given) == b"null":
         return None, args if given is None else raw(fields)
     try:
         return msgspec.json.decode(given, type=str), raw(fields)
     except msgspec.DecodeError:
-        raise UnknownTargetError("target: expected the name of an instance") from None
+        raise UnknownTargetError(f"{name}: expected the name of an instance") from None
 
 
 def choose(offering: list[ConnectedProvider], target: str | None) -> ConnectedProvider:

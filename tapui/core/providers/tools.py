@@ -80,7 +80,8 @@ class ToolTable:
         for provider in instances.instances_of(session, name):
             for tool_name in session.tool_names.get(provider.id, ()):
                 entry = session.tools[tool_name]
-                entry.has_target = is_multiple and not instances.has_own_target(entry.tool)
+                offered = [tool for _, tool in entry.offers.values()]
+                entry.target = instances.target_name(offered) if is_multiple else None
         return changed
 
     def _changed(self, session: OpenSession) -> None:

@@ -20,6 +20,7 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.subagents import all_ended
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.grants import Trustees
@@ -94,6 +95,7 @@ class Endings:
         session.view = replace(
             session.view,
             state="ended",
+            subagents=all_ended(session.view.subagents, "failed"),
             foreground=False,
             providers=[],
             ended_at=self._clock.timestamp(),
