@@ -1,4 +1,4 @@
-"""Text from outside, made safe for a screen, a log or a prompt listing (design section 5)."""
+"""Text from outside, made safe for a screen, a log or a prompt listing."""
 
 import re
 import unicodedata

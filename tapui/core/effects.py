@@ -49,8 +49,8 @@ class CheckFile(Struct, frozen=True, gc=False):
     folder: str
 
 
-class Stop(Struct, frozen=True, gc=False):
+class StopGateway(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
-Effect = Send | Close | Authenticated | MakeDurable | MakePersistDir | CheckFile | Stop
+Effect = Send | Close | Authenticated | MakeDurable | MakePersistDir | CheckFile | StopGateway

@@ -25,7 +25,7 @@ from tapui.core.effects import (
     MakeDurable,
     MakePersistDir,
     Send,
-    Stop,
+    StopGateway,
 )
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
@@ -333,7 +333,7 @@ class Turn:
         elif isinstance(effect, CheckFile):
             fault, size = look_for(effect.path, effect.folder)
             self._file_checked(effect.ticket, fault, size)
-        elif isinstance(effect, Stop):
+        elif isinstance(effect, StopGateway):
             self._on_stop()
 
     def _make_durable(self, effect: MakeDurable) -> None:

@@ -1,4 +1,4 @@
-"""Bytes to messages and back (design section 5, "Order of checks": size → envelope → … → fields).
+"""Bytes to messages and back (order of checks: size, envelope, state, fields).
 
 `envelope()` reads what a refusal must echo; `decode()` then reads the message as the type that
 the connection's state allows. Both raise `WireError` and nothing else.

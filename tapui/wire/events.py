@@ -1,7 +1,7 @@
 """What happened: the domain events, one schema for the core, `tower.event` and the record.
 
-Every event names its subject under its noun, with the fields that a snapshot shows (design
-sections 2 and 6). Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
+Every event names its subject under its noun, with the fields that a snapshot shows.
+Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
 """
 
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The host's conversation: sessions come from a host as tools come from a provider (design 6)."""
+"""The host's conversation: sessions come from a host as tools from a provider (README.md)."""
 
 from typing import Literal
 

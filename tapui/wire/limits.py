@@ -1,4 +1,4 @@
-"""Every number of the interface, in one place (Provider Interface v2 "Payload limits"; design 5).
+"""Every number of the interface, in one place; `tapui/wire/README.md` says what each is for.
 
 Sizes are bytes, times are seconds unless a name says `_MS`.
 """

@@ -1,4 +1,4 @@
-"""The tower's conversation: it watches, and sends the person's decisions (design section 6)."""
+"""The tower's conversation: it watches, and sends the person's decisions (README.md)."""
 
 from typing import Literal
 

@@ -11,7 +11,7 @@ from tapui.core.effects import (
     MakeDurable,
     MakePersistDir,
     Send,
-    Stop,
+    StopGateway,
 )
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
@@ -265,7 +265,7 @@ class Conversation:
                 self.looked_for.append((path, folder))
                 fault, size = self.files.get(path, ("file.path: no such file", 0))
                 self.gateway.file_checked(ticket, self.now, fault, size)
-            case Stop():
+            case StopGateway():
                 self.is_stopped = True
 
     def recorded(self, *, is_ok: bool = True) -> None:

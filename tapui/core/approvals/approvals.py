@@ -24,7 +24,7 @@ from tapui.wire.events import (
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class WaitingApproval:
     """An approval that is not settled. `asker` is the connection that waits for it."""
 
     view: Approval
@@ -40,7 +40,7 @@ class Waiting:
 class Decided:
     """A decision that is recorded, or could not be (`is_recorded` False: it does not hold)."""
 
-    waiting: Waiting
+    waiting: WaitingApproval
     verdict: Literal["approve", "deny", "reveal"]
     by: str
     is_recorded: bool = True
@@ -61,7 +61,7 @@ class Approvals:
         self._tickets = tickets
         self._deadlines = deadlines
         self._mint = mint
-        self.waiting: dict[str, Waiting] = {}
+        self.waiting: dict[str, WaitingApproval] = {}
 
     def request(
         self,
@@ -73,7 +73,7 @@ class Approvals:
         *,
         session_id: str | None = None,
         provider: str | None = None,
-    ) -> Waiting:
+    ) -> WaitingApproval:
         """Open an approval that expires in `timeout` seconds."""
         view = Approval(
             id=self._mint.id("a"),
@@ -85,17 +85,17 @@ class Approvals:
             session_id=session_id,
             provider=provider,
         )
-        waiting = Waiting(view, asker, subject)
+        waiting = WaitingApproval(view, asker, subject)
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting
         self._out.emit(ApprovalRequested(view, session_id))
         return waiting
 
-    def of_kind(self, kind: ApprovalKind) -> list[Waiting]:
+    def of_kind(self, kind: ApprovalKind) -> list[WaitingApproval]:
         """Return the approvals of a kind that wait."""
         return [waiting for waiting in self.waiting.values() if waiting.view.kind == kind]
 
-    def find(self, approval_id: str) -> Waiting:
+    def find(self, approval_id: str) -> WaitingApproval:
         """Return an approval that can still be decided. Raises `UNKNOWN_APPROVAL`."""
         waiting = self.waiting.get(approval_id)
         if waiting is None or waiting.is_deciding:
@@ -104,7 +104,7 @@ class Approvals:
             )
         return waiting
 
-    def reveal(self, waiting: Waiting, decided: Decided, timeout: float) -> None:
+    def reveal(self, waiting: WaitingApproval, decided: Decided, timeout: float) -> None:
         """A pairing is opened: it waits `timeout` seconds longer, for its code."""
         self._deadlines.cancel(waiting.deadline)
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
@@ -148,7 +148,9 @@ class Approvals:
             tower=decided.tower,
         )
 
-    def withdraw(self, waiting: Waiting, by: str | None = None, reason: str | None = None) -> None:
+    def withdraw(
+        self, waiting: WaitingApproval, by: str | None = None, reason: str | None = None
+    ) -> None:
         """It no longer waits: answered elsewhere, or who asked is gone."""
         if self.waiting.pop(waiting.view.id, None) is None:
             return
@@ -156,7 +158,7 @@ class Approvals:
         waiting.view = replace(waiting.view, state="withdrawn", decided_by=by, reason=reason)
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
 
-    def expire(self, waiting: Waiting) -> None:
+    def expire(self, waiting: WaitingApproval) -> None:
         """Nobody decided in time."""
         if self.waiting.pop(waiting.view.id, None) is None:
             return

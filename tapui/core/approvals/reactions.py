@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tapui.core.approvals.approvals import Approvals, Decided, Waiting
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.model import Connection
 from tapui.core.output import Output
@@ -57,7 +57,7 @@ class Reactions:
                 waiting.asker, subject, decided.verdict, decided.answer, decided.reason
             )
 
-    def expired(self, waiting: Waiting) -> None:
+    def expired(self, waiting: WaitingApproval) -> None:
         """Nobody decided in time."""
         self._approvals.expire(waiting)
         kind, subject = waiting.view.kind, waiting.subject

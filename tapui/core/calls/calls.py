@@ -1,6 +1,6 @@
 """Tool calls: one terminal outcome each, whatever provider, caller and clock do.
 
-Core Profile "Tool call terminal semantics"; design section 5, "Calls".
+Core Profile "Tool call terminal semantics"; `tapui/wire/README.md`.
 """
 
 from msgspec import Raw

@@ -1,6 +1,6 @@
 """Who calls: tools, the gates before them, and prompts, for hosts, towers and commands alike.
 
-Design section 6; subagent tool dispatch for children's calls and allowlists.
+The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 """
 
 from math import isfinite

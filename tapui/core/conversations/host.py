@@ -1,4 +1,4 @@
-"""The host's conversation: sessions, their events, calls and approval requests (design 6)."""
+"""The host's conversation: sessions, their events, approval requests (`tapui/wire/README.md`)."""
 
 from math import isfinite
 from typing import Any

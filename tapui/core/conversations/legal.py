@@ -1,6 +1,6 @@
 """Which message is legal in which state: the table `LEGAL`, and nothing else decides it.
 
-Provider Interface v2 "Connection states"; design section 6 for hosts and towers.
+Provider Interface v2 "Connection states"; `tapui/wire/README.md` for hosts and towers.
 """
 
 from tapui.core.model import Standing

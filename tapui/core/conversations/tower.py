@@ -1,4 +1,4 @@
-"""The tower's conversation: the snapshot, the person's decisions (design section 6)."""
+"""The tower's conversation: the snapshot, the person's decisions (`tapui/wire/README.md`)."""
 
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
@@ -6,7 +6,7 @@ from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
-from tapui.core.effects import ConnectionId, Stop
+from tapui.core.effects import ConnectionId, StopGateway
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
@@ -234,7 +234,7 @@ class TowerConversation:
 
     def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
         """End the gateway."""
-        self._out.effects.append(Stop())
+        self._out.effects.append(StopGateway())
 
     def _provider(self, provider_id: str) -> ConnectedProvider:
         provider = self._providers.connected.get(provider_id)

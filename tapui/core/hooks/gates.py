@@ -1,6 +1,6 @@
 """Gates: providers are asked before a call goes ahead, and silence is a no.
 
-Provider Interface v2 "Gate timeout behavior: fail closed"; design section 5, "gates".
+Provider Interface v2 "Gate timeout behavior: fail closed"; `tapui/wire/README.md`.
 """
 
 from dataclasses import dataclass

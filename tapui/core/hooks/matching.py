@@ -1,6 +1,6 @@
 """Regexes and file name patterns; the engine is injected, for its time limit is a clock.
 
-Provider Interface v2 "Regex execution safety"; design section 5, "regexes".
+Provider Interface v2 "Regex execution safety"; `tapui/wire/README.md`.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Prompts: the context that providers add, and what they make of the system prompt's sections.
 
-Provider Interface v2 "Transform rules"; design section 5, "transforms".
+Provider Interface v2 "Transform rules"; `tapui/wire/README.md`.
 """
 
 from dataclasses import dataclass, field

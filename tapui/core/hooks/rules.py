@@ -1,6 +1,6 @@
 """Rules: what providers want before tools run, and what they say about a call.
 
-Provider Interface v2 "Hook rules"; design section 5, "Hooks".
+Provider Interface v2 "Hook rules"; `tapui/wire/README.md`.
 """
 
 from collections.abc import Iterable, Sequence

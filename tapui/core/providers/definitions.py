@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
 def check_definitions(tools: list[Tool]) -> None:
-    """Check a list of definitions by itself (design section 5, "tool definition").
+    """Check a list of definitions by itself.
 
     Raises `WireError`: `PAYLOAD_TOO_LARGE` for too many, `INVALID_JSON` naming the field.
     """

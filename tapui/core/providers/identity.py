@@ -1,7 +1,6 @@
 """Providers that are or were connected: their identity, and the sessions they are in.
 
-Provider Interface v2 "Reconnect protocol" and "Identity protection"; design section 5,
-"Identity, tools, updates".
+Provider Interface v2 "Reconnect protocol" and "Identity protection"; `tapui/wire/README.md`.
 """
 
 from collections.abc import Iterable, Sequence

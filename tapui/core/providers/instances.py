@@ -1,6 +1,6 @@
 """Several instances of one provider: shared tools with a `target`, and who is meant.
 
-Provider Interface v2 "Multi-instance providers"; design section 5, "several instances".
+Provider Interface v2 "Multi-instance providers"; `tapui/wire/README.md`.
 """
 
 import re

@@ -58,7 +58,7 @@ class Membership:
         """
         former = provider.sessions.get(session.id)
         if former is not None:
-            # One of the same id has ended: who enters the new one is done with it.
+            # A session with this id ended before, and the provider is still cleaning up there.
             self.leave(provider, former)
         read_only = READ_ONLY_BUILTINS if provider.connection.is_builtin else frozenset()
         provider.sessions[session.id] = session

@@ -1,7 +1,6 @@
 """The sessions that are open, their order, their aliases and their children.
 
-Provider Interface v2 "Multi-session model"; subagent tool dispatch for children; design section 5,
-"Sessions".
+Provider Interface v2 "Multi-session model"; `tapui/wire/README.md`.
 """
 
 from msgspec.structs import replace

@@ -1,6 +1,6 @@
 """Budgets: pushes a second, injects while a session is busy, and the brake on inject loops.
 
-Provider Interface v2 "Push loop prevention"; design section 5, "Streams, pushes".
+Provider Interface v2 "Push loop prevention"; `tapui/wire/README.md`.
 """
 
 from typing import Any

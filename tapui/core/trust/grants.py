@@ -1,4 +1,4 @@
-"""Tokens and what they grant (Provider Interface v2 "Trust levels"; design section 5, "tokens")."""
+"""Tokens and what they grant (Provider Interface v2 "Trust levels")."""
 
 from dataclasses import dataclass, field
 from enum import Enum

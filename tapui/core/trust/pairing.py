@@ -1,12 +1,12 @@
 """Pairing: a client without a token asks, the person opens the request and reads a code aloud.
 
-Provider Interface v2 "External providers"; design section 5, "Pairing".
+Provider Interface v2 "External providers"; `tapui/wire/README.md`.
 """
 
 import hmac
 from dataclasses import dataclass
 
-from tapui.core.approvals.approvals import Approvals, Decided, Waiting
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadlines
@@ -78,7 +78,7 @@ class Pairings:
             self.reveal(waiting, None, (), by="nobody")
 
     def reveal(
-        self, waiting: Waiting, tower: Connection | None, sessions: tuple[str, ...], by: str
+        self, waiting: WaitingApproval, tower: Connection | None, sessions: tuple[str, ...], by: str
     ) -> None:
         """Open a request: its code will exist once this is recorded."""
         if waiting.view.state != "waiting":
@@ -166,7 +166,7 @@ class Pairings:
         if waiting is not None:
             self._approvals.withdraw(waiting, reason="the client disconnected")
 
-    def _waiting_for(self, connection: Connection) -> Waiting | None:
+    def _waiting_for(self, connection: Connection) -> WaitingApproval | None:
         for waiting in self._approvals.of_kind("pairing"):
             if waiting.asker is connection:
                 return waiting
