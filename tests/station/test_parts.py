@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tapui.settings import Settings
 from tapui.station import running as running_module
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part import GatewayAccess, Part
 from tapui.station.running import RunningGateway
+from tests.station.running import options_in
 
 
 class Steps:
@@ -41,20 +41,6 @@ class Steps:
         self._step("stop")
         if self._fails == "stop in time":
             await asyncio.Event().wait()
-
-
-def options_in(root: Path, **settings: object) -> Options:
-    return Options(
-        settings=Settings(**settings),  # type: ignore[arg-type]
-        home=root / "tapui",
-        copilot_home=root / ".copilot",
-        config_path=root / "config.toml",
-        attach=False,
-        attach_port=None,
-        port=0,
-        port_is_explicit=True,
-        theme="tapui-dark",
-    )
 
 
 async def lived(
