@@ -1,6 +1,5 @@
 """The app: it folds what its feed yields, paints what changed, and sends the person's decisions."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -8,21 +7,24 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import work
-from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, Key, Paste
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.theme import Theme
 from textual.worker import Worker
 
 from tapui.text import safe_text
 from tapui.tower.feed import Feed, Link
+from tapui.tower.keys import KeyQueue
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.meter import Meter
-from tapui.tower.panes.pane import Pane
+from tapui.tower.pace import Pace
+from tapui.tower.panes.pane import Pane, PaneKind
+from tapui.tower.panes.registry import APPROVALS, PANES
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
-from tapui.tower.terminal import RESET_TITLE, crash_text, title_sequence
+from tapui.tower.terminal import RESET_TITLE, title_sequence
+from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import ThemeChoice
 from tapui.tower.themes import builtin_folder
 from tapui.tower.view import ALL_TOPICS, View
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
 
     from tapui.tower.commands import Command
 
-FRAMES_PER_SECOND = 12
-"""How often the screen is painted at most."""
 GOODBYE_SECONDS = 10.0
 """How long an embedded gateway waits for its providers at the end."""
 
@@ -52,12 +52,13 @@ def _palette() -> "type[Provider]":
     return TowerCommands
 
 
-class TowerApp(App[str]):
+class TowerApp(PlainApp):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
     `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
     chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
-    `on_shown` is called once, after the first frame.
+    `on_shown` is called once, after the first frame. `log_file` is where the caller's logging
+    writes: a crash names it. `panes` are those of the registry, unless others are wanted.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
 
@@ -67,7 +68,6 @@ class TowerApp(App[str]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     NOTIFICATION_TIMEOUT = 6
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(str(number), f"pane({number})", show=False) for number in range(1, 6)),
         Binding("u", "undo_move", "Undo move", tooltip="Move the provider back"),
         Binding("S", "start_here", "Start a gateway", tooltip="Start a gateway in this terminal"),
         Binding("t", "next_theme", "Theme", show=False, tooltip="Switch to the next theme"),
@@ -89,10 +89,18 @@ class TowerApp(App[str]):
         on_theme: Callable[[str], None] | None = None,
         on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
+        log_file: Path | None = None,
+        panes: Sequence[PaneKind] = PANES,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
     ) -> None:
         super().__init__()
+        self.log_file = log_file
+        self.pane_kinds = tuple(panes)
+        for kind in self.pane_kinds:
+            self.bind(kind.key, f"pane('{kind.id}')", show=False)
+        self.typed = KeyQueue(self, super().on_event)
         self.feed = feed
         self.view = View()
         self.clock = clock
@@ -108,6 +116,10 @@ class TowerApp(App[str]):
         self._waiting = -1
         self._offered: tuple[object, ...] = ()
         self._meter = Meter()
+        self._pace = Pace()
+        self._cpu = cpu
+        self._folding = 0.0
+        self._is_woken = False
         self._own_moves: set[tuple[str, str]] = set()
         self._undo: ev.ProviderMoved | None = None
         self._stopping: Worker[None] | None = None
@@ -118,17 +130,17 @@ class TowerApp(App[str]):
 
     def get_default_screen(self) -> Screen[object]:
         """The screen with the panes."""
-        self._main = MainScreen(self.feed.address, self.note)
+        self._main = MainScreen(self.feed.address, self.note, self.pane_kinds)
         return self._main
 
     def on_mount(self) -> None:
         """Begin to listen and to paint."""
-        self._tell_terminal(title_sequence(0))
+        self.write_terminal(title_sequence(0))
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=12)
+        self._take_keys()
         self._listen()
-        self.set_interval(1 / FRAMES_PER_SECOND, self._paint)
-        self.call_after_refresh(self._paint)
+        self._clock_ticked()
         if self._on_shown is not None:
             self.call_after_refresh(self._on_shown)
 
@@ -140,19 +152,35 @@ class TowerApp(App[str]):
 
     @property
     def panes(self) -> list[Pane]:
-        """The panes by number."""
-        return self.main.panes
+        """The panes that were made so far, in the order of their keys."""
+        made = self.main.panes
+        return [made[kind.id] for kind in self.pane_kinds if kind.id in made]
+
+    async def on_event(self, event: Event) -> None:
+        """Keys and pastes wait for the one before; everything else is handled at once."""
+        if isinstance(event, (Key, Paste)) and not event.is_forwarded:
+            self.typed.put(event)
+        else:
+            await super().on_event(event)
+
+    @work(group="keys", name="keys")
+    async def _take_keys(self) -> None:
+        await self.typed.run()
 
     # What comes
 
     @work(group="feed", name="feed")
     async def _listen(self) -> None:
         async for item in self.feed.items():
+            began = self._cpu()
             self.view.apply(item)
+            self._folding += self._cpu() - began
             if isinstance(item, Message):
                 self._told(item)
+            self.wake()
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))
+            self.wake()
 
     def _told(self, message: Message) -> None:
         if isinstance(message, Notice):
@@ -165,10 +193,34 @@ class TowerApp(App[str]):
         elif isinstance(message, GatewayStopping) and self._stopping is None:
             self.notify("The gateway is ending.", severity="warning")
 
+    # Frames
+
+    def wake(self) -> None:
+        """Something changed: paint it in the next frame, which comes as soon as `Pace` allows."""
+        if self._is_woken:
+            return
+        self._is_woken = True
+        wait = self._pace.wait(self.ticks())
+        if wait > 0:
+            self.set_timer(wait, self._frame)
+        else:
+            self.call_later(self._frame)
+
+    def _frame(self) -> None:
+        self._is_woken = False
+        self._paint()
+
+    def _clock_ticked(self) -> None:
+        """A second has begun: the clock and the ages that are shown change."""
+        self.wake()
+        self.set_timer(1.001 - self.clock() % 1, self._clock_ticked)
+
     def _paint(self) -> None:
         """Paint what changed, where it can be seen."""
         if not self.is_running or not self.main.is_mounted:
             return  # the panes are still being made, or are gone
+        spent = self._cpu() - self._folding
+        self._pace.begin(self.ticks())
         view = self.view
         view.now = self.clock()
         self._tick()
@@ -176,32 +228,37 @@ class TowerApp(App[str]):
         for event in view.take_news():
             self._announce(event)
         main = self.main
-        visible = {pane for pane in main.panes if main.can_see(pane)}
+        seen = main.seen_panes()
         with self.batch_update():
             if dirty:
                 self._show_waiting(view)
                 main.show(view, can_start=self._can_start)
-            for pane in main.panes:
-                if pane not in visible:
-                    continue
-                news = ALL_TOPICS if pane not in self._visible else dirty
+            for pane in seen:
+                news = dirty if pane in self._visible else ALL_TOPICS
                 if news & pane.TOPICS:
                     pane.show(view, news)
             for screen in self.screen_stack:
                 if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
                     screen.show(view, dirty)
-        self._visible = visible
+        self._visible = set(seen)
         main.keep_focus()
         offers = self._offers()
         if offers != self._offered:
             self._offered = offers
-            self.main.refresh_bindings()
+            main.refresh_bindings()
+        self.call_after_refresh(self._painted, spent)
+        if view.is_dirty:
+            self.wake()
+
+    def _painted(self, spent: float) -> None:
+        """The frame is on the terminal: `spent` was the processor time before it."""
+        self._pace.end(self._cpu() - self._folding - spent)
 
     def _offers(self) -> tuple[object, ...]:
         """Return what the keys can do now: the footer is made anew only when this changes."""
         pane = self.main.current
         can = [pane.check_action(one.action, ()) for one in pane.own_bindings()]
-        return (pane.TITLE, *can, self._undo is not None, self._can_start)
+        return (pane.kind.id, *can, self._undo is not None, self._can_start)
 
     def _tick(self) -> None:
         """Once a second: ages go on, and the events are counted."""
@@ -243,18 +300,16 @@ class TowerApp(App[str]):
 
     def _show_waiting(self, view: View) -> None:
         waiting = len(view.waiting)
-        if waiting == self._waiting:
-            return
-        self._waiting = waiting
-        text = f"! {quantity(waiting, 'approval')} waiting: 5" if waiting else ""
+        if waiting != self._waiting:
+            self._waiting = waiting
+            self.write_terminal(title_sequence(waiting))
+        text = ""
+        if waiting:
+            keys = [f": {kind.key}" for kind in self.pane_kinds if kind is APPROVALS]
+            text = f"! {quantity(waiting, 'approval')} waiting{''.join(keys)}"
         for pane in self.panes:
-            pane.set_class(bool(waiting), "-waiting")
-            pane.border_subtitle = plain(text) if text else None
-        self._tell_terminal(title_sequence(waiting))
-
-    def _tell_terminal(self, sequence: str) -> None:
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(sequence)
+            if (pane.border_subtitle or "") != text:
+                pane.border_subtitle = plain(text) if text else None
 
     # What goes
 
@@ -299,16 +354,20 @@ class TowerApp(App[str]):
             return False
         return super().check_action(action, parameters)
 
-    def action_pane(self, number: int) -> None:
-        """Go to a pane."""
-        self.main.go_to(number)
+    async def show_pane(self, pane_id: str) -> None:
+        """Make a pane the current one, painted and with the keys."""
+        await self.main.go_to(pane_id)
         self._paint()
+        self.main.current.focus_inside()
 
-    def act_in(self, pane: Pane, action: str) -> None:
+    async def action_pane(self, pane_id: str) -> None:
+        """Go to a pane."""
+        await self.show_pane(pane_id)
+
+    async def act_in(self, kind: PaneKind, action: str) -> None:
         """Go to a pane and do something there (the palette)."""
-        self.main.go_to(self.panes.index(pane) + 1)
-        self._paint()
-        self.call_later(self.run_action, action, pane)
+        await self.show_pane(kind.id)
+        await self.run_action(action, self.main.current)
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""
@@ -320,16 +379,18 @@ class TowerApp(App[str]):
         """Show the keys."""
         from tapui.tower.screens.help import HelpScreen, sections
 
-        self.push_screen(HelpScreen(sections(self.main.current, self.panes)))
+        self.push_screen(HelpScreen(sections(self.main.current_kind, self.pane_kinds)))
 
     def commands(self) -> "Iterator[Command]":
         """Yield what the palette offers: every action of the panes, and the app's own."""
-        for number, pane in enumerate(self.panes, 1):
-            yield f"Go to {pane.TITLE}", f"key {number}", partial(self.action_pane, number)
-            for binding in pane.own_bindings():
-                about = f"{binding.tooltip or pane.TITLE}, key {binding.key}"
-                act = partial(self.act_in, pane, binding.action)
-                yield f"{pane.TITLE}: {binding.description}", about, act
+        from tapui.tower.key_names import key_names
+
+        for kind in self.pane_kinds:
+            yield f"Go to {kind.title}", f"key {kind.key}", partial(self.show_pane, kind.id)
+            for binding in kind.load().own_bindings():
+                about = f"{binding.tooltip or kind.title}, key {key_names(binding)}"
+                act = partial(self.act_in, kind, binding.action)
+                yield f"{kind.title}: {binding.description}", about, act
         yield "Help", "key ?", self.action_help
         yield "Quit", "key q", self.action_leave
         if self._undo is not None:
@@ -337,13 +398,10 @@ class TowerApp(App[str]):
         if self._can_start:
             yield "Start a gateway here", "key S", self.action_start_here
         for name in self.themes.names:
-            yield f"Theme: {name}", "key t goes round", partial(self.themes.choose, name)
+            about = "press t for the next theme"
+            yield f"Theme: {name}", about, partial(self.themes.choose, name)
 
     # Themes
-
-    def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by name; Textual asks for every painted line, so without a search."""
-        return self._registered_themes.get(theme_name) or super().get_theme(theme_name)
 
     def action_next_theme(self) -> None:
         """Switch to the next theme."""
@@ -411,14 +469,5 @@ class TowerApp(App[str]):
 
         It does not wait for the gateway: that is for the caller to end.
         """
-        self._tell_terminal(RESET_TITLE)
+        self.write_terminal(RESET_TITLE)
         self.exit(reason)
-
-    def _fatal_error(self) -> None:
-        """Leave with a traceback that shows no values: they may be secrets."""
-        from rich.segment import Segments
-        from rich.text import Text
-
-        text = Text(crash_text(sys.exception() or self._exception))
-        self._exit_renderables.append(Segments(self.console.render(text, self.console.options)))
-        self._close_messages_no_wait()

@@ -1,5 +1,6 @@
 """The lines at the top: where we are, how much goes on, what is wrong, which panes there are."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -10,16 +11,10 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tapui.tower import times
+from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.view import View
-from tapui.tower.words import quantity
-
-
-def rate(per_second: float) -> str:
-    """Return a rate in four characters: `0`, `128`, `9.9k`, `120k`."""
-    if per_second < 1000:
-        return f"{per_second:.0f}"
-    return f"{per_second / 1000:.1f}k" if per_second < 9950 else f"{per_second / 1000:.0f}k"
+from tapui.tower.words import quantity, rate
 
 
 class HeaderLine(Widget):
@@ -76,38 +71,33 @@ class HeaderLine(Widget):
 
 
 class PaneTabs(Widget):
-    """The panes by number; the current one stands out, a waiting approval shows."""
+    """The panes by key; the current one stands out, a waiting approval shows."""
 
     class Chosen(Message):
         """The person clicked a tab."""
 
-        def __init__(self, number: int) -> None:
+        def __init__(self, pane_id: str) -> None:
             super().__init__()
-            self.number = number
+            self.pane_id = pane_id
 
-    def __init__(self, titles: list[str]) -> None:
+    def __init__(self, kinds: Sequence[PaneKind]) -> None:
         super().__init__()
-        self._titles = titles
+        self._kinds = kinds
         self._spans: list[tuple[int, int]] = []
         self._line = Content("")
 
-    def show(self, view: View, current: int) -> None:
-        """Paint it anew. `current` counts from 1."""
-        notes = {
-            "Calls": f"({len(view.state.calls)})" if view.state.calls else "",
-            "Streams": f"({_unread(view)})" if _unread(view) else "",
-            "Approvals": f"({len(view.waiting)}!)" if view.waiting else "",
-        }
+    def show(self, view: View, current: PaneKind) -> None:
+        """Paint it anew."""
+        for brevity in range(3):
+            texts = [self._text(kind, view, brevity, current) for kind in self._kinds]
+            if sum(map(len, texts)) <= self.size.width:
+                break
         parts: list[Content] = []
         self._spans = []
         column = 0
-        for number, name in enumerate(self._titles, 1):
-            note = notes.get(name, "")
-            text = f" {number} {name}{' ' + note if note else ''} "
-            is_current = number == current
-            waits = name == "Approvals" and note
-            style = "bold reverse" if is_current else "$warning bold" if waits else "$text-muted"
-            parts.append(plain(text, style))
+        for kind, text in zip(self._kinds, texts, strict=True):
+            waits = "$warning bold" if kind.alert(view) else "$text-muted"
+            parts.append(plain(text, "bold reverse" if kind is current else waits))
             self._spans.append((column, column + len(text)))
             column += len(text)
         line = Content("").join(parts)
@@ -115,15 +105,22 @@ class PaneTabs(Widget):
             self._line = line
             self.refresh()
 
+    @staticmethod
+    def _text(kind: PaneKind, view: View, brevity: int, current: PaneKind) -> str:
+        note = kind.note(view)
+        title = kind.title[:4] if brevity == 2 and kind is not current else kind.title
+        text = f"{kind.key} {title}{' ' + note if note else ''} "
+        return text if brevity else f" {text}"
+
     def render(self) -> Content:
         """Return the line."""
         return self._line
 
     def on_click(self, event: events.Click) -> None:
         """Go to the pane under the mouse."""
-        for number, (start, end) in enumerate(self._spans, 1):
+        for kind, (start, end) in zip(self._kinds, self._spans, strict=False):
             if start <= event.x - self.styles.padding.left < end:
-                self.post_message(self.Chosen(number))
+                self.post_message(self.Chosen(kind.id))
 
 
 class LinkBanner(Static):
@@ -145,8 +142,3 @@ class LinkBanner(Static):
             what = "The gateway ended"
             key = "  S starts a gateway here." if can_start else ""
         self.update(plain(f"! {what}{detail}.{then}{key}", limit=300))
-
-
-def _unread(view: View) -> str:
-    count = sum(ring.unread for ring in view.rings.values())
-    return rate(count) if count else ""

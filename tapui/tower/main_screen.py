@@ -1,30 +1,25 @@
-"""The screen with the panes: one, two columns or all five, as the terminal is wide."""
+"""The screen with the panes: one, two columns or all of them, as the terminal is wide."""
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Container, Vertical
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Footer
 
 from tapui.tower.header import HeaderLine, LinkBanner, PaneTabs
-from tapui.tower.panes.approvals import ApprovalsPane
-from tapui.tower.panes.calls import CallsPane
-from tapui.tower.panes.pane import Pane
-from tapui.tower.panes.providers import ProvidersPane
-from tapui.tower.panes.sessions import SessionsPane
-from tapui.tower.panes.streams import StreamsPane
+from tapui.tower.panes.pane import COLUMNS, Pane, PaneKind, Tower
 from tapui.tower.plain import plain
 from tapui.tower.view import View
 
-_FIRST_PANES = {"-narrow": 1, "-medium": 3, "-wide": 5}
-"""How many panes the first frame shows in a layout."""
-
 
 class MainScreen(Screen[object]):
-    """Below 100 columns one pane at a time; from 100 on two columns; from 160 on all of them."""
+    """Below 100 columns one pane at a time; from 100 on two columns; from 160 on all of them.
+
+    A pane is made when it is seen for the first time.
+    """
 
     HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
         (0, "-narrow"),
@@ -33,106 +28,137 @@ class MainScreen(Screen[object]):
     ]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "next_pane(1)", "Next pane", show=False),
-        Binding("shift+tab", "next_pane(-1)", "Former pane", show=False),
+        Binding("shift+tab", "next_pane(-1)", "Previous pane", show=False),
     ]
     AUTO_FOCUS = ""
 
-    def __init__(self, address: str, note: str) -> None:
+    def __init__(self, address: str, note: str, kinds: Sequence[PaneKind]) -> None:
         super().__init__()
+        self.kinds = tuple(kinds)
+        self.panes: dict[str, Pane] = {}
+        self.current_kind = self.kinds[0]
+        self._beside = next((one for one in self.kinds if one.column), self.current_kind)
         self._header = HeaderLine(address, note)
         self._banner = LinkBanner("", markup=False)
-        self.panes: list[Pane] = [
-            SessionsPane(),
-            ProvidersPane(),
-            CallsPane(),
-            StreamsPane(),
-            ApprovalsPane(),
-        ]
-        self._tabs = PaneTabs([pane.TITLE for pane in self.panes])
-        self._number = 1
+        self._tabs = PaneTabs(self.kinds)
+        self._columns = [Vertical(classes=f"column-{number}") for number in range(COLUMNS)]
 
     def compose(self) -> ComposeResult:
-        """Header, keys and the panes of the first frame, in its final layout."""
-        width = self.app.size.width
-        layout = max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1]
-        self.add_class(layout)
-        first = _FIRST_PANES[layout]
-        for number, pane in enumerate(self.panes, 1):
-            pane.border_title = plain(f"{number} {pane.TITLE}")
-        self.panes[0].add_class("-current")
-        self.panes[2].add_class("-shown")
+        """Header, tabs and the panes of the first frame, in its final layout."""
+        self.add_class(self._layout)
         yield self._header
         yield self._banner
         yield self._tabs
-        with Container(id="panes"):
-            with Vertical(id="who", classes="-current"):
-                yield from self.panes[: min(first, 2)]
-            with Vertical(id="what"):
-                yield from self.panes[2:first]
+        made = [self._make(kind) for kind in self.seen_kinds]
+        with Horizontal(id="panes"):
+            for number, column in enumerate(self._columns):
+                with column:
+                    yield from (pane for pane in made if pane.kind.column == number)
         yield Footer(compact=True, show_command_palette=True)
+        self._arrange()
 
-    def on_mount(self) -> None:
-        """Make the panes that the first frame does not show, after it."""
-        self.call_after_refresh(self._complete)
+    @property
+    def _layout(self) -> str:
+        width = self.app.size.width
+        return max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1]
 
-    async def _complete(self) -> None:
-        who, what = self.panes[:2], self.panes[2:]
-        await self.query_one("#who").mount_all(one for one in who if not one.is_attached)
-        await self.query_one("#what").mount_all(one for one in what if not one.is_attached)
+    @property
+    def seen_kinds(self) -> list[PaneKind]:
+        """The panes that this layout shows."""
+        if self._layout == "-narrow":
+            return [self.current_kind]
+        if self._layout == "-wide":
+            return list(self.kinds)
+        return [one for one in self.kinds if one.column == 0 or one is self._beside]
 
     @property
     def current(self) -> Pane:
         """The pane that the person last went to."""
-        return self.panes[self._number - 1]
+        return self.panes[self.current_kind.id]
+
+    def kind(self, pane_id: str) -> PaneKind:
+        """Return a pane's entry in the registry."""
+        return next(one for one in self.kinds if one.id == pane_id)
 
     def show(self, view: View, *, can_start: bool) -> None:
         """Paint the lines at the top."""
         self._header.show(view)
         self._banner.show(view, can_start=can_start)
-        self._tabs.show(view, self._number)
+        self._tabs.show(view, self.current_kind)
 
-    def can_see(self, pane: Pane) -> bool:
-        """Return whether a pane is on the screen in this layout."""
-        return pane.is_mounted and all(
-            node.display for node in pane.ancestors_with_self if isinstance(node, Widget)
-        )
+    def seen_panes(self) -> list[Pane]:
+        """Return the panes that are on the screen."""
+        made = (self.panes.get(kind.id) for kind in self.seen_kinds)
+        return [pane for pane in made if pane is not None and pane.is_mounted]
 
-    def go_to(self, number: int) -> None:
-        """Make a pane the current one and give it the keys."""
-        self._mark_current(number)
-        self.set_focus(None)
-        self.call_after_refresh(self.keep_focus)
+    async def go_to(self, pane_id: str) -> None:
+        """Make a pane the current one; the first time, make the pane."""
+        self._mark_current(self.kind(pane_id))
+        await self._make_missing()
 
     def keep_focus(self) -> None:
-        """Give the current pane the keys when nothing has them: an empty pane cannot."""
+        """Give the current pane the keys when nothing has them."""
         if self.focused is None and self.current.is_mounted:
             self.current.focus_inside()
 
-    def action_next_pane(self, step: int) -> None:
-        """Go to the next or former pane."""
-        self.go_to((self._number - 1 + step) % len(self.panes) + 1)
+    async def action_next_pane(self, step: int) -> None:
+        """Go to the next or previous pane."""
+        at = (self.kinds.index(self.current_kind) + step) % len(self.kinds)
+        await cast("Tower", self.app).show_pane(self.kinds[at].id)
+
+    async def on_resize(self) -> None:
+        """A wider terminal shows more panes."""
+        await self._make_missing()
+        self._arrange()
+        cast("Tower", self.app).wake()
 
     def on_descendant_focus(self) -> None:
         """A pane becomes current when the mouse brings the focus there."""
         focused = self.focused
-        for number, pane in enumerate(self.panes, 1):
+        for pane in self.panes.values():
             if focused is not None and pane in focused.ancestors_with_self:
-                if number != self._number:
-                    self._mark_current(number)
+                if pane.kind is not self.current_kind:
+                    self._mark_current(pane.kind)
+                    cast("Tower", self.app).wake()
                 return
 
-    def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
+    async def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
         """A tab was clicked."""
-        self.go_to(event.number)
+        await cast("Tower", self.app).show_pane(event.pane_id)
 
-    def _mark_current(self, number: int) -> None:
-        self._number = number
-        current = self.current
-        for pane in self.panes:
-            pane.set_class(pane is current, "-current")
-        for column in self.query("#who, #what"):
-            column.set_class(column in current.ancestors_with_self, "-current")
-        if number > 2:
-            for pane in self.panes[2:]:
-                pane.set_class(pane is current, "-shown")
-        self._tabs.show(current.tower.view, number)
+    def _make(self, kind: PaneKind) -> Pane:
+        pane = self.panes[kind.id] = kind.load()()
+        pane.kind = kind
+        pane.border_title = plain(f"{kind.key} {kind.title}")
+        pane.styles.height = f"{kind.share}fr"
+        return pane
+
+    async def _make_missing(self) -> None:
+        for kind in self.seen_kinds:
+            if kind.id not in self.panes:
+                pane = self._make(kind)
+                column = self._columns[kind.column]
+                rank = self.kinds.index(kind)
+                later = (
+                    child
+                    for child in column.children
+                    if isinstance(child, Pane) and self.kinds.index(child.kind) > rank
+                )
+                await column.mount(pane, before=next(later, None))
+        self._arrange()
+
+    def _mark_current(self, kind: PaneKind) -> None:
+        self.current_kind = kind
+        if kind.column:
+            self._beside = kind
+        self._arrange()
+        self._tabs.show(cast("Tower", self.app).view, kind)
+
+    def _arrange(self) -> None:
+        """Show the panes of this layout and the columns that hold them, and no others."""
+        seen = self.seen_kinds
+        for pane in self.panes.values():
+            pane.set_class(pane.kind is self.current_kind, "-current")
+            pane.set_class(pane.kind not in seen, "-unseen")
+        for number, column in enumerate(self._columns):
+            column.set_class(not any(one.column == number for one in seen), "-unseen")

@@ -14,9 +14,9 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tapui.text import safe_text
+from tapui.tower.textual_inside import set_virtual_size
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
 _GAP = 2
@@ -149,15 +149,10 @@ class Table(ScrollView, can_focus=True):
             self.post_message(self.Moved())
 
     def _measure(self) -> None:
-        """Take the number of rows over into the scroll bar.
-
-        Set the usual way, it would have the whole screen laid out anew whenever a row comes or
-        goes; only a scroll bar that appears or vanishes needs that, and asks for it itself.
-        """
+        """Take the number of rows over into the scroll bar."""
         size = Size(self._width, len(self.rows) + 1)
         if size != self.virtual_size:
-            self.set_reactive(Widget.virtual_size, size)
-            self._scroll_update(size)
+            set_virtual_size(self, size)
 
     def select(self, key: str) -> None:
         """Select the row of this key, if there is one."""

@@ -1,12 +1,15 @@
 """What reaches the terminal besides the screen: its title, and a crash."""
 
-import traceback
+from pathlib import Path
 
 from tapui.text import safe_text
 
+MESSAGE_CHARS = 300
+"""Characters of an error's message that the line about a crash shows."""
+
 
 def title_sequence(waiting: int) -> str:
-    """Return the bytes that name the window. The text is ours alone: nothing comes from outside."""
+    """Return the bytes that name the window. No text from outside is in it."""
     return f"\x1b]2;{f'({waiting}) ' if waiting else ''}tapui\x07"
 
 
@@ -14,8 +17,8 @@ RESET_TITLE = "\x1b]2;\x07"
 """Leaves the naming of the window to the shell again."""
 
 
-def crash_text(error: BaseException | None) -> str:
-    """Return a traceback without any values: they may be secrets. Safe to print."""
-    if error is None:
-        return "tapui ended for an unknown reason."
-    return safe_text("".join(traceback.format_exception(error)), newlines=True)
+def crash_line(error: BaseException, log_file: Path | None) -> str:
+    """Return what is printed about a crash, safe to print: one line that names the log file."""
+    message = safe_text(str(error), limit=MESSAGE_CHARS)
+    where = f" (log: {safe_text(str(log_file))})" if log_file is not None else ""
+    return f"tapui: internal error: {type(error).__name__}: {message}{where}"

@@ -164,6 +164,11 @@ class View:
         """Say that something changed."""
         self._dirty.update(topics)
 
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something changed since the last `take_dirty()`."""
+        return bool(self._dirty)
+
     def take_dirty(self) -> frozenset[str]:
         """Return the topics that changed since the last time, and forget them."""
         dirty = frozenset(self._dirty)

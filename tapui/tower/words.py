@@ -50,6 +50,13 @@ def quantity(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def rate(per_second: float) -> str:
+    """Return a rate, or a count that may be large, in four characters: `0`, `9.9k`, `120k`."""
+    if per_second < 1000:
+        return f"{per_second:.0f}"
+    return f"{per_second / 1000:.1f}k" if per_second < 9950 else f"{per_second / 1000:.0f}k"
+
+
 def losses_of(view: View) -> list[str]:
     """Return what ends with an embedded gateway, a line each; nothing if it is gone already."""
     if view.link.state == "ended":

@@ -4,11 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
+from tapui.tower.panes.pane import Pane
 from tests.tower.scripted import HandClock, ScriptedFeed
 
 
@@ -26,9 +28,20 @@ class Running:
         await settle(self.pilot, self.feed)
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each once the app has done with the former, and paint."""
+        """Press keys, each once the app has done with the one before, and paint."""
         await self.pilot.press(*keys)
         await self.settle()
+
+    async def type(self, *keys: str) -> None:
+        """Press keys as one read of the terminal brings them, all at once, and paint."""
+        for key in keys:
+            self.app.post_message(Key(key, key if len(key) == 1 else None))
+        await self.settle()
+
+    def pane(self, key: str | int) -> Pane:
+        """The pane of this key, which was seen already."""
+        (found,) = [pane for pane in self.app.panes if pane.kind.key == str(key)]
+        return found
 
     async def turn(self, seconds: float) -> None:
         """Let time go by."""
@@ -45,9 +58,9 @@ class Running:
         """What was said in notices."""
         return [str(one.message) for one in self.app._notifications]
 
-    def about(self, number: int) -> str:
+    def about(self, key: str | int) -> str:
         """The lines about the selected row of a pane."""
-        return str(self.app.panes[number - 1].query_one(".about", Static).content)
+        return str(self.pane(key).query_one(".about", Static).content)
 
 
 def screen_text(app: TowerApp) -> str:
@@ -65,6 +78,8 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
         if app._exception is not None:
             raise app._exception from None  # the app is gone, that is why
         raise
+    await pilot.pause()  # the app has read what was typed
+    await app.typed.done()
     await pilot.pause()
     app._paint()
     await pilot.pause()

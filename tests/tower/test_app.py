@@ -1,12 +1,14 @@
 """The app by its keys: panes, layouts, notices, the header, the end."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from textual.binding import Binding
 from textual.widgets import Footer
+from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
@@ -17,6 +19,7 @@ from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.screens.help import HelpScreen
 from tapui.tower.screens.leaving import LeavingScreen
 from tapui.tower.table import Table
+from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove
@@ -33,8 +36,7 @@ from tests.tower.scripted import (
 
 
 def seen(rig: Running) -> list[str]:
-    main = rig.app.main
-    return [pane.TITLE for pane in main.panes if main.can_see(pane)]
+    return [pane.kind.title for pane in rig.app.main.seen_panes()]
 
 
 @pytest.mark.parametrize(
@@ -87,10 +89,12 @@ async def test_the_right_column_shows_the_pane_that_was_asked_for() -> None:
 
 async def test_hidden_panes_are_not_painted_until_they_are_seen() -> None:
     async with running(world()) as rig:
-        calls = rig.app.panes[2].query_one(Table)
+        await rig.press("3")
+        calls = rig.pane(3).query_one(Table)
+        await rig.press("1")
         rig.feed.happen(ev.CallStarted(session_id="s1", call=call("n1", "new_call")))
         await rig.settle()
-        assert calls.rows == []
+        assert "n1" not in [row.key for row in calls.rows]
         await rig.press("3")
         assert "n1" in [row.key for row in calls.rows]
 
@@ -99,7 +103,7 @@ async def test_a_pane_is_painted_once_for_many_events() -> None:
     async with running(world()) as rig:
         await rig.press("3")
         painted: list[frozenset[str]] = []
-        pane = rig.app.panes[2]
+        pane = rig.pane(3)
         show = pane.show
         pane.show = lambda view, dirty: (painted.append(dirty), show(view, dirty))  # type: ignore[method-assign,assignment]
         for number in range(500):
@@ -259,10 +263,10 @@ async def test_help_tells_the_keys_of_the_pane() -> None:
 async def test_the_palette_has_every_action_of_every_pane() -> None:
     async with running(world()) as rig:
         offered = {name for name, _about, _act in rig.app.commands()}
-        for pane in rig.app.panes:
-            assert f"Go to {pane.TITLE}" in offered
-            for binding in pane.own_bindings():
-                assert f"{pane.TITLE}: {binding.description}" in offered
+        for kind in rig.app.pane_kinds:
+            assert f"Go to {kind.title}" in offered
+            for binding in kind.load().own_bindings():
+                assert f"{kind.title}: {binding.description}" in offered
         assert {"Help", "Quit", "Theme: tapui-light"} <= offered
 
 
@@ -277,7 +281,7 @@ async def test_the_palette_acts() -> None:
 
 
 async def test_no_key_clashes_with_tmux() -> None:
-    async with running(world()) as rig:
+    async with running(world(), size=(200, 50)) as rig:
         for pane in rig.app.panes:
             for widget in (rig.app, rig.app.main, *pane.walk_children(with_self=True)):
                 keys = widget._bindings.key_to_bindings
@@ -326,7 +330,7 @@ async def test_a_saved_theme_is_shown_live(tmp_path: Path) -> None:
         save("#0a0b0c")
         await rig.turn(1)
         assert rig.app.screen.styles.background.hex == "#0A0B0C"
-        [segment] = rig.app.panes[0].query_one(Table).render_line(15)
+        [segment] = rig.pane(1).query_one(Table).render_line(15)
         assert segment.style is not None
         assert segment.style.bgcolor is not None
         assert segment.style.bgcolor.name == "#0a0b0c"
@@ -410,21 +414,42 @@ async def test_leave_ends_at_once_with_its_reason() -> None:
         assert rig.feed.stops == []
 
 
-async def test_a_crash_prints_no_values(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def break_pane(app: pytest.MonkeyPatch) -> None:
     def broken(self: Pane, _view: object, _dirty: object) -> None:
         token = "ptk-very-" + "secret"
         raise ZeroDivisionError(f"no way {len(token)} \x1b[2J")
 
-    monkeypatch.setattr(SessionsPane, "show", broken)
-    with pytest.raises(ZeroDivisionError):
-        async with running(world()):
+    app.setattr(SessionsPane, "show", broken)
+
+
+def break_feed(app: pytest.MonkeyPatch) -> None:
+    def broken(self: View, item: object) -> None:
+        token = "ptk-very-" + "secret"
+        raise ZeroDivisionError(f"no way {len(token)} \x1b[2J")
+
+    app.setattr(View, "apply", broken)
+
+
+@pytest.mark.parametrize("fault", [break_pane, break_feed])
+async def test_a_crash_is_one_line_that_names_the_log_and_shows_no_values(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    fault: Callable[[pytest.MonkeyPatch], None],
+) -> None:
+    fault(monkeypatch)
+    log = tmp_path / "tapui.log"
+    with pytest.raises((ZeroDivisionError, WorkerFailed)):
+        async with running(world(), log_file=log):
             pass
     printed = capsys.readouterr().err
-    assert "ZeroDivisionError: no way 15" in printed
-    assert r"\x1b[2J" in printed
-    assert "ptk-very-secret" not in printed
+    expected = rf"tapui: internal error: ZeroDivisionError: no way 15 \x1b[2J (log: {log})"
+    assert printed.split() == expected.split(), "one line, wrapped by the terminal alone"
+    (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert "in broken" in caplog.text
+    assert logged.name == "tapui.tower.textual_inside"
+    assert "ptk-very-secret" not in printed + caplog.text
 
 
 async def test_footer_offers_what_can_be_done() -> None:

@@ -22,7 +22,7 @@ from tests.tower.scripted import at, call, provider, session, world
 
 
 def keys(rig: Running, number: int) -> list[str]:
-    return [row.key for row in rig.app.panes[number - 1].query_one(Table).rows]
+    return [row.key for row in rig.pane(number).query_one(Table).rows]
 
 
 async def test_the_empty_screen_says_what_to_do_next() -> None:
@@ -59,7 +59,7 @@ async def test_name_state_and_age_of_the_selected_row_are_uncut_at_80x24(
 ) -> None:
     async with running(world(), size=(80, 24)) as rig:
         await rig.press(str(number))
-        pane = rig.app.panes[number - 1]
+        pane = rig.pane(number)
         assert pane.query_one(Table).selected == first
         about = [line for line in rig.text.splitlines() if parts[0] in line and parts[2] in line]
         assert any(all(part in line for part in parts) for line in about)
@@ -301,7 +301,7 @@ async def test_a_call_shows_arguments_and_result_whole() -> None:
         )
         await rig.settle()
         await rig.press("3")
-        rig.app.panes[2].query_one(Table).select("big")
+        rig.pane(3).query_one(Table).select("big")
         await rig.press("enter")
         shown = rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
         assert shown.count("THE END") == 2
@@ -311,7 +311,7 @@ async def test_a_call_shows_arguments_and_result_whole() -> None:
 async def test_a_failed_call_shows_its_error() -> None:
     async with running(world()) as rig:
         await rig.press("3")
-        rig.app.panes[2].query_one(Table).select("d2")
+        rig.pane(3).query_one(Table).select("d2")
         await rig.press("enter")
         shown = rig.app.screen.query_one(Reader).text
         assert "error CONFLICT" in shown

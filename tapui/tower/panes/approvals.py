@@ -15,7 +15,6 @@ from tapui.wire import events as ev
 class ApprovalsPane(TablePane):
     """Waiting approvals, oldest first; then the settled ones, newest first."""
 
-    TITLE = "Approvals"
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     HELP = """\
 Enter opens a request in full. There, `a` and then Enter approves it; `d` and then Enter denies it.

@@ -21,7 +21,6 @@ _GATE = "gate "
 class CallsPane(TablePane):
     """Calls of providers' tools, and of the sessions' own."""
 
-    TITLE = "Calls"
     TOPICS = frozenset({"calls", "clock"})
     HELP = """\
 *Time* is how long a call has run, and its time-out. *By* is the provider that does the work; tools

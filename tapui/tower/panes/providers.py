@@ -23,7 +23,6 @@ _HELD = marks.Mark("‖", "held", "warning")
 class ProvidersPane(TablePane):
     """Providers that are connected or just went."""
 
-    TITLE = "Providers"
     TOPICS = frozenset({"providers", "sessions", "calls", "clock"})
     HELP = """\
 `project` providers showed this user's token; `external` ones were paired from a web page and are

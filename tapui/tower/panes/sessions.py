@@ -29,7 +29,6 @@ _APART = "apart "
 class SessionsPane(TablePane):
     """Sessions that are open, that just ended, and that cannot be reached."""
 
-    TITLE = "Sessions"
     TOPICS = frozenset({"sessions", "providers", "clock"})
     HELP = """\
 Each row is one conversation; `busy` means that it is working on a turn. Sessions under *not

@@ -59,7 +59,6 @@ class FilterInput(Input):
 class StreamsPane(Pane):
     """The list of streams and the tail of the selected one."""
 
-    TITLE = "Streams"
     TOPICS = frozenset({"streams", "clock"})
     HELP = """\
 The tail follows its stream. Moving up stops it, `End` follows again. `Space` pauses the painting;
@@ -120,7 +119,7 @@ list. A line before which others are missing is marked `┊`.
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Take in what came and paint it."""
-        self.set_class(not view.state.streams, "-empty")
+        self.set_empty(not view.state.streams)
         if self.selected not in view.state.streams:
             self._select(view, self._moved(view))
         if self.selected is not None and self._ring is not None and "streams" in dirty:
@@ -132,9 +131,9 @@ list. A line before which others are missing is marked `┊`.
         if rows != table.rows:
             table.set_rows(rows)
 
-    def focus_inside(self) -> None:
-        """Focus the tail."""
-        self.tail.focus()
+    def main_widget(self) -> Tail:
+        """Return the tail."""
+        return self.tail
 
     def on_resize(self, event: events.Resize) -> None:
         """Put the tail beside or below the list."""
@@ -149,7 +148,7 @@ list. A line before which others are missing is marked `┊`.
     def on_table_opened(self, event: Table.Opened) -> None:
         """Enter in the list goes to the tail."""
         event.stop()
-        self.tail.focus()
+        self.focus_inside()
 
     def on_tail_changed(self) -> None:
         """Say how the tail stands."""
@@ -162,7 +161,7 @@ list. A line before which others are missing is marked `┊`.
     def action_list(self) -> None:
         """Go to the list, or from there to the tail."""
         table = self.query_one(Table)
-        (self.tail if table.has_focus else table).focus()
+        self.screen.set_focus(self.tail if table.has_focus else table)
 
     def action_pause(self) -> None:
         """Stop painting, or go on."""
@@ -208,7 +207,7 @@ list. A line before which others are missing is marked `┊`.
         self._filter_before = self._filter_text
         self.add_class("-filtering")
         field.value = self._filter_before
-        self.screen.set_focus(field)  # at once: the next key is for it
+        self.screen.set_focus(field)
 
     def action_clear_filter(self) -> None:
         """Show all lines again."""
@@ -251,7 +250,7 @@ list. A line before which others are missing is marked `┊`.
 
     def _close_filter(self) -> None:
         self.remove_class("-filtering")
-        self.tail.focus()
+        self.focus_inside()
 
     def _select(self, view: View, key: StreamKey | None) -> None:
         self.selected = key

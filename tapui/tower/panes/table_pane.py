@@ -51,7 +51,7 @@ class TablePane(Pane):
         """Paint the rows that there are now."""
         del dirty
         rows = self.rows(view)
-        self.set_class(not rows, "-empty")
+        self.set_empty(not rows)
         if not rows:
             lines = [plain(text, style) for text, style in self.first_steps()]
             show_in(self.query_one(".empty", Static), Content("\n").join(lines))
@@ -61,14 +61,15 @@ class TablePane(Pane):
     def on_table_moved(self) -> None:
         """Another row is selected."""
         self._show_about()
+        self.tower.wake()  # other keys may work on it
 
     def action_open(self) -> None:
         """Open the selected row."""
         self.query_one(Table).action_open()
 
-    def focus_inside(self) -> None:
-        """Focus the table."""
-        self.query_one(Table).focus()
+    def main_widget(self) -> Table:
+        """Return the table."""
+        return self.query_one(Table)
 
     def _show_about(self) -> None:
         lines = self.about(self.tower.view, self.selected) if self.selected else []

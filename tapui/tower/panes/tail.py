@@ -12,13 +12,13 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widget import Widget
 
 from tapui.text import safe_text
 from tapui.tower import times
 from tapui.tower.filter import Filter
 from tapui.tower.levels import LEVEL
 from tapui.tower.lines import Lines
+from tapui.tower.textual_inside import set_virtual_size
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
 
@@ -228,10 +228,8 @@ class Tail(ScrollView, can_focus=True):
         self._measure()
         size = Size(self._widest, len(rows))
         if size != self.virtual_size:
-            # Only the scroll bar depends on it: a layout of the whole screen would be for nothing.
-            self.set_reactive(Widget.virtual_size, size)
             self._is_placing = True
-            self._scroll_update(size)
+            set_virtual_size(self, size)
             self._is_placing = False
         if self.lines.is_following or self._top_seq is None:
             self._scroll(y=self.max_scroll_y)

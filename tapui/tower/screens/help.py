@@ -1,12 +1,13 @@
 """The keys, and what the panes show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower.panes.pane import Pane
+from tapui.tower.key_names import key_names
+from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.reader import Part, Reader, title
 from tapui.tower.screens.live import LiveScreen
@@ -42,29 +43,29 @@ class HelpScreen(LiveScreen[None]):
         reader.focus()
 
 
-def sections(current: Pane, panes: Iterable[Pane]) -> list[tuple[str, str, list[tuple[str, str]]]]:
+def sections(
+    current: PaneKind, kinds: Sequence[PaneKind]
+) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """Return what the help tells: the current pane's keys first, then everyone's."""
     everywhere = [
-        ("1 - 5", "go to a pane"),
-        ("Tab", "next pane (Shift+Tab: former)"),
-        ("↑ ↓ / k j", "move; Home and End, PgUp and PgDn go further"),
+        (" ".join(kind.key for kind in kinds), "go to a pane"),
+        ("Tab", "next pane (Shift+Tab: previous)"),
+        ("↑ ↓ k j", "move; PgUp and PgDn move by a page"),
+        ("Home g", "go to the first row"),
+        ("End G", "go to the last row"),
         ("Enter", "open the selected row"),
-        ("ctrl+p", "palette: every action by name"),
+        ("Esc", "close what is open"),
+        ("u", "undo the last move of a provider"),
+        ("Ctrl+P", "palette: every action by name"),
         ("t", "next theme"),
         ("?", "this help"),
         ("q", "quit"),
     ]
-    told = [(f"{current.TITLE} (this pane)", current.HELP or "", _keys(current))]
-    told.append(("Everywhere", "", everywhere))
-    told += [(pane.TITLE, pane.HELP or "", _keys(pane)) for pane in panes if pane is not current]
-    return told
+    told = [_section(current, f"{current.title} (this pane)"), ("Everywhere", "", everywhere)]
+    return told + [_section(kind, kind.title) for kind in kinds if kind is not current]
 
 
-def _keys(pane: Pane) -> list[tuple[str, str]]:
-    return [
-        (
-            binding.key_display or binding.key.replace(",", " "),
-            binding.tooltip or binding.description,
-        )
-        for binding in pane.own_bindings()
-    ]
+def _section(kind: PaneKind, title: str) -> tuple[str, str, list[tuple[str, str]]]:
+    pane = kind.load()
+    keys = [(key_names(one), one.tooltip or one.description) for one in pane.own_bindings()]
+    return title, pane.HELP or "", keys

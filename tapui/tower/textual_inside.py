@@ -1,0 +1,76 @@
+"""The private names of Textual that the tower uses: here, and in no other module.
+
+`PRIVATE` lists each; a test holds that it still exists, so that a new Textual release which moves
+one fails there and not on a terminal.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.segment import Segment, Segments
+from textual.app import App
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.theme import Theme
+from textual.widget import Widget
+from textual.worker import WorkerFailed
+
+from tapui.tower.terminal import crash_line
+
+PRIVATE: tuple[tuple[type, str], ...] = (
+    (App, "_driver"),
+    (App, "_exception"),
+    (App, "_exception_event"),
+    (App, "_return_code"),
+    (App, "_exit_renderables"),
+    (App, "_close_messages_no_wait"),
+    (App, "_handle_exception"),
+    (App, "_registered_themes"),
+    (Widget, "_scroll_update"),
+)
+"""(class, private name) of everything of Textual's that is used below."""
+
+_log = logging.getLogger(__name__)
+
+
+class PlainApp(App[str]):
+    """An app whose crash is one line, and which can write to its terminal beside the screen.
+
+    The traceback of a crash goes to the log, without the values of variables: they may be secrets.
+    `log_file` is where the caller's logging writes; the line names it.
+    """
+
+    log_file: Path | None = None
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End the app. Textual itself would print a traceback with the variables' values."""
+        self._return_code = 1
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+            cause = error.error if isinstance(error, WorkerFailed) else error
+            _log.error("the screen failed", exc_info=cause)
+            line = crash_line(cause, self.log_file)
+            self._exit_renderables.append(Segments([Segment(f"{line}\n")]))
+        self._close_messages_no_wait()
+
+    def write_terminal(self, sequence: str) -> None:
+        """Write control sequences to the terminal; nothing while there is none."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(sequence)
+
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme by name; Textual asks for every painted line, so without a search."""
+        return self._registered_themes.get(theme_name) or super().get_theme(theme_name)
+
+
+def set_virtual_size(view: ScrollView, size: Size) -> None:
+    """Set the size of what `view` scrolls over, without a new layout of the whole screen.
+
+    Set the usual way, every row that comes or goes would cost one; only a scroll bar that appears
+    or vanishes needs it, and asks for it itself.
+    """
+    view.set_reactive(Widget.virtual_size, size)
+    update: Callable[[Size], None] = view._scroll_update  # noqa: SLF001
+    update(size)

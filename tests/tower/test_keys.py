@@ -1,0 +1,63 @@
+"""Keys that come in one read of the terminal: each goes to what the one before it brought up."""
+
+import pytest
+
+from tapui.tower.panes.streams import FilterInput
+from tapui.tower.screens.call import CallScreen
+from tapui.tower.screens.choose import ChooseScreen
+from tapui.tower.screens.help import HelpScreen
+from tapui.tower.screens.session import SessionScreen
+from tapui.wire.tower import SessionMode
+from tests.tower.running import running
+from tests.tower.scripted import world
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
+async def test_enter_right_after_a_panes_key_opens_its_first_row(size: tuple[int, int]) -> None:
+    async with running(world(), size=size) as rig:
+        for _ in range(3):
+            await rig.type("3", "enter")
+            assert isinstance(rig.app.screen, CallScreen)
+            await rig.type("escape", "1", "enter")
+            assert isinstance(rig.app.screen, SessionScreen)
+            await rig.type("escape")
+            assert len(rig.app.screen_stack) == 1
+
+
+async def test_enter_right_after_the_key_of_the_pane_that_is_current() -> None:
+    async with running(world()) as rig:
+        await rig.type("1", "enter")
+        assert isinstance(rig.app.screen, SessionScreen)
+
+
+async def test_what_follows_slash_is_the_filter() -> None:
+    async with running(world()) as rig:
+        await rig.type("4", "slash", *"x3q1")
+        assert rig.app.screen.query_one(FilterInput).value == "x3q1"
+        assert rig.app.main.current_kind.id == "streams"
+        await rig.type("escape", "3", "enter")
+        assert isinstance(rig.app.screen, CallScreen)
+
+
+async def test_keys_after_enter_are_for_the_sheet() -> None:
+    async with running(world()) as rig:
+        await rig.type("question_mark", "q", "3", "enter", "q", "1")
+        assert len(rig.app.screen_stack) == 1, "both sheets were closed, and the app is still there"
+        assert rig.app.main.current_kind.id == "sessions"
+
+
+async def test_a_dialog_takes_the_keys_that_follow() -> None:
+    async with running(world()) as rig:
+        await rig.type("m", "down", "enter")
+        assert not isinstance(rig.app.screen, ChooseScreen)
+        assert [type(one) for one in rig.feed.sent] == [SessionMode]
+
+
+async def test_many_keys_in_one_read_all_count() -> None:
+    async with running(world()) as rig:
+        rounds = 4
+        await rig.type(*(["tab", "1", "down", "up"] * rounds), "3", "down", "enter")
+        assert isinstance(rig.app.screen, CallScreen)
+        await rig.type("escape", *["tab"] * (5 * rounds + 1), "question_mark")
+        assert isinstance(rig.app.screen, HelpScreen)
+        assert rig.app.main.current_kind.id == "streams"

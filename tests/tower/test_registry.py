@@ -1,0 +1,104 @@
+"""Panes are registered: one more entry is a pane with its key, tab, place, help and commands."""
+
+from typing import ClassVar
+
+import pytest
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widget import Widget
+from textual.widgets import Static
+
+from tapui.tower.panes.pane import Pane, PaneKind
+from tapui.tower.panes.registry import PANES
+from tapui.tower.screens.help import HelpScreen
+from tapui.tower.view import View
+from tests.tower.running import running
+from tests.tower.scripted import world
+
+
+class NotesLine(Static, can_focus=True):
+    pass
+
+
+class NotesPane(Pane):
+    TOPICS = frozenset({"sessions"})
+    HELP = "What you wrote down."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("w", "write", "Write", tooltip="Write a note")]
+
+    def compose(self) -> ComposeResult:
+        yield NotesLine("", markup=False)
+
+    def main_widget(self) -> Widget:
+        return self.query_one(NotesLine)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        self.query_one(NotesLine).update(f"{len(view.open_sessions)} sessions to write about")
+
+    def action_write(self) -> None:
+        self.app.notify("written")
+
+
+NOTES = PaneKind("notes", "6", "Notes", lambda: NotesPane, column=2, note=lambda _view: "(1)")
+SIX = (*PANES, NOTES)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
+async def test_a_sixth_pane_has_a_key_a_place_and_the_focus(size: tuple[int, int]) -> None:
+    async with running(world(), size=size, panes=SIX) as rig:
+        await rig.type("6", "w")
+        assert rig.notices == ["written"]
+        assert "3 sessions to write about" in rig.text
+        assert "6 Notes" in rig.text
+        assert isinstance(rig.app.focused, NotesLine)
+        seen = [pane.kind.id for pane in rig.app.main.seen_panes()]
+        assert seen[-1] == "notes"
+        assert len(seen) == {80: 1, 120: 3, 200: 6}[size[0]]
+        if size[0] == 200:
+            streams = rig.pane(4).region
+            notes = rig.pane(6).region
+            assert (notes.x, notes.y) == (streams.x, streams.bottom)
+            assert notes.bottom == rig.pane(5).region.bottom
+
+
+async def test_a_sixth_pane_is_in_tabs_help_palette_and_round() -> None:
+    async with running(world(), panes=SIX) as rig:
+        tabs = rig.text.splitlines()[1]
+        assert "6 Notes (1)" in tabs
+        await rig.pilot.click("PaneTabs", offset=(tabs.index("6 Notes"), 0))
+        assert rig.app.main.current_kind is NOTES
+        await rig.press("1")
+        await rig.press("shift+tab")
+        assert rig.app.main.current_kind is NOTES
+        await rig.press("tab")
+        assert rig.app.main.current_kind is PANES[0]
+        offered = {name for name, _about, _act in rig.app.commands()}
+        assert {"Go to Notes", "Notes: Write"} <= offered
+        await rig.press("6", "question_mark")
+        assert isinstance(rig.app.screen, HelpScreen)
+        for part in ("Notes (this pane)", "Write a note", "What you wrote down.", "1 2 3 4 5 6"):
+            assert part in rig.text
+
+
+async def test_two_panes_can_be_all_there_are() -> None:
+    async with running(world(), size=(200, 50), panes=PANES[:2]) as rig:
+        assert [pane.kind.id for pane in rig.app.main.seen_panes()] == ["sessions", "providers"]
+        await rig.press("tab", "tab")
+        assert rig.app.main.current_kind is PANES[0]
+        assert "2 approvals waiting " in rig.text
+
+
+def test_keys_and_ids_are_unique() -> None:
+    assert len({kind.key for kind in PANES}) == len({kind.id for kind in PANES}) == len(PANES)
+
+
+async def test_a_pane_is_made_when_it_is_first_seen() -> None:
+    async with running(world()) as rig:
+        assert [pane.kind.id for pane in rig.app.panes] == ["sessions"]
+        await rig.press("3")
+        assert [pane.kind.id for pane in rig.app.panes] == ["sessions", "calls"]
+        await rig.pilot.resize_terminal(200, 50)
+        await rig.settle()
+        assert [pane.kind.id for pane in rig.app.panes] == [kind.id for kind in PANES]
+        assert rig.app.main.current_kind.id == "calls"
+        for pane in rig.app.panes:
+            assert pane.region.area > 0

@@ -1,0 +1,103 @@
+"""Private names of Textual and Rich are used in one module, and each of them exists."""
+
+import ast
+from pathlib import Path
+
+import pytest
+import rich
+import textual
+from textual.app import App
+
+from tapui.tower import textual_inside
+
+TOWER = Path(textual_inside.__file__).parent
+
+
+NAMED_TUPLE_NAMES = ("_replace", "_asdict", "_fields")
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+@pytest.mark.parametrize(("owner", "name"), textual_inside.PRIVATE, ids=str)
+async def test_each_private_name_exists(owner: type, name: str) -> None:
+    async with App[None]().run_test() as pilot:
+        assert hasattr(owner, name) or (owner is App and hasattr(pilot.app, name))
+
+
+def used_of_textual(path: Path) -> set[str]:
+    """Private names of Textual's or Rich's that a module uses: foreign attributes, and those of
+    `self` that it does not define itself."""
+    tree = ast.parse(path.read_text())
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    own = {node.name for node in ast.walk(tree) if isinstance(node, functions)}
+    methods = {
+        node.name
+        for kind in ast.walk(tree)
+        if isinstance(kind, ast.ClassDef)
+        for node in kind.body
+        if isinstance(node, functions)
+    }
+    stored = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    names = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(target := node.target, ast.Name)
+    }
+    read = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        if is_private(node.attr) and node.attr not in NAMED_TUPLE_NAMES
+    }
+    inherited = textual_names()
+    assigned = stored & inherited
+    return (read - own - stored - names) | (methods & inherited) | assigned
+
+
+def textual_names() -> set[str]:
+    """All private names of Textual's classes that the tower inherits from."""
+    from textual.screen import ModalScreen
+    from textual.scroll_view import ScrollView
+    from textual.widgets import Input, Static
+
+    app = App[None]()
+    kinds = (App, ModalScreen, ScrollView, Input, Static)
+    found = {name for kind in kinds for name in dir(kind)} | set(vars(app))
+    for made in (ScrollView(), Static(), ModalScreen[None]()):
+        found |= set(vars(made))
+    return {name for name in found if is_private(name)}
+
+
+def test_no_other_module_uses_private_names() -> None:
+    used = {
+        path.relative_to(TOWER).as_posix(): found
+        for path in sorted(TOWER.rglob("*.py"))
+        if (found := used_of_textual(path))
+    }
+    assert used.pop("textual_inside.py") == {name for _owner, name in textual_inside.PRIVATE}
+    assert used == {}
+
+
+def test_nothing_private_is_imported() -> None:
+    for path in TOWER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in (
+                "textual",
+                "rich",
+            ):
+                parts = [*(node.module or "").split("."), *(one.name for one in node.names)]
+                assert [part for part in parts if is_private(part)] == [], path
+
+
+def test_the_majors_are_bounded() -> None:
+    project = (TOWER.parent.parent / "pyproject.toml").read_text()
+    for library in (textual, rich):
+        assert f'"{library.__name__}>=' in project
+        (line,) = [one for one in project.splitlines() if f'"{library.__name__}>=' in one]
+        assert ",<" in line
