@@ -5,10 +5,10 @@ one fails there and not on a terminal.
 """
 
 import logging
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.segment import Segment, Segments
 from textual.app import App
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
@@ -23,7 +23,7 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_exception"),
     (App, "_exception_event"),
     (App, "_return_code"),
-    (App, "_exit_renderables"),
+    (App, "_print_error_renderables"),
     (App, "_close_messages_no_wait"),
     (App, "_handle_exception"),
     (App, "_registered_themes"),
@@ -42,18 +42,21 @@ class PlainApp(App[str]):
     """
 
     log_file: Path | None = None
+    crash: Exception | None = None
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app. Textual itself would print a traceback with the variables' values."""
         self._return_code = 1
-        if self._exception is None:
-            self._exception = error
+        if self.crash is None:
+            _log.error("the screen failed", exc_info=_cause(error))
+            self.crash = self._exception = error
             self._exception_event.set()
-            cause = error.error if isinstance(error, WorkerFailed) else error
-            _log.error("the screen failed", exc_info=cause)
-            line = crash_line(cause, self.log_file)
-            self._exit_renderables.append(Segments([Segment(f"{line}\n")]))
         self._close_messages_no_wait()
+
+    def _print_error_renderables(self) -> None:
+        """Print what is to be read once the terminal is the shell's again."""
+        if self.crash is not None:
+            sys.stderr.write(f"{crash_line(_cause(self.crash), self.log_file)}\n")
 
     def write_terminal(self, sequence: str) -> None:
         """Write control sequences to the terminal; nothing while there is none."""
@@ -63,6 +66,11 @@ class PlainApp(App[str]):
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by name; Textual asks for every painted line, so without a search."""
         return self._registered_themes.get(theme_name) or super().get_theme(theme_name)
+
+
+def _cause(error: Exception) -> BaseException:
+    """Return what happened: Textual wraps the error of a worker."""
+    return error.error if isinstance(error, WorkerFailed) else error
 
 
 def set_virtual_size(view: ScrollView, size: Size) -> None:

@@ -1,4 +1,4 @@
-"""Frames adapt to what they cost: the rule with a clock turned by hand, and the app that obeys it."""
+"""Frames adapt to what they cost: the rule, and the app that obeys it."""
 
 import pytest
 
