@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret"},
+    {"text", "settings", "secret", "times"},
     {"home"},
     {"wire"},
     {"projection"},

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 
+from tapui import times
 from tapui.cli import output
 from tapui.cli.deciding import decide, waiting
 from tapui.cli.failure import WRONG_USE, Failure
@@ -39,5 +40,7 @@ async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
 
     revealed = await connection.ask(ApprovalReveal(approval_id=approval.id), is_answer)
     assert isinstance(revealed, RevealedCode)
-    output.note(f"type this code at the provider, before {output.clock(revealed.expires_at)}:")
+    output.note(
+        f"type this code at the provider, before {times.date_and_time(revealed.expires_at)}:"
+    )
     output.say(revealed.code)

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
@@ -104,23 +103,3 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, margin: str =
     sys.stdout.write(f"{_DIM}{line(titles)}{_RESET}\n" if dim else f"{line(titles)}\n")
     for row in cells:
         sys.stdout.write(f"{line(row)}\n")
-
-
-def clock(ts: str) -> str:
-    """Return a record's time (RFC 3339) as local date and time to the second."""
-    try:
-        return datetime.fromisoformat(ts).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError):
-        return ts
-
-
-def age(ts: str, now: datetime | None = None) -> str:
-    """Return how long ago a time was, in its largest unit: `12s`, `5m`, `3h`, `2d`."""
-    try:
-        seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(ts)).total_seconds()
-    except (ValueError, TypeError):
-        return "?"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(int(seconds), 0)}s"

@@ -4,6 +4,7 @@ import argparse
 import difflib
 from pathlib import Path
 
+from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             session = record.session_id or "-"
             output.say(
-                f"{output.clock(record.ts)}  {record.kind:<21}  {session[:12]:<12}  "
+                f"{times.date_and_time(record.ts)}  {record.kind:<21}  {session[:12]:<12}  "
                 f"{_summary(record)[:_SHOWN]}"
             )
     if not records:

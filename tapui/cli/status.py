@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import time
 
+from tapui import times
 from tapui.cli import output
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
@@ -62,7 +64,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.model or "-",
                 _session_state(one),
                 str(len(one.providers)),
-                output.age(one.opened_at),
+                times.age(times.since(one.opened_at, time.time())),
             ]
             for one in state.sessions
             if is_open(one)
@@ -126,7 +128,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.kind,
                 one.provider or "-",
                 labels.get(one.session_id or "", one.session_id or "-"),
-                output.age(one.created_at),
+                times.age(times.since(one.created_at, time.time())),
             ]
             for one in state.approvals
             if is_waiting(one)

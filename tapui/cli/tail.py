@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from dataclasses import dataclass
 
+from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import gateway
@@ -48,7 +49,7 @@ class _Reader:
                 }
             )
         else:
-            output.say(f"{output.clock(line.ts)}  {line.level:<7}  {line.event}")
+            output.say(f"{times.date_and_time(line.ts)}  {line.level:<7}  {line.event}")
 
 
 async def _tail(chosen: FoundGateway, args: argparse.Namespace) -> None:

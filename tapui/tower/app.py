@@ -191,7 +191,7 @@ class TowerApp(PlainApp):
             if isinstance(self.screen, LiveScreen):
                 self.screen.refused(message)
         elif isinstance(message, GatewayStopping) and self._stopping is None:
-            self.notify("The gateway is ending.", severity="warning")
+            self.notify("The gateway is shutting down.", severity="warning")
 
     # Frames
 
@@ -279,8 +279,8 @@ class TowerApp(PlainApp):
             self.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
         elif isinstance(event, ev.InjectPaused):
             self.notify(
-                f"{event.provider} woke its session again and again: its injects are held. "
-                "Under Providers, r lets them through.",
+                f"{event.provider} prompted the session three times without your input; further "
+                "messages are held. Under Providers, r sends them.",
                 severity="warning",
             )
         elif isinstance(event, ev.ProviderMoved):

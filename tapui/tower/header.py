@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tapui.tower import times
+from tapui import times
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.view import View

@@ -25,7 +25,6 @@ class Mark(NamedTuple):
 SESSION: dict[str, Mark] = {
     "idle": Mark("○", "idle", "muted"),
     "busy": Mark("●", "busy", "accent"),
-    "closing": Mark("◌", "closing", "warning"),
     "ended": Mark("·", "ended", "muted"),
 }
 PROVIDER: dict[str, Mark] = {
@@ -69,9 +68,9 @@ KINDS: dict[str, str] = {
 
 
 def of_call(call: ev.Call) -> Mark:
-    """Return a call's mark; a time-out and a lost provider are told apart from other failures."""
+    """Return a call's mark; a timeout and a lost provider are told apart from other failures."""
     if call.state == "failed" and call.error_code in ("TIMEOUT", "DISCONNECTED"):
-        return Mark("✗", {"TIMEOUT": "timeout", "DISCONNECTED": "lost"}[call.error_code], "error")
+        return Mark("✗", {"TIMEOUT": "timed out", "DISCONNECTED": "lost"}[call.error_code], "error")
     return CALL[call.state]
 
 

@@ -25,7 +25,7 @@ def tone_style(tone: str) -> str:
 
 def facts(found: Iterable[str | None]) -> Content:
     """Return a quiet line of facts, those that there are."""
-    return plain("  ".join(one for one in found if one), "$text-muted", limit=600)
+    return plain(" · ".join(one for one in found if one), "$text-muted", limit=600)
 
 
 def headline(mark: Mark, name: str, rest: str) -> Content:

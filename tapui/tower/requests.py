@@ -50,14 +50,14 @@ def subject(view: View, approval: ev.Approval) -> str:
     """Return what is asked, on one line (not made safe)."""
     detail = detail_of(approval)
     if approval.kind == "pairing":
-        return str(detail.get("origin") or "a local program (no Origin)")
+        return str(detail.get("origin") or "local program")
     if approval.kind == "mode":
         target = f"{detail.get('from') or '?'} → {detail.get('to') or '?'}"
         return f"{target} in {view.session_name(approval.session_id)}"
     if approval.kind == "bindAll":
         return str(detail.get("name") or approval.provider or "a provider")
     if approval.kind in ("userInput", "elicitation"):
-        return str(detail.get("question") or detail.get("message") or "an answer is wanted")
+        return str(detail.get("question") or detail.get("message") or "asks for an answer")
     for key in _SUBJECT:
         if isinstance(detail.get(key), str) and detail[key]:
             return f"{detail.get('kind', '')} {detail[key]}".strip().replace("\n", " ⏎ ")
@@ -84,7 +84,7 @@ def explain(view: View, approval: ev.Approval) -> list[Part]:
 
     if approval.kind == "pairing":
         origin = detail.pop("origin", None)
-        tell("origin", str(origin) if origin else "none: a program on this machine", "strong")
+        tell("origin", str(origin) if origin else "local program", "strong")
     elif approval.kind == "mode":
         source, target = detail.pop("from", None), detail.pop("to", None)
         tell("switch", f"{as_text(source)} → {as_text(target)}", "strong")
@@ -93,7 +93,7 @@ def explain(view: View, approval: ev.Approval) -> list[Part]:
             tell("reason given", as_text(reason))
     elif approval.kind == "bindAll":
         tell("provider", as_text(detail.pop("name", approval.provider or "?")), "strong")
-        tell("wants", "to be in every session, those to come too")
+        tell("asks for", "access to every session, later ones too")
     for key in (*_FIRST, *sorted(map(str, detail))):
         if key in detail:
             tone = "strong" if key in _SUBJECT else ""
@@ -103,5 +103,5 @@ def explain(view: View, approval: ev.Approval) -> list[Part]:
     if approval.provider is not None and approval.kind != "bindAll":
         tell("provider (as it calls itself)", approval.provider)
     if approval.reason:
-        tell("why it was settled", approval.reason)
+        tell("reason", approval.reason)
     return parts

@@ -81,8 +81,8 @@ def _width_of(text: str, most: int) -> int:
 class Table(ScrollView, can_focus=True):
     """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
 
-    The selection follows its row's key when rows come and go, unless it is on the first row and
-    was not moved: then it stays on the first.
+    The selection follows its row's key when rows come and go: nothing but a key or the mouse brings
+    another row under the cursor, while its row is there.
     """
 
     DEFAULT_CSS = "Table { scrollbar-gutter: stable; overflow-x: hidden; }"
@@ -117,7 +117,6 @@ class Table(ScrollView, can_focus=True):
         self.columns = tuple(columns)
         self.rows: list[Row] = []
         self._cursor = 0
-        self._is_pinned = False
         self._layout: Layout = []
         self._layout_for: tuple[int, int] = (-1, -1)
         self._version = 0
@@ -139,11 +138,13 @@ class Table(ScrollView, can_focus=True):
         """Show these rows; only what is on screen is painted, and nothing if they are the same."""
         if self._version and rows == self.rows:
             return
-        before = self.selected
+        before, was_at = self.selected, self._cursor
         self.rows = rows
         self._version += 1
         self._cursor = self._place(before)
         self._measure()
+        if self._cursor != was_at:
+            self._show_cursor()
         self.refresh()
         if self.selected != before:
             self.post_message(self.Moved())
@@ -161,13 +162,11 @@ class Table(ScrollView, can_focus=True):
                 self._go(index)
 
     def _place(self, key: str | None) -> int:
-        if key is not None and self._is_pinned:
+        if key is not None:
             for index, row in enumerate(self.rows):
                 if row.key == key:
                     return index
-        last = len(self.rows) - 1
-        wanted = min(self._cursor, last) if self._is_pinned else 0
-        return self._nearest(wanted, 1)
+        return self._nearest(min(self._cursor, len(self.rows) - 1), 1)
 
     def _nearest(self, index: int, step: int) -> int:
         """Return the first row that can be selected, from `index` on in this direction, or back."""
@@ -185,15 +184,18 @@ class Table(ScrollView, can_focus=True):
         if not self.rows or index == self._cursor:
             return
         self._cursor = index
-        self._is_pinned = index != self._nearest(0, 1)
-        self.scroll_to_region(
-            Region(0, index, 1, 2), animate=False, immediate=True, force=True, x_axis=False
-        )
+        self._show_cursor()
         self.refresh()
         self.post_message(self.Moved())
 
+    def _show_cursor(self) -> None:
+        """Scroll the selected row, and the titles above it, into sight."""
+        self.scroll_to_region(
+            Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
+        )
+
     def action_move(self, step: int) -> None:
-        """Select the next or former row."""
+        """Select the next or previous row."""
         self._go(self._cursor + step, step)
 
     def action_page(self, step: int) -> None:
@@ -226,9 +228,7 @@ class Table(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Keep the selection in sight."""
         self._measure()
-        self.scroll_to_region(
-            Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
-        )
+        self._show_cursor()
 
     def _style(self, name: str) -> Style:
         """Return the style of a tone or part; "" is the plain one."""

@@ -1,7 +1,8 @@
 """What things are called and how long they take, in words. Nothing here is made safe yet."""
 
+from tapui import times
 from tapui.projection.state import is_in_flight, is_waiting
-from tapui.tower import marks, times
+from tapui.tower import marks
 from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import label_of
@@ -30,11 +31,20 @@ def can_cancel(call: ev.Call) -> bool:
 
 
 def taken(call: ev.Call, now: float) -> str:
-    """Return how long a call took, or how long it runs and its time-out."""
+    """Return how long a call took, or how long it runs and its timeout."""
     if not is_in_flight(call):
         return times.span(None if call.duration is None else call.duration / 1000)
     elapsed = times.age(times.since(call.started_at, now))
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
+
+
+def duration_of(call: ev.Call, now: float) -> str:
+    """Return what `taken` returns, as a phrase; for ended calls also when they began."""
+    ago = times.age(times.since(call.started_at, now))
+    if not is_in_flight(call):
+        return f"started {ago} ago, took {taken(call, now)}"
+    limit = "" if call.timeout is None else f", timeout {times.age(call.timeout / 1000)}"
+    return f"running for {ago}{limit}"
 
 
 def time_left(approval: ev.Approval, now: float) -> str:
@@ -68,7 +78,7 @@ def losses_of(view: View) -> list[str]:
         more = " …" if len(providers) > 4 else ""
         losses.append(f"• {quantity(len(providers), 'provider')} disconnected: {names}{more}")
     if calls:
-        losses.append(f"• {quantity(calls, 'call')} in flight cancelled")
+        losses.append(f"• {quantity(calls, 'running call')} cancelled")
     if others > 0:
         losses.append(f"• {quantity(others, 'other tower')} disconnected")
     return losses

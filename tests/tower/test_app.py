@@ -342,7 +342,7 @@ async def test_no_color_leaves_glyphs_and_words(monkeypatch: pytest.MonkeyPatch)
         assert rig.app.no_color
         await rig.press("3")
         assert "● running" in rig.text
-        assert "✗ timeout" in rig.text
+        assert "✗ timed out" in rig.text
 
 
 async def test_an_idle_gateway_is_quit_without_a_question() -> None:
@@ -357,7 +357,7 @@ async def test_quitting_says_what_ends_and_asks() -> None:
     async with running(world(), towers=3) as rig:
         await rig.press("q")
         assert isinstance(rig.app.screen, ConfirmScreen)
-        for part in ("5 providers disconnected: ci-watcher", "3 calls", "2 other towers"):
+        for part in ("5 providers disconnected: ci-watcher", "3 running calls", "2 other towers"):
             assert part in rig.text
         await rig.press("n")
         assert rig.feed.stops == []
@@ -436,8 +436,10 @@ async def test_a_crash_is_one_line_that_names_the_log_and_shows_no_values(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
     tmp_path: Path,
+    expects_error_log: Callable[[str], None],
     fault: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
+    expects_error_log("the screen failed")
     fault(monkeypatch)
     log = tmp_path / "tapui.log"
     with pytest.raises((ZeroDivisionError, WorkerFailed)):

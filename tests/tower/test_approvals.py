@@ -112,7 +112,7 @@ async def test_a_request_that_was_settled_elsewhere_takes_no_decision() -> None:
         settled = replace(state.approvals["a1"], state="withdrawn", decided_by="cli")
         rig.feed.happen(ev.ApprovalWithdrawn(approval=settled))
         await rig.settle()
-        assert "withdrawn by cli" in rig.text
+        assert "withdrawn, decided by cli" in rig.text
         await rig.press("enter", "a", "enter")
         assert rig.feed.sent == []
 
@@ -225,7 +225,7 @@ async def test_a_code_that_another_tower_opened_is_not_known_here() -> None:
     async with running(state) as rig:
         screen = await opened(rig)
         assert screen.query_one(Digits).value == ""
-        assert "shown on the tower that opened it" in rig.text
+        assert "shown in the tower that opened this request" in rig.text
 
 
 async def test_a_question_is_answered_by_typing_and_two_enters() -> None:
@@ -314,7 +314,7 @@ async def test_a_form_answers_an_object_of_the_right_types() -> None:
         (["x", "tab", *"eu", "tab", *"no"], "count: write a number"),
         (["1", "tab", *"asia", "tab", *"no"], "region: write one of eu, us"),
         (["1", "tab", *"eu", "tab", *"perhaps"], "dry: write yes or no"),
-        (["1", "tab", *"eu"], "dry is wanted"),
+        (["1", "tab", *"eu"], "dry is required"),
     ],
 )
 async def test_a_form_says_what_is_wrong(typed: list[str], said: str) -> None:

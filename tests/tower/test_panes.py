@@ -18,7 +18,7 @@ from tapui.wire.tower import (
     SessionMode,
 )
 from tests.tower.running import Running, running
-from tests.tower.scripted import at, call, provider, session, world
+from tests.tower.scripted import approval, at, call, provider, session, world
 
 
 def keys(rig: Running, number: int) -> list[str]:
@@ -35,6 +35,23 @@ async def test_the_empty_screen_says_what_to_do_next() -> None:
             "localhost:9400",
         ):
             assert command in rig.text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 24), (100, 30), (120, 36), (200, 50)], ids=str)
+async def test_the_first_start_shows_the_session_and_whole_hints(size: tuple[int, int]) -> None:
+    alone = State(sessions={"local": session("local", "tapui", host="local")})
+    async with running(alone, size=size) as rig:
+        row = rig.pane(1).query_one(Table)
+        assert row.size.height >= 2, "the titles and a row"
+        lines = [line[: line.find("│", 1)] for line in rig.text.splitlines()]
+        for what, command in (
+            ("No Copilot yet. In another terminal:", "tapui copilot"),
+            ("or, for a session that already ran:", "copilot --ui-server --resume ID"),
+            ("To see a demonstration:", "tapui demo"),
+        ):
+            at = [number for number, line in enumerate(lines) if what in line]
+            assert [command in lines[number + 1] for number in at] == [True] * len(at)
+        assert any("tapui copilot" in line for line in lines) or size[1] < 30
 
 
 @pytest.mark.parametrize("number", "2345")
@@ -166,7 +183,7 @@ async def test_a_provider_is_disconnected_after_a_question() -> None:
     async with running(world()) as rig:
         await rig.press("2", "x")
         assert isinstance(rig.app.screen, ConfirmScreen)
-        assert "Calls in flight that will fail: 1." in rig.text
+        assert "1 running call will fail." in rig.text
         await rig.press("n")
         assert rig.feed.sent == []
         await rig.press("x", "y")
@@ -184,7 +201,7 @@ async def test_held_injects_are_shown_and_resumed() -> None:
         )
         await rig.settle()
         assert "‖ held" in rig.text
-        assert any("its injects are held" in one for one in rig.notices)
+        assert any("further messages are held" in one for one in rig.notices)
         await rig.press("r")
         assert rig.feed.sent == [InjectsResume(provider_id="p1", session_id="s1")]
         rig.feed.happen(
@@ -277,10 +294,48 @@ async def test_progress_is_shown_and_the_end_moves_a_call_down() -> None:
         assert keys(rig, 3)[:4] == ["c2", "c3", "", "c1"]
 
 
-async def test_a_call_is_cancelled_by_key() -> None:
+async def test_a_call_is_cancelled_after_a_question_that_names_it() -> None:
     async with running(world()) as rig:
-        await rig.press("3", "x")
+        for keys_to_ask in (["3", "x"], ["enter", "x"]):
+            await rig.press(*keys_to_ask)
+            assert isinstance(rig.app.screen, ConfirmScreen)
+            for part in ("Cancel wait_for_build?", "run by ci-watcher", "running for 42s"):
+                assert part in rig.text
+            await rig.press("n")
+            assert rig.feed.sent == []
+        await rig.press("x", "y")
         assert rig.feed.sent == [CallCancel(id="c1")]
+
+
+async def test_the_call_under_the_cursor_is_cancelled_whatever_comes_meanwhile() -> None:
+    async with running(world()) as rig:
+        await rig.press("3")
+        calls = world().calls
+        ended = [replace(one, state="done", duration=1.0) for one in calls.values()]
+        rig.feed.happen(
+            ev.CallStarted(session_id="s1", call=call("n1", "another")),
+            ev.CallFinished(session_id="s1", call=ended[1]),
+        )
+        await rig.settle()
+        await rig.press("x")
+        assert "Cancel wait_for_build?" in rig.text
+        rig.feed.happen(
+            *(ev.CallFinished(session_id="s1", call=one) for one in (ended[0], ended[2]))
+        )
+        await rig.settle()
+        await rig.press("y")
+        assert rig.feed.sent == []
+        assert "wait_for_build has ended already." in rig.notices
+
+
+async def test_a_mode_switch_that_waits_for_a_call_is_told_before_it_is_cancelled() -> None:
+    asks = call("t1", "tap_set_mode", provider="tap", provider_id=None, session_id="s1")
+    waits = approval("a1", "mode", {"from": "plan", "to": "autopilot"}, session_id="s1")
+    state = State(sessions={"s1": session("s1", "a")}, calls={"t1": asks}, approvals={"a1": waits})
+    async with running(state) as rig:
+        await rig.press("3", "x")
+        assert "Cancel tap_set_mode?" in rig.text
+        assert "A mode switch that this call asked for is withdrawn." in rig.text
 
 
 async def test_what_cannot_be_cancelled_is_not() -> None:
@@ -356,6 +411,8 @@ async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> N
         rig.feed.happen(ev.GateChecked(session_id="s1", gate=gate))
         await rig.settle()
         assert keys(rig, 3)[0] == "gate g1"
+        assert "wait_for_build" in rig.about(3), "the cursor stays on its row"
+        await rig.press("g")
         assert "? gate" in rig.about(3)
         assert "asked: guard" in rig.about(3)
         await rig.press("enter")

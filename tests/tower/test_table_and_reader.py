@@ -56,12 +56,22 @@ async def test_selection_follows_its_row() -> None:
         assert shown.selected == "c", "the row is gone: what took its place is selected"
 
 
-async def test_an_unmoved_selection_stays_on_the_first_row() -> None:
+async def test_a_row_that_comes_on_top_does_not_slip_under_the_cursor() -> None:
     shown = table()
     async with Shown(shown).run_test():
         shown.set_rows(rows("a", "b"))
         shown.set_rows(rows("new", "a", "b"))
-        assert shown.selected == "new"
+        assert shown.selected == "a"
+
+
+async def test_the_selection_stays_in_sight() -> None:
+    shown = table()
+    async with Shown(shown).run_test(size=(40, 10)) as pilot:
+        shown.set_rows(rows("a", "b"))
+        shown.set_rows(rows(*(f"new{number}" for number in range(50)), "a", "b"))
+        await pilot.pause()
+        assert shown.selected == "a"
+        assert 0 < 50 - shown.scroll_offset.y + 1 < 10
 
 
 async def test_headings_are_skipped() -> None:

@@ -2,8 +2,9 @@
 
 from textual.content import Content
 
+from tapui import times
 from tapui.projection.state import is_waiting
-from tapui.tower import marks, requests, times
+from tapui.tower import marks, requests
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
@@ -18,7 +19,7 @@ class ApprovalsPane(TablePane):
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     HELP = """\
 Enter opens a request in full. There, `a` and then Enter approves it; `d` and then Enter denies it.
-A request takes no keys in its first half second on screen.
+A request ignores keys in its first half second on screen.
 """
     COLUMNS = (
         Column("asks for", 14, 60),
@@ -61,7 +62,7 @@ A request takes no keys in its first half second on screen.
             facts(
                 [
                     f"from {requests.who(view, approval)}",
-                    f"by {approval.decided_by}" if approval.decided_by else None,
+                    f"decided by {approval.decided_by}" if approval.decided_by else None,
                     approval.reason,
                     "Enter opens it" if is_waiting(approval) else None,
                 ]
@@ -74,7 +75,7 @@ A request takes no keys in its first half second on screen.
             ("Nothing waits for you.", ""),
             ("", ""),
             ("Pairings, mode switches, permissions and questions of your sessions", ""),
-            ("come here; the frame, the terminal's title and its bell tell you.", ""),
+            ("appear here; the terminal's bell and title tell you of a new one.", ""),
         ]
 
 

@@ -5,15 +5,16 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from tapui import times
 from tapui.projection.state import is_in_flight, is_pending
-from tapui.tower import marks, times
+from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
+from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.table import Cell, Column, Row, Table, heading
 from tapui.tower.view import View
-from tapui.tower.words import can_cancel, taken
+from tapui.tower.words import can_cancel, duration_of, taken
 from tapui.wire import events as ev
-from tapui.wire.tower import CallCancel
 
 _GATE = "gate "
 
@@ -23,10 +24,9 @@ class CallsPane(TablePane):
 
     TOPICS = frozenset({"calls", "clock"})
     HELP = """\
-*Time* is how long a call has run, and its time-out. *By* is the provider that does the work; tools
-of the session's own carry its host's name, such as `copilot`. `cancelling` means that the caller
-has its answer and the provider was told to stop; `gate` that providers are asked first whether it
-may run.
+*Time* is how long a call has run, and its timeout. *By* is the provider that runs it; the session's
+own tools carry the name of its host, such as `copilot`. `cancelling`: the caller has its answer and
+the provider was told to stop. `gate`: providers are asked whether it may run.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "cancel", "Cancel", tooltip="Cancel this call"),
@@ -63,10 +63,10 @@ may run.
         self.app.push_screen(CallScreen(event.key))
 
     def action_cancel(self) -> None:
-        """Cancel the selected call."""
+        """Cancel the selected call, once the person confirmed."""
         call = self._call()
-        if call is not None:
-            self.send(CallCancel(id=call.id))
+        if call is not None and can_cancel(call):
+            ask_cancel(self.tower, self.app, call)
 
     def rows(self, view: View) -> list[Row]:
         """Calls in flight, oldest first, then ended ones, newest first."""
@@ -84,15 +84,14 @@ may run.
         if call is None:
             gate = view.state.gates.get(key.removeprefix(_GATE))
             return _about_gate(view, gate) if gate is not None else []
-        started = times.age(times.since(call.started_at, view.now))
         note = plain(call.error, "$error", limit=400) if call.error else facts([call.progress])
         return [
-            headline(marks.of_call(call), call.tool, f"{started} ago, {taken(call, view.now)}"),
+            headline(marks.of_call(call), call.tool, duration_of(call, view.now)),
             facts(
                 [
-                    f"by {call.provider}",
-                    f"in {view.session_name(call.session_id)}",
-                    f"for {call.caller}" if call.caller else None,
+                    f"run by {call.provider}",
+                    f"session {view.session_name(call.session_id)}",
+                    f"called by {call.caller}" if call.caller else None,
                     call.error_code,
                 ]
             ),
@@ -154,7 +153,7 @@ def _about_gate(view: View, gate: ev.Gate) -> list[Content]:
     asked = f"asked: {', '.join(gate.providers)}"
     return [
         headline(marks.GATE[gate.state], gate.tool, f"{age} ago"),
-        facts([f"in {view.session_name(gate.session_id)}", asked]),
+        facts([f"session {view.session_name(gate.session_id)}", asked]),
         facts([gate.reason]),
     ]
 

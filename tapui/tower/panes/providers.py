@@ -5,12 +5,13 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tapui.tower import marks, times
+from tapui import times
+from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.tower.view import View
-from tapui.tower.words import name_of, session_of
+from tapui.tower.words import name_of, quantity, session_of
 from tapui.wire import events as ev
 from tapui.wire.tower import InjectsResume, ProviderDisconnect
 
@@ -26,13 +27,13 @@ class ProvidersPane(TablePane):
     TOPICS = frozenset({"providers", "sessions", "calls", "clock"})
     HELP = """\
 `project` providers showed this user's token; `external` ones were paired from a web page and are
-bound to their Origin. *Last* is the time since the last call or change. `held` means that the
-provider woke its session three times in a row without a word from you: its injects wait.
+bound to its Origin. *Last* is the time since the last call or change. `held`: the provider prompted
+its session three times without your input; further messages are held.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "move", "Move", tooltip="Bind this provider to another session"),
         Binding("x", "disconnect", "Disconnect", tooltip="Close this provider's connection"),
-        Binding("r", "resume", "Resume", tooltip="Let this provider's held injects through"),
+        Binding("r", "resume", "Resume", tooltip="Send this provider's held messages"),
     ]
     COLUMNS = (
         Column("provider", 12, 64),
@@ -91,7 +92,7 @@ provider woke its session three times in a row without a word from you: its inje
         calls = [
             one for one in self.tower.view.state.calls.values() if one.provider_id == provider.id
         ]
-        consequence = f"Calls in flight that will fail: {len(calls)}."
+        consequence = f"{quantity(len(calls), 'running call')} will fail."
 
         def confirmed(is_sure: bool | None) -> None:
             if is_sure:
@@ -101,7 +102,7 @@ provider woke its session three times in a row without a word from you: its inje
         self.app.push_screen(ConfirmScreen(title, [consequence], "disconnect"), confirmed)
 
     def action_resume(self) -> None:
-        """Release the loop brake."""
+        """Send the messages that the loop brake holds."""
         provider = self._provider()
         if provider is not None:
             for session_id in provider.paused:
@@ -132,12 +133,12 @@ provider woke its session three times in a row without a word from you: its inje
             facts(
                 [
                     provider.trust,
-                    f"in {session_of(view, provider)}",
-                    provider.origin or "no Origin",
+                    f"session {session_of(view, provider)}",
+                    provider.origin or "local program",
                     provider.reason,
                 ]
             ),
-            plain("its injects are held: r lets them through", "$warning")
+            plain("Further messages of it are held: r sends them", "$warning")
             if provider.paused
             else facts([tools or "offers no tools"]),
         ]
@@ -146,11 +147,11 @@ provider woke its session three times in a row without a word from you: its inje
         """How a provider gets here."""
         command = "bold $primary"
         return [
-            ("No provider yet. One connects to the address above with the token in", ""),
+            ("No provider yet. A provider connects to the address above with the token in", ""),
             ("  ~/.copilot/extensions/tap/.provider-token", command),
-            ("or asks to pair from a web page; then you are asked under Approvals.", ""),
+            ("or asks to pair from a web page; you are then asked under Approvals.", ""),
             ("", ""),
-            ("To see three at work:", ""),
+            ("To see a demonstration:", ""),
             ("  tapui demo", command),
         ]
 

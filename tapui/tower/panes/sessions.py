@@ -5,7 +5,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tapui.tower import marks, times
+from tapui import times
+from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
@@ -20,10 +21,17 @@ ENDED_SHOWN = 60.0
 MODES: tuple[tuple[Mode, str], ...] = (
     ("interactive", "asks before it acts"),
     ("plan", "plans and changes nothing"),
-    ("autopilot", "goes on by itself"),
+    ("autopilot", "continues without asking"),
 )
 
 _APART = "apart "
+_OWN_LINES = 7
+"""Lines of the pane besides the next steps: the titles, two rows, a border, the session."""
+_NEXT_STEPS = (
+    ("No Copilot yet. In another terminal:", "tapui copilot"),
+    ("or, for a session that already ran:", "copilot --ui-server --resume ID"),
+    ("To see a demonstration:", "tapui demo"),
+)
 
 
 class SessionsPane(TablePane):
@@ -31,8 +39,9 @@ class SessionsPane(TablePane):
 
     TOPICS = frozenset({"sessions", "providers", "clock"})
     HELP = """\
-Each row is one conversation; `busy` means that it is working on a turn. Sessions under *not
-attached* run without a port for tapui: the line below the table says how to change that.
+Each row is one conversation; `busy` means that it is working on a turn. *Age* is how long it has
+been open. Sessions under *not attached* run without a port for tapui: the line below the table says
+how to change that.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "mode", "Mode", tooltip="Switch this session's mode"),
@@ -105,7 +114,7 @@ attached* run without a port for tapui: the line below the table says how to cha
             headline(
                 marks.SESSION[session.state],
                 session.label or session.id,
-                f"ended {age} ago" if session.state == "ended" else f"for {age}",
+                f"ended {age} ago" if session.state == "ended" else f"open for {age}",
             ),
             facts(
                 [
@@ -122,18 +131,14 @@ attached* run without a port for tapui: the line below the table says how to cha
         ]
 
     def _next_steps(self) -> list[Content]:
-        """What to do while there is nothing but the built-in session."""
-        command = "bold $primary"
-        steps = [
-            ("", ""),
-            ("No Copilot yet. In another terminal:", ""),
-            ("  tapui copilot", command),
-            ("or, for a session that already ran:", ""),
-            ("  copilot --ui-server --resume ID", command),
-            ("To see everything move first:", ""),
-            ("  tapui demo", command),
-        ]
-        return [plain(text, style) for text, style in steps]
+        """What to do while there is nothing but the built-in session: as much of it as fits below
+        the table and the lines about that session."""
+        room = self.size.height - _OWN_LINES
+        steps: list[Content] = [Content("")]
+        for what, command in _NEXT_STEPS:
+            if len(steps) + 2 <= room:
+                steps += [plain(what), plain(f"  {command}", "bold $primary")]
+        return steps if len(steps) > 1 else []
 
     def first_steps(self) -> list[tuple[str, str]]:
         """What to do when nothing is connected, with the literal commands."""
@@ -147,7 +152,7 @@ attached* run without a port for tapui: the line below the table says how to cha
             ("A provider connects to the address above with the token in", ""),
             ("  ~/.copilot/extensions/tap/.provider-token", command),
             ("", ""),
-            ("To see everything move first:", ""),
+            ("To see a demonstration:", ""),
             ("  tapui demo", command),
         ]
 
@@ -183,7 +188,7 @@ def _row(view: View, session: ev.Session) -> Row:
 
 
 def _row_apart(one: ev.Unattached) -> Row:
-    cells = (one.id, "- apart", "-", "-", "-", "-", "-")
+    cells = (one.id, "- no port", "-", "-", "-", "-", "-")
     return Row(_APART + one.id, tuple(Cell(text, "muted") for text in cells))
 
 
@@ -200,8 +205,8 @@ def _about_apart(view: View, session_id: str) -> list[Content]:
         for one in found:
             if one.id == session_id:
                 return [
-                    plain(f"- apart  {one.id}", limit=200),
-                    facts([f"runs as pid {one.pid} without a port for tapui", one.cwd]),
+                    plain(f"- no port  {one.id}", limit=200),
+                    facts([f"pid {one.pid} runs without a port for tapui", one.cwd]),
                     plain(one.hint, "bold $primary", limit=400),
                 ]
     return []

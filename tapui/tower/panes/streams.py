@@ -11,9 +11,9 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from tapui import times
 from tapui.projection.state import StreamKey
 from tapui.text import safe_text
-from tapui.tower import times
 from tapui.tower.clipboard import copy_line
 from tapui.tower.filter import FilterError, parse
 from tapui.tower.levels import LEVEL
@@ -61,10 +61,10 @@ class StreamsPane(Pane):
 
     TOPICS = frozenset({"streams", "clock"})
     HELP = """\
-The tail follows its stream. Moving up stops it, `End` follows again. `Space` pauses the painting;
-no line is lost by it. `/` shows only lines that contain a text, or match a pattern: `re:err(or)?`.
-`Enter` shows a line with its metadata. `[` and `]` go to the former and next stream, `s` to the
-list. A line before which others are missing is marked `┊`.
+The tail follows its stream. Moving up stops that, `End` follows again. `Space` pauses the display;
+no line is lost. `/` shows only lines that contain a text, or match a pattern: `re:err(or)?`.
+`Enter` shows a line with its metadata. `[` and `]` go to the previous and next stream, `s` to the
+list. `┊` marks a line before which others are missing.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "pause", "Pause"),
@@ -74,9 +74,9 @@ list. A line before which others are missing is marked `┊`.
         Binding("o", "older", "Older", tooltip="Load older lines from the gateway"),
         Binding("end", "follow", "Follow"),
         Binding("s", "list", "List", tooltip="Go to the list of streams, and back"),
-        Binding("left_square_bracket", "step(-1)", "Former stream", show=False),
+        Binding("left_square_bracket", "step(-1)", "Previous stream", show=False),
         Binding("right_square_bracket", "step(1)", "Next stream", show=False),
-        Binding("escape", "clear_filter", "Drop the filter", show=False),
+        Binding("escape", "clear_filter", "Clear the filter", show=False),
     ]
     COLUMNS = (
         Column("stream", 14, 60),
@@ -155,7 +155,7 @@ list. A line before which others are missing is marked `┊`.
         self._show_about(self.tower.view)
 
     def action_step(self, step: int) -> None:
-        """Show the next or former stream."""
+        """Show the next or previous stream."""
         self.query_one(Table).action_move(step)
 
     def action_list(self) -> None:
@@ -282,7 +282,7 @@ list. A line before which others are missing is marked `┊`.
             if ring is not self._ring or ring.merges != merges:
                 self._awaited = None
                 if self.tail.lines.first_seq == first:
-                    self._say("The gateway keeps no older lines; the records may.")
+                    self._say("The gateway has no older lines; the records may have them.")
         if self.tail.lines.is_following and not self.tail.lines.is_paused:
             view.mark_read(key)
         self._close_gap(key, self._ring)
@@ -333,13 +333,13 @@ def _standing(tail: Tail) -> Content:
     about = "up to " if lines.filter and lines.is_frozen else ""
     new = f"{about}{unseen:,} new"
     if lines.is_paused:
-        state = plain(f"‖ paused, {new} — Space to go on", "$warning")
+        state = plain(f"‖ paused, {new} — Space to resume", "$warning")
     elif lines.is_following:
         state = plain("● following", "$success")
     elif unseen:
         state = plain(f"↓ {new} — End to follow", "$accent")
     else:
-        state = plain("○ standing still — End to follow", "$text-muted")
+        state = plain("○ not following — End to follow", "$text-muted")
     parts = [state]
     if lines.filter:
         parts.append(plain(f"  / {lines.filter.text}", "bold", limit=32))

@@ -63,6 +63,11 @@ class TablePane(Pane):
         self._show_about()
         self.tower.wake()  # other keys may work on it
 
+    def on_resize(self) -> None:
+        """Other lines about the row may fit."""
+        if self.tower.view.run:
+            self._show_about()
+
     def action_open(self) -> None:
         """Open the selected row."""
         self.query_one(Table).action_open()

@@ -13,8 +13,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tapui import times
 from tapui.text import safe_text
-from tapui.tower import times
 from tapui.tower.filter import Filter
 from tapui.tower.levels import LEVEL
 from tapui.tower.lines import Lines
@@ -130,7 +130,7 @@ class Tail(ScrollView, can_focus=True):
             self._go(0)
 
     def action_move(self, step: int) -> None:
-        """Go to the next or former line; past the last one, follow."""
+        """Go to the next or previous line; past the last one, follow."""
         if self.rows:
             self._go(self.cursor + step)
 

@@ -109,7 +109,7 @@ class AnswerForm(Vertical):
             if text:
                 answer[field.key] = field.read(text)
             elif field.is_required:
-                raise AnswerError(f"{field.key} is wanted")
+                raise AnswerError(f"{field.key} is required")
         return answer
 
 

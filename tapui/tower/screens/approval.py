@@ -11,8 +11,9 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from tapui import times
 from tapui.projection.state import is_waiting
-from tapui.tower import marks, requests, times
+from tapui.tower import marks, requests
 from tapui.tower.plain import headline, plain
 from tapui.tower.reader import Reader
 from tapui.tower.screens.answer import AnswerError, AnswerForm
@@ -217,11 +218,11 @@ class ApprovalScreen(LiveScreen[None]):
     def _prompt_text(self) -> Content:
         approval = self.approval
         if approval is None or not is_waiting(approval):
-            by = f" by {approval.decided_by}" if approval and approval.decided_by else ""
+            by = f", decided by {approval.decided_by}" if approval and approval.decided_by else ""
             word = marks.APPROVAL[approval.state].text if approval else "gone"
             return plain(f"{word}{by}    Esc back", "$text-muted", limit=200)
         if self._is_revealed and self._aim is None:
-            return plain("Type the code where it was asked for.    d deny    Esc back")
+            return plain("Enter this code on the web page.    d deny    Esc back")
         if self._sent is not None:
             return plain("sent, waiting for the gateway …", "$text-muted")
         trouble = plain(f"{self._trouble}    " if self._trouble else "", "$error", limit=300)
@@ -231,12 +232,12 @@ class ApprovalScreen(LiveScreen[None]):
         below = self.query_one(Reader).lines_below
         unseen = f"    {below} more lines below" if below and self._aim == "approve" else ""
         tone = "bold $error" if self._aim == "deny" else "bold $success"
-        return plain(f"Enter {verb}", tone) + plain(f"    Esc takes it back{unseen}", "$text-muted")
+        return plain(f"Enter {verb}", tone) + plain(f"    Esc cancels{unseen}", "$text-muted")
 
     @staticmethod
     def _verb(approval: ev.Approval) -> str:
         if approval.kind == "pairing":
-            return "shows the code: who types it is let in"
+            return "shows the pairing code"
         if approval.kind in ("userInput", "elicitation"):
             return "sends this answer"
         return "approves, this once" if approval.kind == "permission" else "approves"

@@ -9,14 +9,15 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower import marks, times
+from tapui import times
+from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
-from tapui.wire.tower import CallCancel
 
 SHOWN_CHARS = 512 * 1024
 """Characters of one value that are shown; the record has all of it."""
@@ -60,21 +61,22 @@ class CallScreen(LiveScreen[None]):
         return action != "cancel" or (self._last is not None and can_cancel(self._last))
 
     def action_cancel(self) -> None:
-        """Cancel the call."""
-        self.send(CallCancel(id=self._call_id))
+        """Cancel the call, once the person confirmed."""
+        if self._last is not None:
+            ask_cancel(self.tower, self.app, self._last)
 
 
 def _parts(view: View, call: ev.Call) -> list[Part]:
     facts = [
-        f"by        {call.provider}" + (f" ({call.provider_id})" if call.provider_id else ""),
+        f"run by    {call.provider}" + (f" ({call.provider_id})" if call.provider_id else ""),
         f"session   {view.session_name(call.session_id)}",
         f"started   {times.moment(call.started_at)}",
         f"call      {call.id}",
     ]
     if call.caller:
-        facts.append(f"caller    {call.caller}")
+        facts.append(f"called by {call.caller}")
     if call.timeout is not None:
-        facts.append(f"time-out  {times.span(call.timeout / 1000)}")
+        facts.append(f"timeout   {times.span(call.timeout / 1000)}")
     parts = [Part(" ".join(fact.splitlines()), "muted") for fact in facts]
     if call.progress:
         parts += [Part(""), title("progress"), value(call.progress)]

@@ -7,14 +7,15 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower import times
+from tapui import times
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
+from tapui.tower.words import quantity
 
 
 class LeavingScreen(LiveScreen[bool]):
-    """Counts down while providers say goodbye. `q` waits no longer: the result is then True."""
+    """Counts down while providers disconnect. `q` waits no longer: the result is then True."""
 
     CSS_PATH = "dialog.tcss"
     TOPICS = frozenset({"providers", "calls", "clock"})
@@ -38,9 +39,8 @@ class LeavingScreen(LiveScreen[bool]):
         now = self.tower.ticks()
         self._since = self._since if self._since is not None else now
         left = times.countdown(max(self._seconds - (now - self._since), 0.0))
-        count = len(view.providers)
-        who = "1 provider has" if count == 1 else f"{count} providers have"
-        self.query_one(".left", Static).update(plain(f"{left} left: {who} still to say goodbye"))
+        who = quantity(len(view.providers), "provider")
+        self.query_one(".left", Static).update(plain(f"waiting for {who}, {left} left"))
 
     def action_force(self) -> None:
         """Wait no longer."""

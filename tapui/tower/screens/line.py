@@ -9,7 +9,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer
 
-from tapui.tower import times
+from tapui import times
 from tapui.tower.clipboard import copy_line
 from tapui.tower.levels import LEVEL
 from tapui.tower.reader import Part, Reader, title, value

@@ -25,7 +25,7 @@ class PairingPanel(Vertical):
 
     def compose(self) -> ComposeResult:
         """The choice and the code; one of them is shown."""
-        yield Static("it may join", classes="label", markup=False)
+        yield Static("sessions that it may join", classes="label", markup=False)
         yield Table((Column("", 3), Column("", 12, 64), Column("", 9)))
         yield Digits("")
         yield Static("", classes="elsewhere", markup=False)
@@ -58,7 +58,10 @@ class PairingPanel(Vertical):
         digits = safe_text(code.code, limit=12) if code else ""
         self.query_one(Digits).update(f"{digits[:3]} {digits[3:]}" if digits else "")
         self.query_one(".elsewhere", Static).update(
-            plain("" if code else "The code is shown on the tower that opened it.", "$text-muted")
+            plain(
+                "" if code else "The code is shown in the tower that opened this request.",
+                "$text-muted",
+            )
         )
 
     def _fill(self, view: View) -> None:

@@ -4,7 +4,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower import marks, times
+from tapui import times
+from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.call import pretty
@@ -44,16 +45,14 @@ class ProviderScreen(LiveScreen[None]):
         facts = {
             "id": provider.id,
             "trust": provider.trust,
-            "origin": provider.origin or "none: a program on this machine",
+            "origin": provider.origin or "local program",
             "session": session_of(view, provider),
             "instance": provider.instance,
             "revision": str(provider.revision) if provider.revision else None,
             "injects": _injects(view, provider),
             "rules": f"{provider.rules} before tools" if provider.rules else None,
             "sections": ", ".join(f"{name} ({what})" for name, what in provider.sections.items()),
-            "patterns": f"{provider.pattern_faults} not tried to their end"
-            if provider.pattern_faults
-            else None,
+            "patterns": f"{provider.pattern_faults} timed out" if provider.pattern_faults else None,
             "reason": provider.reason,
         }
         parts = [
@@ -62,18 +61,18 @@ class ProviderScreen(LiveScreen[None]):
             if fact
         ]
         if provider.context:
-            parts += [Part(""), title("context, with every prompt"), value(provider.context)]
+            parts += [Part(""), title("context added to every prompt"), value(provider.context)]
         if provider.metadata is not None:
-            parts += [Part(""), title("says of itself"), value(pretty(provider.metadata))]
+            parts += [Part(""), title("metadata"), value(pretty(provider.metadata))]
         parts += [Part(""), title("tools")]
         parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
-        parts += [Part(""), title("refused")]
+        parts += [Part(""), title("errors sent to it")]
         refused = [
             value(f"{times.moment(ts)}  {error.code}  {error.message}", "error")
             for ts, error in reversed(view.errors)
             if error.provider_id == provider.id
         ]
-        self.query_one(Reader).set_parts(parts + (refused or [value("nothing")]))
+        self.query_one(Reader).set_parts(parts + (refused or [value("none")]))
 
 
 def _injects(view: View, provider: ev.Provider) -> str | None:

@@ -4,7 +4,8 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower import marks, times
+from tapui import times
+from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.call import pretty
@@ -39,7 +40,7 @@ class SessionScreen(LiveScreen[None]):
             return
         age = times.age(times.since(session.opened_at, view.now))
         self.query_one(".headline", Static).update(
-            headline(marks.SESSION[session.state], session.label or session.id, f"for {age}")
+            headline(marks.SESSION[session.state], session.label or session.id, f"open for {age}")
         )
         if not dirty & {"sessions", "providers", "life"}:
             return
@@ -61,7 +62,10 @@ class SessionScreen(LiveScreen[None]):
         ]
         parts += _wanted([one for one in known if one is not None])
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
-        parts += [Part(""), title("what happened" if life else "nothing happened since you look")]
+        parts += [
+            Part(""),
+            title("events" if life else "Nothing has happened since tapui attached"),
+        ]
         for one in reversed(life):
             kept = one.data if one.data is not None else one.data_cut
             parts.append(Part(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary"))

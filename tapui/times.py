@@ -1,4 +1,4 @@
-"""Times as people read them: ages, durations, countdowns and the clock."""
+"""Times as people read them: ages, durations, countdowns and the clock. Local time, plain text."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -60,6 +60,15 @@ def countdown(seconds: float) -> str:
 def clock(seconds: float) -> str:
     """Return the local time of day, `22:13:07`."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+
+
+def date_and_time(ts: str) -> str:
+    """Return the local date and time of an RFC 3339 time, to the second; a malformed one as it
+    is."""
+    then = epoch(ts)
+    if then is None:
+        return ts
+    return datetime.fromtimestamp(then).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def moment(ts: str | None) -> str:

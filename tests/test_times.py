@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.tower import times
+from tapui import times
 
 
 @pytest.mark.parametrize(
