@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.worker import Worker
 
 from tapui.text import safe_text
+from tapui.tower.bodies import Bodies
 from tapui.tower.feed import Feed, Link
 from tapui.tower.keys import KeyQueue
 from tapui.tower.main_screen import MainScreen
@@ -103,6 +104,7 @@ class TowerApp(PlainApp):
         self.typed = KeyQueue(self, super().on_event)
         self.feed = feed
         self.view = View()
+        self.bodies = Bodies(self.view)
         self.clock = clock
         self.ticks = ticks
         self.note = note

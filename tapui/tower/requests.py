@@ -74,9 +74,10 @@ def who(view: View, approval: ev.Approval) -> str:
     return approval.provider or "-"
 
 
-def explain(view: View, approval: ev.Approval) -> list[Part]:
-    """Return everything that the person should know before they decide, nothing cut."""
-    detail = dict(detail_of(approval))
+def explain(view: View, approval: ev.Approval, body: Mapping[str, Any]) -> list[Part]:
+    """Return everything that the person should know before they decide, nothing cut: `body` is the
+    whole detail of the request."""
+    detail = dict(body)
     parts: list[Part] = []
 
     def tell(name: str, text: str, tone: str = "") -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from textual.app import App, ComposeResult
 
 from tapui.tower import themes
+from tapui.tower.bodies import Bodies
 from tapui.tower.panes import streams
 from tapui.tower.panes.streams import StreamsPane
 from tapui.tower.panes.tail import Tail
@@ -78,6 +79,7 @@ class Screen(App[None]):
         super().__init__()
         self.view = View()
         self.view.now = NOW
+        self.bodies = Bodies(self.view)
         self.feeder = Feeder(self.view)
         self.sent: list[Message] = []
         self.clock: Callable[[], float] = lambda: NOW

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol, cast
 from textual.binding import Binding
 from textual.widget import Widget
 
+from tapui.tower.bodies import Bodies
 from tapui.tower.view import View
 from tapui.wire.message import Message
 
@@ -17,6 +18,10 @@ class Tower(Protocol):
     @property
     def view(self) -> View:
         """The model."""
+
+    @property
+    def bodies(self) -> Bodies:
+        """Where sheets get long values."""
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -9,7 +9,6 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from tapui.text import safe_text
-from tapui.tower import requests
 from tapui.tower.plain import plain
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.wire import events as ev
@@ -60,9 +59,8 @@ class AnswerInput(Input):
 class AnswerForm(Vertical):
     """A question's choices and a line to type in, or a form of several lines."""
 
-    def __init__(self, approval: ev.Approval) -> None:
+    def __init__(self, approval: ev.Approval, detail: Mapping[str, Any]) -> None:
         super().__init__()
-        detail = requests.detail_of(approval)
         self._is_form = approval.kind == "elicitation"
         self._choices = () if self._is_form else _texts(detail.get("choices"))
         is_free = detail.get("allowFreeform") is not False or not self._choices

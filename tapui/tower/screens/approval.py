@@ -74,7 +74,7 @@ class ApprovalScreen(LiveScreen[None]):
         if approval.kind == "pairing":
             yield PairingPanel(approval)
         elif approval.kind in ("userInput", "elicitation"):
-            yield AnswerForm(approval)
+            yield AnswerForm(approval, self.tower.bodies.detail(approval))
 
     def on_screen_resume(self) -> None:
         """From here on the person can see it."""
@@ -84,7 +84,10 @@ class ApprovalScreen(LiveScreen[None]):
         """Show the request and focus what takes the keys."""
         approval = self.approval
         if approval is not None:
-            self.query_one(Reader).set_parts(requests.explain(self.tower.view, approval))
+            view, bodies = self.tower.view, self.tower.bodies
+            self.query_one(Reader).set_parts(
+                requests.explain(view, approval, bodies.detail(approval))
+            )
         super().on_mount()
         for panel in self.query(PairingPanel):
             panel.focus_inside()

@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-import msgspec
-from msgspec import Raw
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -11,6 +9,7 @@ from textual.widgets import Static
 
 from tapui import times
 from tapui.tower import marks
+from tapui.tower.bodies import Bodies
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.tower.screens.cancel import ask_cancel
@@ -18,9 +17,6 @@ from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
-
-SHOWN_CHARS = 512 * 1024
-"""Characters of one value that are shown; the record has all of it."""
 
 
 class CallScreen(LiveScreen[None]):
@@ -52,7 +48,7 @@ class CallScreen(LiveScreen[None]):
         )
         if call is not self._last:
             self._last = call
-            self.query_one(Reader).set_parts(_parts(view, call))
+            self.query_one(Reader).set_parts(_parts(view, self.tower.bodies, call))
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -66,7 +62,7 @@ class CallScreen(LiveScreen[None]):
             ask_cancel(self.tower, self.app, self._last)
 
 
-def _parts(view: View, call: ev.Call) -> list[Part]:
+def _parts(view: View, bodies: Bodies, call: ev.Call) -> list[Part]:
     facts = [
         f"run by    {call.provider}" + (f" ({call.provider_id})" if call.provider_id else ""),
         f"session   {view.session_name(call.session_id)}",
@@ -80,7 +76,7 @@ def _parts(view: View, call: ev.Call) -> list[Part]:
     parts = [Part(" ".join(fact.splitlines()), "muted") for fact in facts]
     if call.progress:
         parts += [Part(""), title("progress"), value(call.progress)]
-    parts += [Part(""), title("arguments"), value(pretty(view.arguments(call)))]
+    parts += [Part(""), title("arguments"), value(bodies.arguments(call).text)]
     if call.error is not None:
         code = f" {call.error_code}" if call.error_code else ""
         parts += [Part(""), title(f"error{code}"), value(call.error, "error")]
@@ -88,18 +84,5 @@ def _parts(view: View, call: ev.Call) -> list[Part]:
         file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
         parts += [Part(""), title("result, in a file"), value(file)]
     elif call.state == "done":
-        parts += [Part(""), title("result"), value(pretty(view.result(call)))]
+        parts += [Part(""), title("result"), value(bodies.result(call).text)]
     return parts
-
-
-def pretty(kept: Raw | ev.Cut | None) -> str:
-    """Return JSON indented, or what is kept of it and how much there was."""
-    if kept is None:
-        return "(nothing)"
-    if isinstance(kept, ev.Cut):
-        return f"{kept.head}\n… {kept.size:,} bytes in all; the record has them"
-    text = msgspec.json.format(bytes(kept), indent=2).decode("utf-8", "replace")
-    if len(text) > SHOWN_CHARS:
-        over = len(text) - SHOWN_CHARS
-        return f"{text[:SHOWN_CHARS]}\n… {over:,} more characters; the record has them"
-    return text

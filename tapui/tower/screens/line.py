@@ -1,8 +1,7 @@
 """One line of a stream with all that is known about it."""
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
-import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -12,11 +11,9 @@ from textual.widgets import Footer
 from tapui import times
 from tapui.tower.clipboard import copy_line
 from tapui.tower.levels import LEVEL
+from tapui.tower.panes.pane import Tower
 from tapui.tower.reader import Part, Reader, title, value
 from tapui.wire.message import Line
-
-SHOWN_CHARS = 256 * 1024
-"""Characters of the text, and of the metadata, that are shown."""
 
 
 class LineScreen(ModalScreen[None]):
@@ -52,6 +49,7 @@ class LineScreen(ModalScreen[None]):
 
     def _parts(self) -> list[Part]:
         line = self.line
+        bodies = cast("Tower", self.app).bodies
         mark = LEVEL[line.level]
         parts = [
             Part(mark.text, mark.tone),
@@ -59,24 +57,9 @@ class LineScreen(ModalScreen[None]):
             Part(f"{times.moment(line.ts)}  {line.ts}", "muted"),
             Part(""),
             title("Text"),
-            value(shortened(line.event)),
+            value(bodies.line(line).text),
         ]
-        if line.metadata is not None:
-            parts += [Part(""), title("Metadata"), value(shortened(pretty(line.metadata)))]
+        metadata = bodies.metadata(line)
+        if metadata is not None:
+            parts += [Part(""), title("Metadata"), value(metadata.text)]
         return parts
-
-
-def pretty(raw: msgspec.Raw) -> str:
-    """Return JSON indented; what is not JSON, as it is."""
-    data = bytes(raw)
-    try:
-        return msgspec.json.format(data, indent=2).decode("utf-8", "replace")
-    except (msgspec.DecodeError, RecursionError):
-        return data.decode("utf-8", "replace")
-
-
-def shortened(text: str) -> str:
-    """Return at most `SHOWN_CHARS` of the text, and how much was left out."""
-    if len(text) <= SHOWN_CHARS:
-        return text
-    return f"{text[:SHOWN_CHARS]}\n… {len(text) - SHOWN_CHARS:,} more characters"

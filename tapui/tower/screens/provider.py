@@ -8,7 +8,6 @@ from tapui import times
 from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
-from tapui.tower.screens.call import pretty
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import name_of, session_of
@@ -62,8 +61,9 @@ class ProviderScreen(LiveScreen[None]):
         ]
         if provider.context:
             parts += [Part(""), title("context added to every prompt"), value(provider.context)]
-        if provider.metadata is not None:
-            parts += [Part(""), title("metadata"), value(pretty(provider.metadata))]
+        metadata = self.tower.bodies.metadata(provider)
+        if metadata is not None:
+            parts += [Part(""), title("metadata"), value(metadata.text)]
         parts += [Part(""), title("tools")]
         parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
         parts += [Part(""), title("errors sent to it")]

@@ -8,7 +8,6 @@ from tapui import times
 from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Part, Reader, title, value
-from tapui.tower.screens.call import pretty
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import name_of
@@ -67,10 +66,10 @@ class SessionScreen(LiveScreen[None]):
             title("events" if life else "Nothing has happened since tapui attached"),
         ]
         for one in reversed(life):
-            kept = one.data if one.data is not None else one.data_cut
+            data = self.tower.bodies.happening(one)
             parts.append(Part(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary"))
-            if kept is not None and (isinstance(kept, ev.Cut) or bytes(kept) != b"{}"):
-                parts.append(value(pretty(kept)))
+            if data is not None:
+                parts.append(value(data.text))
         self.query_one(Reader).set_parts(parts)
 
 
