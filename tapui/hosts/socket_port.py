@@ -12,6 +12,7 @@ from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error, Message
+from tapui.wire.surrogates import without_surrogates
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 """What waits to be sent while the gateway does not read; beyond, the connection is given up."""
@@ -44,7 +45,10 @@ class SocketPort:
         """
         if not self._is_open:
             return
-        data = encode(message)
+        try:
+            data = encode(message)
+        except UnicodeEncodeError:  # half of an emoji, as a JSON escape of the CLI may be
+            data = encode(without_surrogates(message))
         if len(data) > limits.MAX_MESSAGE_BYTES:
             self._loop.call_soon(self._deliver, _too_large(message, len(data)))
             return

@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from copilot.rpc import TaskList
 from copilot.session_events import session_event_from_dict
 
 from tapui.hosts.copilot.events import OUTPUT_LENGTH, Translator
-from tapui.wire.host import SessionEvent, SessionUpdate
+from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message
 
 CALL = "call_96ddac401d26"
@@ -216,8 +217,75 @@ def test_subagent_from_start_to_failure(translator: Translator) -> None:
     ]
     failed = recorded("subagent.failed", who | {"error": "gave up"}, agent="child-1")
     assert told(translator.translate(failed)) == [
-        ("subagent.failed", {"toolCallId": "call_7", "agentName": "reviewer", "error": "gave up"})
+        (
+            "subagent.failed",
+            {
+                "remoteSessionId": "child-1",
+                "toolCallId": "call_7",
+                "agentName": "reviewer",
+                "error": "gave up",
+            },
+        )
     ]
+
+
+def test_agents_of_the_session_are_kept_current(translator: Translator) -> None:
+    def agent(name: str, tools: list[str] | None) -> dict[str, Any]:
+        return {
+            "id": name,
+            "name": name,
+            "displayName": name,
+            "description": "…",
+            "source": "project",
+            "tools": tools,
+            "userInvocable": True,
+        }
+
+    agents = [agent("reviewer", ["greet"]), agent("free", None), agent("star", ["*"])]
+    data = {"agents": agents, "errors": [], "warnings": []}
+    expected = [Agent("reviewer", ["greet"]), Agent("free", None), Agent("star", None)]
+    changed = recorded("session.custom_agents_updated", data)
+    assert translator.translate(changed) == [SessionUpdate("s1", agents=expected)]
+    none_left = recorded("session.custom_agents_updated", {**data, "agents": []})
+    assert translator.translate(none_left) == [SessionUpdate("s1", agents=[])]
+
+
+def test_subagents_that_are_at_work_are_told_of(translator: Translator) -> None:
+    def task(id_: str, status: str) -> dict[str, Any]:
+        return {
+            "type": "agent",
+            "id": id_,
+            "agentType": "reviewer",
+            "description": "…",
+            "prompt": "…",
+            "startedAt": "2026-01-01T00:00:00Z",
+            "status": status,
+            "toolCallId": f"call of {id_}",
+        }
+
+    tasks = [task("c1", "running"), task("c2", "completed"), task("c3", "idle")]
+    listed = TaskList.from_dict({"tasks": tasks}).tasks
+    assert [one["remoteSessionId"] for _, one in told(translator.subagents(listed))] == ["c1", "c3"]
+    assert told(translator.subagents(listed))[0] == (
+        "subagent.started",
+        {"remoteSessionId": "c1", "toolCallId": "call of c1", "agentName": "reviewer"},
+    )
+
+
+def test_half_an_emoji_of_the_cli_stops_no_event(translator: Translator) -> None:
+    said = recorded(
+        "assistant.message",
+        {
+            "content": "half \ud83d",
+            "messageId": "m",
+            "toolRequests": [{"name": "t", "toolCallId": "c", "arguments": {"\udc00": "\ud83d"}}],
+        },
+    )
+    ((_, data),) = told(translator.translate(said))
+    assert data["content"] == "half \N{REPLACEMENT CHARACTER}"
+    start = {"toolCallId": "c", "toolName": "bash", "arguments": {"command": "echo \ud83d"}}
+    ((_, data),) = told(translator.translate(recorded("tool.execution_start", start)))
+    assert data["args"] == {"command": "echo \N{REPLACEMENT CHARACTER}"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tapui.hosts import socket_port
 from tapui.hosts.socket_port import SocketPort
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
-from tapui.wire.host import SessionEvent, ToHost
+from tapui.wire.host import SessionEvent, SessionUpdate, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES
 from tapui.wire.message import Error, Message, ToolInvoke
 from tapui.wire.provider import Sessions
@@ -102,6 +102,22 @@ async def test_greeting_is_delivered_first(open_port: Open) -> None:
     ported = await open_port(talk)
     await until_async(lambda: len(ported.delivered) == 2, what="two messages")
     assert isinstance(ported.delivered[0], Sessions)
+
+
+async def test_half_an_emoji_is_made_encodable(open_port: Open) -> None:
+    heard: list[Any] = []
+
+    async def talk(peer: ServerConnection) -> None:
+        for _ in range(2):
+            heard.append(json.loads(await peer.recv()))  # noqa: PERF401 - seen one by one
+        await peer.wait_closed()
+
+    ported = await open_port(talk)
+    ported.port.send(SessionUpdate("s1", label="half \ud83d emoji"))
+    ported.port.send(SessionEvent("s1", "e", raw({"half \ud83d": ["\udc00"]})))
+    await until_async(lambda: len(heard) == 2, what="both")
+    assert heard[0]["label"] == "half \N{REPLACEMENT CHARACTER} emoji"
+    assert list(heard[1]["data"]) == ["half \N{REPLACEMENT CHARACTER}"]
 
 
 async def test_message_that_is_too_large_is_answered_here_and_the_next_one_leaves(

@@ -435,7 +435,7 @@ def test_second_host_gets_the_tools_when_the_first_one_leaves(
     first_host.stop()
     taken = second_host.host._session(copilot.session_id)
     assert taken is not None
-    until(lambda: not taken.toolset._complaint, what="the second one's tools are set")
+    until(lambda: not taken.toolset._refused, what="the second one's tools are set")
     copilot.prompt("once more")
     second.wait(ToolInvoke)
     assert len(second_host.reports) == 1

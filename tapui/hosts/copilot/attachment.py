@@ -73,14 +73,24 @@ class Attachment:
             wanted = dict.fromkeys([*([self._foreground] if self._foreground else []), *sessions])
             if not wanted:
                 raise AttachError("the CLI has no session yet")
-            first, *others = wanted
-            await self._join(first)
-            for id_ in others:
-                await self._join_late(id_)
+            await self._join_all(wanted)
         except BaseException:
             self._close_sessions("attaching failed")
             await self._drop()
             raise
+
+    async def _join_all(self, wanted: Iterable[str]) -> None:
+        """Join sessions, each for itself. Raises the first `AttachError` if none can be joined."""
+        errors: list[AttachError] = []
+        for session_id in wanted:
+            try:
+                await self._join(session_id)
+            except AttachError as failure:
+                errors.append(failure)
+        if errors and not self.sessions:
+            raise errors[0]
+        for error in errors:
+            self._uplink.report(str(error), "warning")
 
     async def _open(self) -> "CopilotClient":
         from copilot import CopilotClient, RuntimeConnection
@@ -168,7 +178,7 @@ class Attachment:
             try:
                 client = await self._open()
                 for session in list(self.sessions.values()):
-                    await session.reattach(client)
+                    await self._reattach(session, client)
                 self._shows(
                     await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
                 )
@@ -177,6 +187,18 @@ class Attachment:
             self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False
+
+    async def _reattach(self, session: AttachedSession, client: "CopilotClient") -> None:
+        """Join a session again; one that cannot be joined is closed, and the others go on.
+
+        Raises `AttachError` when the connection is lost once more.
+        """
+        try:
+            await session.reattach(client)
+        except AttachError as error:
+            await sdk.call("ping", client.ping(), within=PING_TIME)
+            self._uplink.report(f"session {session.id}: {error}; it is closed here", "warning")
+            self._end(session.id, "it cannot be reached any more")
 
     # The sessions
 

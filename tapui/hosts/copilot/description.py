@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.events import as_mode
+from tapui.hosts.copilot.events import as_agent, as_mode
 from tapui.hosts.copilot.uplink import Report
-from tapui.wire.host import Agent
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
@@ -67,12 +66,8 @@ async def describe(
         "cwd": cwd,
         "mode": as_mode(mode.value) if mode else None,
         "model": model.model_id if model else None,
-        "agents": [_agent(one.name, one.tools) for one in agents.agents] if agents else None,
+        "agents": [as_agent(one.name, one.tools) for one in agents.agents] if agents else None,
         "reserved_tools": sorted(
             UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS
         ),
     }
-
-
-def _agent(name: str, tools: list[str] | None) -> Agent:
-    return Agent(name, None if tools is None or "*" in tools else tools)

@@ -1,13 +1,13 @@
 """What happens in a Copilot session, put into the words of the host conversation."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.wire.codec import raw
-from tapui.wire.host import SessionEvent, SessionUpdate
+from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message, Mode
 
 if TYPE_CHECKING:
@@ -24,6 +24,11 @@ _REMEMBERED_PROMPTS = 100
 def as_mode(mode: str) -> Mode | None:
     """Return the mode, or None for one that this conversation has no word for."""
     return cast("Mode", mode) if mode in _MODES else None
+
+
+def as_agent(name: str, tools: list[str] | None) -> Agent:
+    """Return a custom agent with the tools on its allowlist; None and "*" mean all."""
+    return Agent(name, None if tools is None or "*" in tools else tools)
 
 
 def name_of(event: "CopilotEvent") -> str:
@@ -71,6 +76,7 @@ class Translator:
             "session.model_change": self._model,
             "session.title_changed": self._title,
             "session.context_changed": self._folder,
+            "session.custom_agents_updated": self._agents,
             "abort": self._plain("reason"),
             "tool.execution_start": self._tool_start,
             "tool.execution_complete": self._tool_complete,
@@ -159,6 +165,9 @@ class Translator:
     def _folder(self, event: "CopilotEvent", data: Any) -> list[Message]:
         return self._update(event, cwd=data.cwd)
 
+    def _agents(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, agents=[as_agent(one.name, one.tools) for one in data.agents])
+
     def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if self._is_ours(data.tool_name):
             return []
@@ -200,10 +209,24 @@ class Translator:
             agentName=data.agent_name,
         )
 
+    def subagents(self, tasks: Iterable[Any]) -> list[Message]:
+        """Return what the gateway is told of tasks (`tasks.list`) that are subagents at work."""
+        told: list[Message] = []
+        for task in tasks:
+            if task.type == "agent" and task.status.value in ("running", "idle"):
+                told += self._event(
+                    "subagent.started",
+                    remoteSessionId=task.id,
+                    toolCallId=task.tool_call_id,
+                    agentName=task.agent_type,
+                )
+        return told
+
     def _subagent(self, name: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
-        def translate(_event: "CopilotEvent", data: Any) -> list[Message]:
+        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
             return self._event(
                 name,
+                remoteSessionId=event.agent_id or data.tool_call_id,
                 toolCallId=data.tool_call_id,
                 agentName=data.agent_name,
                 error=getattr(data, "error", None),

@@ -29,6 +29,7 @@ from tapui.wire.host import (
     SessionLog,
     SessionOpen,
     SessionSend,
+    SessionSent,
     SessionUpdate,
 )
 from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
@@ -147,10 +148,18 @@ class AttachedSession:
         activity = await ask("activity", session.rpc.metadata.is_processing(), self._uplink.report)
         if activity is not None and activity.processing:
             self._uplink.send(SessionEvent(session_id=self.id, event="session.busy"))
+        await self._tell_of_subagents(session)
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
         self.hooks.open()
+        self._send_on()
+
+    async def _tell_of_subagents(self, session: "CopilotSession") -> None:
+        """Tell of the subagents that began before this host came: their calls are theirs."""
+        listed = await ask("subagents", session.rpc.tasks.list(), self._uplink.report)
+        for message in self._translator.subagents(listed.tasks if listed is not None else ()):
+            self._uplink.send(message)
 
     def lost(self) -> None:
         """The connection is gone; the session may come back over another."""
@@ -294,7 +303,10 @@ class AttachedSession:
                 self._outgoing.append(("… lines left out", "warning"))
             return
         self._outgoing.append((text, level))
-        if not self._sending:
+        self._send_on()
+
+    def _send_on(self) -> None:
+        if self._outgoing and not self._sending:
             self._sending = True
             self._chores.spawn(self._send())
 
@@ -302,10 +314,14 @@ class AttachedSession:
         try:
             while self._outgoing and self._session is not None:
                 text, level = self._outgoing.popleft()
+                error: str | None = None
                 try:
                     await self._send_one(self._session, text, level)
-                except AttachError as error:
-                    self._uplink.report(str(error), "warning")
+                except AttachError as failure:
+                    error = str(failure)
+                    self._uplink.report(error, "warning")
+                if level is None:
+                    self._uplink.send(SessionSent(self.id, error is None, error))
         finally:
             self._sending = False
 

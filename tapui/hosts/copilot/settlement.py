@@ -4,9 +4,12 @@ Which pending calls were tapui's is known from a small file in the session's fol
 process, one line per call begun or ended, gone when nothing is pending.
 """
 
+import asyncio
 import os
 import re
+import threading
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,14 +31,17 @@ WORDS = "tapui ended before the tool answered; call it again if it is still want
 class Ledger:
     """The calls that this process has begun and not answered, on disk before they begin.
 
-    `folder` is made when the first call begins. The methods raise `OSError`.
+    `folder` is made when the first call begins. The methods block on the disk, so they are called
+    in threads, from several at a time; they raise `OSError`.
     """
 
     def __init__(self, folder: Path) -> None:
         me = psutil.Process()
         self._owner = Process(me.pid, me.create_time())
+        self._lock = threading.Lock()
         self._open: set[str] = set()
         self._file: int | None = None
+        self._is_closed = False
         self.keep_in(folder)
 
     def keep_in(self, folder: Path) -> None:
@@ -45,27 +51,36 @@ class Ledger:
 
     def begin(self, request_id: str) -> None:
         """Write down that the call was taken."""
-        if self._file is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._path.unlink(missing_ok=True)
-            self._file = os.open(self._path, _FLAGS | os.O_EXCL, 0o600)
-            os.write(self._file, f"{self._owner.started!r}\n".encode())
-        self._open.add(request_id)
-        os.write(self._file, f"+{request_id}\n".encode())
+        with self._lock:
+            if self._is_closed:
+                return
+            if self._file is None:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.unlink(missing_ok=True)
+                self._file = os.open(self._path, _FLAGS | os.O_EXCL, 0o600)
+                os.write(self._file, f"{self._owner.started!r}\n".encode())
+            self._open.add(request_id)
+            os.write(self._file, f"+{request_id}\n".encode())
 
     def end(self, request_id: str) -> None:
         """Write down that the call was answered."""
-        if request_id not in self._open:
-            return
-        self._open.remove(request_id)
-        if not self._open:
-            self.close()
-        elif self._file is not None:
-            os.write(self._file, f"-{request_id}\n".encode())
+        with self._lock:
+            if request_id not in self._open:
+                return
+            self._open.remove(request_id)
+            if not self._open:
+                self._remove()
+            elif self._file is not None:
+                os.write(self._file, f"-{request_id}\n".encode())
 
     def close(self) -> None:
-        """Forget all of it."""
-        self._open.clear()
+        """Forget all of it, for good."""
+        with self._lock:
+            self._is_closed = True
+            self._open.clear()
+            self._remove()
+
+    def _remove(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -119,7 +134,7 @@ async def settle(session: "CopilotSession", ledger: Ledger, abandoned: deque[str
     `abandoned` are those that this one could not answer itself; it is emptied. Calls of other
     clients are not touched. Raises `AttachError` and `OSError`.
     """
-    inherited = ledger.inherited()
+    inherited = await asyncio.to_thread(ledger.inherited)
     if not inherited and not abandoned:
         return 0
     left = set(abandoned).union(*inherited.values())
@@ -131,6 +146,10 @@ async def settle(session: "CopilotSession", ledger: Ledger, abandoned: deque[str
         await fail(session, item.request_id, WORDS)
         settled += 1
     abandoned.clear()
-    for path in inherited:
-        path.unlink(missing_ok=True)
+    await asyncio.to_thread(_remove, inherited)
     return settled
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)

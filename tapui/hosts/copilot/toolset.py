@@ -6,13 +6,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
+from tapui.hosts.copilot.results import result_for_model
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
-from tapui.wire.codec import compact, raw
+from tapui.wire.codec import raw
 from tapui.wire.message import (
     BUILTIN_PROVIDER,
     OfferedTool,
@@ -51,22 +51,6 @@ def needs_no_prompt(tool: OfferedTool) -> bool:
     )
 
 
-def text_for_model(outcome: ToolOutcome) -> tuple[str, bool]:
-    """Return what the model reads as the result, and whether it is one (else an error)."""
-    if outcome.error is not None or outcome.error_code is not None:
-        again = " It may work if it is called again." if outcome.retryable else ""
-        return f"{outcome.error_code or 'INTERNAL'}: {outcome.error}{again}", False
-    if outcome.file is not None:
-        file = outcome.file
-        return f"The result is in the file {file.path} ({file.mime_type}, {file.size} bytes)", True
-    if outcome.data is UNSET:
-        return "", True
-    data = bytes(outcome.data)
-    if data.lstrip()[:1] == b'"':
-        return msgspec.json.decode(data, type=str), True
-    return bytes(compact(outcome.data)).decode(), True
-
-
 class Toolset:
     """The tools of one session.
 
@@ -95,7 +79,8 @@ class Toolset:
         self._retired: dict[str, float] = {}
         self._changed = False
         self._setting = False
-        self._complaint = ""
+        self._refused: set[str] = set()
+        """Tools that the person was told of that they cannot be offered."""
         self._retry: asyncio.TimerHandle | None = None
         self._waiting: dict[str, asyncio.Future[ToolOutcome]] = {}
         self._tools: dict[str, str] = {}
@@ -146,7 +131,7 @@ class Toolset:
     async def _set_once(self, session: "CopilotSession", offered: Sequence[OfferedTool]) -> None:
         try:
             await self._replace(session, offered)
-            self._complaint = ""
+            self._refused.clear()
         except AttachError as error:
             if self._session is session:
                 await self._set_what_can_be(session, offered, error)
@@ -161,12 +146,19 @@ class Toolset:
     async def _set_what_can_be(
         self, session: "CopilotSession", offered: Sequence[OfferedTool], first: AttachError
     ) -> None:
-        """Leave out what another connection offers already, and try again after a while."""
+        """Leave out what another connection offers already, and try again after a while.
+
+        The person is told once of each tool that is left out, however the CLI words it and
+        whichever of them become free meanwhile.
+        """
         slow = isinstance(first, NoAnswerError)
         free = [] if slow else await self._not_taken(session, offered)
         taken = [tool.name for tool in offered if tool not in free]
+        if not taken:
+            self._refused.clear()  # free by now: another host has just left
+            return
         try:
-            if not taken or not free:
+            if not free:
                 raise first
             await self._replace(session, free)
         except AttachError as error:
@@ -176,9 +168,9 @@ class Toolset:
                 f"another program offers {', '.join(taken)} to this session already: "
                 "rename the tool, or end the other program (a second tapui?)"
             )
-        if text != self._complaint:
-            self._complaint = text
+        if not self._refused.issuperset(taken):
             self._uplink.report(text, "warning")
+        self._refused.update(taken)
         self._retry = asyncio.get_running_loop().call_later(RETRY_TIME, self._try_again)
 
     def _try_again(self) -> None:
@@ -245,21 +237,16 @@ class Toolset:
         request_id = invocation.request_id or invocation.tool_call_id
         if request_id in self._stale:
             return ToolResult(text_result_for_llm=GONE, result_type="failure", error=GONE)
-        self._write_down(self._ledger.begin, request_id)
+        await self._write_down(self._ledger.begin, request_id)
         try:
             outcome = await self._invoke(invocation)
         finally:
-            self._write_down(self._ledger.end, request_id)
-        text, ok = text_for_model(outcome)
-        return ToolResult(
-            text_result_for_llm=text,
-            result_type="success" if ok else "failure",
-            error=None if ok else text,
-        )
+            await self._write_down(self._ledger.end, request_id)
+        return await result_for_model(outcome)
 
-    def _write_down(self, write: Callable[[str], None], request_id: str) -> None:
+    async def _write_down(self, write: Callable[[str], None], request_id: str) -> None:
         try:
-            write(request_id)
+            await asyncio.to_thread(write, request_id)
         except OSError as error:
             self._uplink.report(
                 f"pending calls cannot be noted in the session's folder ({error}): "
@@ -325,7 +312,9 @@ class Toolset:
     def close(self) -> None:
         """Give up everything."""
         self.unbind()
-        try:
-            self._ledger.close()
-        except OSError as error:
+        closing = asyncio.get_running_loop().run_in_executor(None, self._ledger.close)
+        closing.add_done_callback(self._closed)
+
+    def _closed(self, closing: "asyncio.Future[None]") -> None:
+        if not closing.cancelled() and (error := closing.exception()) is not None:
             self._uplink.report(f"{error}", "warning")
