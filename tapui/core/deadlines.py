@@ -20,6 +20,8 @@ class Due(Enum):
     IDENTITY = auto()
     GATE = auto()
     TRANSFORM = auto()
+    TURN = auto()
+    STREAMS = auto()
 
 
 class Deadline(Struct, eq=False):

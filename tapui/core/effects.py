@@ -49,8 +49,40 @@ class CheckFile(Struct, frozen=True, gc=False):
     folder: str
 
 
+class LinesBefore(Struct, frozen=True, gc=False):
+    """The `last` lines of a stream with numbers below `before`."""
+
+    stream: str
+    last: int
+    before: int
+
+
+class RecordsAbout(Struct, frozen=True, gc=False):
+    """The newest records of each of the `kinds` whose subject has the id `subject`."""
+
+    subject: str
+    kinds: tuple[str, ...]
+
+
+class ReadRecords(Struct, frozen=True):
+    """Read back events of this run, then call `Gateway.records_read(ticket, …)`, oldest first."""
+
+    ticket: int
+    session_id: str | None
+    wanted: LinesBefore | RecordsAbout
+
+
 class StopGateway(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
-Effect = Send | Close | Authenticated | MakeDurable | MakePersistDir | CheckFile | StopGateway
+Effect = (
+    Send
+    | Close
+    | Authenticated
+    | MakeDurable
+    | MakePersistDir
+    | CheckFile
+    | ReadRecords
+    | StopGateway
+)

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from tapui.core.approvals.approvals import Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
+from tapui.core.conversations.reading import PendingRead
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Effect
 from tapui.core.handlers import handlers
@@ -269,6 +270,16 @@ class Gateway:
             self._parts.calls.file_found(call, FileResult(file.path, file.mime_type, size), fault)
         self._finish()
 
+    def records_read(
+        self, ticket: int, now: float, entries: list[Entry], fault: str | None = None
+    ) -> None:
+        """Records were read back, oldest first; `fault` says why they could not be."""
+        self._clock.now = now
+        subject = self._parts.tickets.take(ticket)
+        if isinstance(subject, PendingRead):
+            self._parts.reading.records_read(subject, entries, fault)
+        self._finish()
+
     def tick(self, now: float) -> None:
         """Let every deadline up to `now` come."""
         self._clock.now = now
@@ -337,6 +348,10 @@ class Gateway:
             self._parts.prompts.due(subject)
         elif due is Due.IDENTITY:
             self._parts.providers.forget(subject)
+        elif due is Due.TURN:
+            self._parts.budgets.no_turn(subject)
+        elif due is Due.STREAMS:
+            self._parts.streams.release(*subject)
 
     def _finish(self) -> None:
         """Let settled inquiries have their way, and give up what closing connections held."""

@@ -142,6 +142,8 @@ class OpenSession:
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""
+    turn_due: Deadline | None = None
+    """Until when the turn of a delivered inject must have begun."""
     turn_of: "ConnectedProvider | None" = None
     """Whose inject was delivered, until its turn begins."""
     leaving: "set[ConnectedProvider]" = field(default_factory=set)

@@ -4,7 +4,8 @@ from msgspec import Raw
 
 from tapui.core.clock import Clock
 from tapui.core.effects import ConnectionId, Effect, Send
-from tapui.projection.fold import cut, fold
+from tapui.projection.fold import fold
+from tapui.projection.heads import cut
 from tapui.projection.state import State
 from tapui.wire.codec import compact
 from tapui.wire.events import Cut, Entry, Event

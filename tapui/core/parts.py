@@ -19,6 +19,7 @@ from tapui.core.conversations.garbled import Garbled
 from tapui.core.conversations.hello import Hellos
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.provider import ProviderConversation
+from tapui.core.conversations.reading import Reading
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
@@ -77,8 +78,8 @@ class Parts:
         self.native = native = NativeCalls(clock=clock, out=out, mint=mint)
         self.gates = gates = Gates(clock, out, deadlines, mint)
         self.prompts = prompts = Prompts(clock, out, deadlines, mint)
-        self.streams = streams = Streams(clock, out)
-        self.budgets = budgets = Budgets(clock, out)
+        self.streams = streams = Streams(clock, out, deadlines)
+        self.budgets = budgets = Budgets(clock, out, deadlines)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
         # Rules that join several concepts
@@ -200,13 +201,21 @@ class Parts:
             binding=binding,
             calls=calls,
             native=native,
-            streams=streams,
             budgets=budgets,
             approvals=approvals,
             modes=modes,
-            tools=tools,
             trustees=trustees,
             pairings=pairings,
+        )
+        self.reading = Reading(
+            out=out,
+            tickets=tickets,
+            sessions=sessions,
+            streams=streams,
+            tools=tools,
+            calls=calls,
+            approvals=approvals,
+            providers=providers,
         )
         self.caller = CallerConversation(
             clock=clock,

@@ -1,6 +1,13 @@
-"""Tickets: what waits until the shell has made an event durable, or has looked at a file."""
+"""Tickets: what waits until the shell has made an event durable, has
+looked at a file, or has read records."""
 
-from tapui.core.effects import CheckFile, MakeDurable
+from tapui.core.effects import (
+    CheckFile,
+    LinesBefore,
+    MakeDurable,
+    ReadRecords,
+    RecordsAbout,
+)
 from tapui.core.output import Output
 from tapui.wire.message import FileResult
 
@@ -20,6 +27,12 @@ class Tickets:
     def check_file(self, call: object, file: FileResult, folder: str) -> None:
         """Ask where a file really is; the pair of call and file waits for it."""
         self._out.effects.append(CheckFile(self._keep((call, file)), file.path, folder))
+
+    def read_records(
+        self, session_id: str | None, wanted: LinesBefore | RecordsAbout, subject: object
+    ) -> None:
+        """Ask for events that memory no longer has; `subject` waits for them."""
+        self._out.effects.append(ReadRecords(self._keep(subject), session_id, wanted))
 
     def _keep(self, subject: object) -> int:
         self._count += 1

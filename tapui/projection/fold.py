@@ -1,13 +1,19 @@
 """The fold: one event changes the state. Live, remote and replayed state are this function."""
 
-import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.projection.state import State, is_connected, is_open, is_pending, is_waiting
+from tapui.projection.heads import (
+    approval_head,
+    call_head,
+    gate_head,
+    line_head,
+    provider_head,
+    session_head,
+)
+from tapui.projection.state import State, StreamKey, is_connected, is_open, is_pending, is_waiting
 from tapui.wire import events as ev
 from tapui.wire import limits
 
@@ -22,15 +28,6 @@ def fold(state: State, event: ev.Event, ts: str) -> None:
     _FOLDS[type(event)](state, event, ts)
 
 
-def cut(raw: Raw, limit: int) -> tuple[Raw | None, ev.Cut | None]:
-    """Return the JSON whole if it has at most `limit` bytes, else what is kept of it."""
-    data = memoryview(raw)
-    if data.nbytes <= limit:
-        return raw, None
-    head = bytes(data[: limits.CUT_HEAD * 4]).decode("utf-8", "ignore")[: limits.CUT_HEAD]
-    return None, ev.Cut(head=head, size=data.nbytes, sha256=hashlib.sha256(data).hexdigest())
-
-
 def _trim(table: dict[str, Kept], is_live: Callable[[Kept], bool], keep: int) -> None:
     """Drop the oldest entries that are over, beyond the newest `keep` of them."""
     if len(table) <= keep:
@@ -41,12 +38,12 @@ def _trim(table: dict[str, Kept], is_live: Callable[[Kept], bool], keep: int) ->
 
 
 def _put_session(state: State, event: Any, _ts: str) -> None:
-    state.sessions[event.session.id] = event.session
+    state.sessions[event.session.id] = session_head(event.session)
 
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
     state.sessions.pop(event.replaces, None)
-    state.sessions[event.session.id] = event.session
+    state.sessions[event.session.id] = session_head(event.session)
     moved = [key for key in state.streams if key[0] == event.replaces]
     for key in moved:
         stream = state.streams.pop(key)
@@ -55,7 +52,7 @@ def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
 
 def _close_session(state: State, event: ev.SessionClosed, _ts: str) -> None:
     state.sessions.pop(event.session.id, None)
-    state.sessions[event.session.id] = event.session
+    state.sessions[event.session.id] = session_head(event.session)
     for key in [key for key in state.streams if key[0] == event.session.id]:
         del state.streams[key]
     _trim(state.sessions, is_open, limits.ENDED_SESSIONS)
@@ -69,7 +66,7 @@ def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
 
 
 def _put_provider(state: State, event: Any, ts: str) -> None:
-    provider: ev.Provider = event.provider
+    provider = provider_head(event.provider)
     known = state.providers.get(provider.id)
     seen = known.last_activity if known else None
     state.providers[provider.id] = replace(provider, last_activity=seen or ts)
@@ -78,7 +75,7 @@ def _put_provider(state: State, event: Any, ts: str) -> None:
 def _drop_provider(state: State, event: ev.ProviderDisconnected, _ts: str) -> None:
     known = state.providers.pop(event.provider.id, None)
     state.providers[event.provider.id] = replace(
-        event.provider, last_activity=known.last_activity if known else None
+        provider_head(event.provider), last_activity=known.last_activity if known else None
     )
     _trim(state.providers, is_connected, limits.RECENT_PROVIDERS)
 
@@ -92,15 +89,8 @@ def _touch(state: State, provider_id: str | None, ts: str) -> None:
         state.providers[provider.id] = replace(provider, last_activity=ts)
 
 
-def _kept(raw: Raw | None, kept: ev.Cut | None) -> tuple[Raw | None, ev.Cut | None]:
-    return (None, kept) if raw is None else cut(raw, limits.DETAIL_BYTES)
-
-
 def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
-    call = event.call
-    if call.args is not None and len(memoryview(call.args)) > limits.DETAIL_BYTES:
-        args, args_cut = _kept(call.args, call.args_cut)
-        call = replace(call, args=args, args_cut=args_cut)
+    call = call_head(event.call)
     state.calls[call.id] = call
     _touch(state, call.provider_id, ts)
 
@@ -108,18 +98,20 @@ def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
 def _change_call(state: State, event: Any, _ts: str) -> None:
     known = state.calls.get(event.call.id)
     if known is not None:
-        state.calls[known.id] = replace(event.call, args=known.args, args_cut=known.args_cut)
+        call = call_head(event.call)
+        state.calls[known.id] = replace(
+            call, args=known.args, args_cut=known.args_cut, is_cut=call.is_cut or known.is_cut
+        )
 
 
 def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
-    call = event.call
+    call = call_head(event.call)
     known = state.calls.pop(call.id, None)
     if known is None:
         return
-    if call.data is not None and len(memoryview(call.data)) > limits.DETAIL_BYTES:
-        data, data_cut = _kept(call.data, call.data_cut)
-        call = replace(call, data=data, data_cut=data_cut)
-    state.recent_calls[call.id] = replace(call, args=known.args, args_cut=known.args_cut)
+    state.recent_calls[call.id] = replace(
+        call, args=known.args, args_cut=known.args_cut, is_cut=call.is_cut or known.is_cut
+    )
     if len(state.recent_calls) > limits.RECENT_CALLS:
         del state.recent_calls[next(iter(state.recent_calls))]
     _touch(state, call.provider_id, ts)
@@ -127,8 +119,10 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
 
 def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     key = (event.session_id, event.stream)
-    line = event.line if event.line.metadata is None else replace(event.line, metadata=None)
+    line = line_head(event.line)
     known = state.streams.get(key)
+    if known is None and len(state.streams) >= limits.RECENT_STREAMS:
+        del state.streams[min(state.streams, key=lambda one: _last_line(state, one))]
     state.streams[key] = ev.Stream(
         name=event.stream,
         provider=known.provider if known else event.stream.rpartition("@")[2],
@@ -139,8 +133,13 @@ def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     _touch(state, event.provider_id, ts)
 
 
+def _last_line(state: State, key: StreamKey) -> str:
+    last = state.streams[key].last
+    return last.ts if last is not None else ""
+
+
 def _put_approval(state: State, event: Any, _ts: str) -> None:
-    approval: ev.Approval = event.approval
+    approval = approval_head(event.approval)
     if not is_waiting(approval):
         state.approvals.pop(approval.id, None)
     state.approvals[approval.id] = approval
@@ -155,7 +154,7 @@ def _mode(state: State, event: ev.ModeChanged, _ts: str) -> None:
 
 
 def _gate(state: State, event: ev.GateChecked, _ts: str) -> None:
-    gate = event.gate
+    gate = gate_head(event.gate)
     if gate.state != "waiting":
         state.gates.pop(gate.id, None)
     state.gates[gate.id] = gate

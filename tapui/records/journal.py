@@ -69,6 +69,7 @@ class Journal:
         interval: float = GROUP_INTERVAL,
     ) -> None:
         self._state_dir = state_dir.absolute()
+        self.run = run
         self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
         self._limits = limits
         self._report = report
@@ -236,6 +237,10 @@ class Journal:
         if known is None or known.candidates[0].path != place.candidates[0].path:
             self._places[session_id] = place
             self._forget_routes(session_id)
+
+    def folder_of(self, session_id: str | None) -> Path:
+        """Return the folder in which a session's records are now (None: the gateway's)."""
+        return self._places.get(session_id or "", self._gateway).path
 
     def _follow(self, event: AnyEvent) -> None:
         """Learn from the life of sessions where their records go, and when their files close."""

@@ -89,7 +89,7 @@ def tail(
         ]
         return in_order(found)[-last:] if last > 0 else []
     records: list[Record] = []
-    with contextlib.closing(_records_backward(folder, collection, damage)) as newest:
+    with contextlib.closing(backward(folder, collection, damage)) as newest:
         while len(records) < last and (record := next(newest, None)) is not None:
             if session_id is None or record.session_id == session_id:
                 records.append(record)
@@ -97,9 +97,11 @@ def tail(
     return records
 
 
-def _records_backward(
-    folder: Path, collection: str, damage: Damage
-) -> Generator[Record, None, None]:
+def backward(folder: Path, collection: str, damage: Damage) -> Generator[Record, None, None]:
+    """Yield the records of a collection, newest first, over rotated files.
+
+    Close it when you stop early. Raises `OSError` when a file cannot be read.
+    """
     for fd in _files(folder, collection, newest_first=True):
         for line in _lines_backward(fd, damage):
             record = parse(line)

@@ -24,12 +24,14 @@ from tapui.core.effects import (
     Effect,
     MakeDurable,
     MakePersistDir,
+    ReadRecords,
     Send,
     StopGateway,
 )
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
 from tapui.core.trust.grants import Grant
+from tapui.records import lookup
 from tapui.records.journal import Journal
 from tapui.runtime.files import look_for
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
@@ -303,6 +305,8 @@ class Turn:
             self._recorded(effect.ticket, is_ok=False)
         elif isinstance(effect, CheckFile):
             self._file_checked(effect.ticket, "file.path: the file could not be checked", 0)
+        elif isinstance(effect, ReadRecords):
+            self._records_read(effect, [], "the records cannot be read (see the log)")
 
     def _drop(self, number: ConnectionId, code: int, reason: str) -> None:
         """Close a connection from this side: what it held is given up now."""
@@ -333,6 +337,8 @@ class Turn:
         elif isinstance(effect, CheckFile):
             fault, size = look_for(effect.path, effect.folder)
             self._file_checked(effect.ticket, fault, size)
+        elif isinstance(effect, ReadRecords):
+            self._read_records(effect)
         elif isinstance(effect, StopGateway):
             self._on_stop()
 
@@ -350,6 +356,30 @@ class Turn:
 
     def _file_checked(self, ticket: int, fault: str | None, size: int) -> None:
         self._into_core(0, lambda now: self._gateway.file_checked(ticket, now, fault, size))
+
+    def _read_records(self, effect: ReadRecords) -> None:
+        """Read records back, off the loop; what was found goes into the core."""
+        folder = self._journal.folder_of(effect.session_id)
+        run = self._journal.run
+
+        def read() -> tuple[list[Entry], str | None]:
+            try:
+                return lookup.find(folder, run, effect), None
+            except OSError as error:
+                return [], f"the records cannot be read: {error.strerror}"
+            except Exception:  # noqa: BLE001 - logged; the reader is told
+                _log.exception("records could not be read back: %r", effect)
+                return [], "the records cannot be read (see the log)"
+
+        def done(reading: "asyncio.Future[tuple[list[Entry], str | None]]") -> None:
+            self._records_read(effect, *reading.result())
+
+        self._loop.run_in_executor(None, read).add_done_callback(done)
+
+    def _records_read(self, effect: ReadRecords, entries: list[Entry], fault: str | None) -> None:
+        self._into_core(
+            0, lambda now: self._gateway.records_read(effect.ticket, now, entries, fault)
+        )
 
     def _make_persist_dir(self, provider: str) -> None:
         try:

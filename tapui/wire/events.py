@@ -110,6 +110,8 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """The sessions in which the loop brake holds its injects."""
     pattern_faults: int = 0
     """How often one of its patterns could not be tried to its end in time."""
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
 
 
 class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -149,6 +151,8 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     error: str | None = None
     error_code: str | None = None
     duration: float | None = None
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
 
 
 class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -174,6 +178,8 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     provider: str | None = None
     decided_by: str | None = None
     reason: str | None = None
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
 
 
 class Event(Struct, tag_field="kind", rename="camel", omit_defaults=True, frozen=True):

@@ -29,12 +29,24 @@ MAX_TOOLS = 100
 MAX_HOOK_RULES = 50
 MAX_STREAMS = 20
 STREAM_LINES = 200
+MAX_SEQ = 2**53 - 1
+"""Above every number of a line."""
 MAX_HISTORY = 100
 MAX_NAME = 64
 
 PUSHES_PER_SECOND = 10
 MAX_HELD_INJECTS = 20
 MAX_INJECT_CYCLES = 3
+TURN_TIMEOUT = 10.0
+"""How long a delivered inject holds the next one back while its session starts no turn."""
+SESSION_STREAM_BYTES = 16 * 1024 * 1024
+"""Stream lines of one session in memory; the oldest of its largest stream go first."""
+STREAM_BYTES = 64 * 1024 * 1024
+"""Stream lines of all sessions in memory."""
+DEPARTED_STREAM_TTL = 600.0
+"""How long the lines of a provider that left its session stay in memory."""
+MAX_STREAM_READ_BYTES = 4 * 1024 * 1024
+"""An answer to `stream.read`: the newest lines that fit, one at least."""
 
 CANCEL_GRACE = 5.0
 """How long a cancelled call stays visible as *cancelling* without the provider's answer."""
@@ -83,6 +95,10 @@ CUT_HEAD = 1024
 """Characters kept of arguments or a result too large to be recorded whole."""
 DETAIL_BYTES = 4 * 1024
 """Arguments and results are kept whole in the live state up to this size."""
+HEAD_BYTES = 2 * 1024
+"""Other text is kept in the live state up to this size; `detail.read` gives all of it."""
+RECENT_STREAMS = 500
+"""Streams that the live state keeps, by when their last line came."""
 RECENT_CALLS = 200
 """Finished calls that the live state keeps."""
 RECENT_APPROVALS = 100

@@ -100,6 +100,15 @@ class ToolsRead(Message, tag="tools.read", frozen=True):
     session_id: str
 
 
+class DetailRead(Message, tag="detail.read", frozen=True):
+    """Read all of a call, an approval or a provider of which a snapshot has only heads."""
+
+    id: str
+    of: Literal["call", "approval", "provider"]
+    subject: str
+    """Its id."""
+
+
 class TokenMint(Message, tag="token.mint", frozen=True):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
@@ -171,6 +180,16 @@ class ToolsList(Message, tag="tools.list", frozen=True):
     tools: list[OfferedTool]
 
 
+class Detail(Message, tag="detail", frozen=True):
+    """The answer to `detail.read`: the one that was asked for, as whole as memory and records
+    have it."""
+
+    id: str
+    call: Call | None = None
+    approval: Approval | None = None
+    provider: Provider | None = None
+
+
 class TokenMinted(Message, tag="token.minted", frozen=True):
     """The token; it dies with its session."""
 
@@ -204,6 +223,7 @@ FromTower = (
     | ToolAbort
     | StreamRead
     | ToolsRead
+    | DetailRead
     | TokenMint
     | GatewayStop
 )
@@ -218,6 +238,7 @@ ToTower = (
     | ToolOutcome
     | StreamLines
     | ToolsList
+    | Detail
     | TokenMinted
     | GatewayStopping
     | Notice

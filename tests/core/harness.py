@@ -10,6 +10,8 @@ from tapui.core.effects import (
     Close,
     MakeDurable,
     MakePersistDir,
+    ReadRecords,
+    RecordsAbout,
     Send,
     StopGateway,
 )
@@ -20,7 +22,7 @@ from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
-from tapui.wire.events import Entry
+from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Message
 
 Json = dict[str, Any]
@@ -227,8 +229,30 @@ class Conversation:
         """What there is to find, by path: a fault, or none and the size."""
         self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
+        self.reads: list[ReadRecords] = []
 
     # The shell
+
+    def _read_back(self, asked: ReadRecords) -> list[Entry]:
+        """Find events as the records have them."""
+        if isinstance(asked.wanted, RecordsAbout):
+            found: dict[str, Entry] = {}
+            for entry in self.entries:
+                kind = str(entry.event.__struct_config__.tag)
+                noun = kind.partition(".")[0]
+                subject = getattr(getattr(entry.event, noun, None), "id", None)
+                if kind in asked.wanted.kinds and subject == asked.wanted.subject:
+                    found[kind] = entry
+            return list(found.values())
+        wanted = asked.wanted
+        lines = [
+            entry
+            for entry in self.entries
+            if isinstance(entry.event, StreamPosted)
+            and (entry.event.session_id, entry.event.stream) == (asked.session_id, wanted.stream)
+            and entry.event.line.seq < wanted.before
+        ]
+        return lines[-wanted.last :]
 
     def turn(self) -> None:
         """Carry out what the core brought forth, until it is quiet."""
@@ -265,6 +289,9 @@ class Conversation:
                 self.looked_for.append((path, folder))
                 fault, size = self.files.get(path, ("file.path: no such file", 0))
                 self.gateway.file_checked(ticket, self.now, fault, size)
+            case ReadRecords(ticket):
+                self.reads.append(effect)
+                self.gateway.records_read(ticket, self.now, self._read_back(effect), None)
             case StopGateway():
                 self.is_stopped = True
 

@@ -210,6 +210,11 @@ def of_tower(talk: Conversation, dice: Random, peer: Peer) -> Json:
         return {"type": "session.mode", "sessionId": id_, "mode": one(dice, MODES)}
     if kind == 8:
         return {"type": "stream.read", "id": "x", "stream": "a@ann", "sessionId": id_}
+    if kind == 9:
+        of = one(dice, ["call", "approval", "provider"])
+        known = {"call": [*state.calls, *state.recent_calls], "approval": list(state.approvals)}
+        subject = one(dice, known.get(of, list(state.providers)), "x-0")
+        return {"type": "detail.read", "id": "d", "of": of, "subject": subject}
     return calling(talk, dice)
 
 

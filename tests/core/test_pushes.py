@@ -174,6 +174,31 @@ def test_an_inject_waits_for_the_idle_after_the_one_before(scene: Scene) -> None
     assert sent(scene) == ["b"]
 
 
+def test_an_inject_that_starts_no_turn_holds_the_next_one_back_for_ten_seconds(
+    scene: Scene,
+) -> None:
+    scene.provider.push("a", "inject").push("b", "inject").push("c", "inject")
+    scene.talk.wait(9.9)
+    assert sent(scene) == ["a"]
+    scene.talk.wait(0.1)
+    assert sent(scene) == ["b"]
+    scene.host.event("s1", "session.busy")
+    scene.talk.wait(60)
+    assert sent(scene) == []
+    scene.host.event("s1", "session.idle")
+    assert sent(scene) == ["c"]
+
+
+def test_an_inject_that_could_not_be_sent_gives_way_at_once(scene: Scene) -> None:
+    scene.provider.push("a", "inject").push("b", "inject")
+    assert sent(scene) == ["a"]
+    scene.host.say(type="session.sent", sessionId="s1", ok=False, error="the CLI is gone")
+    assert sent(scene) == ["b"]
+    scene.host.say(type="session.close", sessionId="s1")
+    scene.talk.wait(60)
+    assert sent(scene) == []
+
+
 def test_twenty_injects_are_held(scene: Scene) -> None:
     scene.host.event("s1", "session.busy")
     for i in range(20):

@@ -127,6 +127,7 @@ MESSAGES: list[Json] = [
     {"type": "stream.read", "id": "x", "stream": "s@ann", "sessionId": "s1", "last": 10,
      "before": 5},
     {"type": "tools.read", "id": "x", "sessionId": "s1"},
+    {"type": "detail.read", "id": "x", "of": "call", "subject": "call-1"},
     {"type": "token.mint", "id": "x", "sessionId": "s1"},
     {"type": "gateway.stop"},
 ]  # fmt: skip

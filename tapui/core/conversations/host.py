@@ -294,15 +294,13 @@ class HostConversation:
             self._out.send(provider.connection.id, SessionEvent(session.id, message.event, data))
 
     def _idle(self, session: OpenSession) -> None:
-        session.awaits_turn = False
-        session.turn_of = None
         self._native.turn_ended(session, "the turn ended before the tool's end was reported")
         self._subagents.turn_ended(session, "completed")
         self._sessions.update(session, state="idle")
         for provider in session.providers.values():
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
-        self._budgets.deliver(session)
+        self._budgets.no_turn(session)
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
@@ -318,9 +316,7 @@ class HostConversation:
             self._out.emit(
                 SessionHappened(session.id, "prompt.failed", raw({"error": error}), None)
             )
-            session.awaits_turn = False
-            session.turn_of = None
-            self._budgets.deliver(session)
+            self._budgets.no_turn(session)
 
     # Modes and approvals
 

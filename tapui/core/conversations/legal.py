@@ -74,6 +74,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.SessionMode,
         t.StreamRead,
         t.ToolsRead,
+        t.DetailRead,
         t.TokenMint,
         t.GatewayStop,
         m.ToolInvoke,

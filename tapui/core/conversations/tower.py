@@ -12,10 +12,8 @@ from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
-from tapui.core.providers.tools import ToolTable
-from tapui.core.sessions.sessions import OpenSessions, resolved
+from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
-from tapui.core.streams.streams import Streams
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.pairing import Pairings
 from tapui.secret import Secret
@@ -30,12 +28,8 @@ from tapui.wire.tower import (
     ProviderDisconnect,
     ProviderMove,
     SessionMode,
-    StreamLines,
-    StreamRead,
     TokenMint,
     TokenMinted,
-    ToolsList,
-    ToolsRead,
     TowerHello,
     TowersChanged,
     TowerSnapshot,
@@ -56,11 +50,9 @@ class TowerConversation:
         binding: Binding,
         calls: Calls,
         native: NativeCalls,
-        streams: Streams,
         budgets: Budgets,
         approvals: Approvals,
         modes: Modes,
-        tools: ToolTable,
         trustees: Trustees,
         pairings: Pairings,
     ) -> None:
@@ -72,11 +64,9 @@ class TowerConversation:
         self._binding = binding
         self._calls = calls
         self._native = native
-        self._streams = streams
         self._budgets = budgets
         self._approvals = approvals
         self._modes = modes
-        self._tools = tools
         self._trustees = trustees
         self._pairings = pairings
         self.watchers: dict[ConnectionId, int] = {}
@@ -209,21 +199,6 @@ class TowerConversation:
         """Set a session's mode."""
         session = self._sessions.required(message.session_id)
         self._modes.order(ModeOrder(session, message.mode, connection.name, connection))
-
-    def stream_read(self, connection: Connection, message: StreamRead) -> None:
-        """Read lines of a stream."""
-        session = self._sessions.get(message.session_id)
-        lines = (
-            self._streams.read(session.id, message.stream, message.last, message.before)
-            if session is not None
-            else []
-        )
-        self._out.send(connection.id, StreamLines(message.id, lines))
-
-    def tools_read(self, connection: Connection, message: ToolsRead) -> None:
-        """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
-        session = resolved(self._sessions, message.session_id)
-        self._out.send(connection.id, ToolsList(message.id, self._tools.offer(session)))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""

@@ -91,7 +91,7 @@ class Endings:
         self._withdraw_approvals(session, "the session ended")
         self._modes.session_ended(session)
         self._trustees.session_ended(session.id)
-        session.injects.clear()
+        self._budgets.session_ended(session)
         session.view = replace(
             session.view,
             state="ended",

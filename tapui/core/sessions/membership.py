@@ -65,6 +65,7 @@ class Membership:
         provider.tools[session.id] = tools
         provider.hooks[session.id] = hooks or provider.declared.copy()
         session.providers[provider.id] = provider
+        self._streams.provider_joined(session.id, provider.name)
         reindex(session)
         self._tools.put(session, provider, tools, read_only)
         self._sessions.refresh_providers(session)
@@ -80,6 +81,7 @@ class Membership:
         reindex(session)
         if not instances_of(session, provider.name):
             self._streams.drop_filters(session.id, provider.name)
+            self._streams.provider_left(session.id, provider.name)
         self._tools.remove(session, provider)
         self._budgets.forget_provider(session, provider)
         self._sessions.refresh_providers(session)

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadlines, Due
 from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession
 from tapui.core.output import Output
 from tapui.core.window import SlidingWindow
@@ -19,9 +20,10 @@ from tapui.wire.host import SessionLog, SessionSend
 class Budgets:
     """Counts and holds; one per gateway."""
 
-    def __init__(self, clock: Clock, out: Output) -> None:
+    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
         self._clock = clock
         self._out = out
+        self._deadlines = deadlines
         self._pushes: dict[tuple[str, str], SlidingWindow] = {}
         self._brakes: dict[tuple[str, str], Brake] = {}
 
@@ -58,15 +60,35 @@ class Budgets:
         else:
             return
         session.awaits_turn = True
+        session.turn_due = self._deadlines.add(
+            self._clock.now + limits.TURN_TIMEOUT, Due.TURN, session
+        )
         self._out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
         session.turn_of = inject.provider
         self._show(inject.provider)
 
     def turn_began(self, session: OpenSession) -> None:
         """A turn of a session began: it is a cycle of the provider whose inject led to it."""
+        self._waits_no_longer(session)
         provider, session.turn_of = session.turn_of, None
         if provider is not None and provider.grant.is_budgeted:
             self._brake(session, provider).cycles += 1
+
+    def no_turn(self, session: OpenSession) -> None:
+        """A delivered inject led to no turn, or the turn is over: the next one may go."""
+        self._waits_no_longer(session)
+        session.awaits_turn = False
+        session.turn_of = None
+        self.deliver(session)
+
+    def _waits_no_longer(self, session: OpenSession) -> None:
+        self._deadlines.cancel(session.turn_due)
+        session.turn_due = None
+
+    def session_ended(self, session: OpenSession) -> None:
+        """Drop what was held for a session."""
+        self._waits_no_longer(session)
+        session.injects.clear()
 
     def person_spoke(self, session: OpenSession) -> None:
         """The person sent a message: every brake of the session is released."""
@@ -96,6 +118,7 @@ class Budgets:
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Let what was held for `former`, and how its brakes stand, go on in `current`."""
+        self._waits_no_longer(former)
         current.injects, former.injects = former.injects, []
         tables: tuple[dict[tuple[str, str], Any], ...] = (self._pushes, self._brakes)
         for table in tables:

@@ -1,6 +1,7 @@
 """Streams: named, bounded event logs, `stream@provider` (Provider Interface v2, `push`)."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
@@ -8,6 +9,7 @@ from typing import Literal
 from msgspec import Raw
 
 from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadline, Deadlines, Due
 from tapui.core.hooks.matching import Matcher, Pattern, compiled, matches
 from tapui.core.output import Output
 from tapui.wire import limits
@@ -17,12 +19,16 @@ from tapui.wire.events import StreamPosted
 from tapui.wire.message import Level, Line
 from tapui.wire.provider import FilterRule
 
+_LINE_BYTES = 300
+"""What a line takes beside its text."""
+
 
 @dataclass(slots=True, eq=False)
 class StreamLog:
-    """The newest lines of one stream; `count` is all lines ever posted."""
+    """The newest lines of one stream; `count` is all lines ever posted, `size` bytes in memory."""
 
     count: int = 0
+    size: int = 0
     lines: deque[Line] = field(default_factory=lambda: deque(maxlen=limits.STREAM_LINES))
 
 
@@ -44,10 +50,18 @@ Filter = list[tuple[Pattern, Outcome]]
 class Streams:
     """All streams of all sessions, and their filters."""
 
-    def __init__(self, clock: Clock, out: Output) -> None:
+    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
         self._clock = clock
         self._out = out
+        self._deadlines = deadlines
         self._logs: dict[str, dict[str, StreamLog]] = {}
+        self._sizes: dict[str, int] = {}
+        """Bytes of each session's lines in memory."""
+        self._total = 0
+        self._departed: dict[tuple[str, str], Deadline] = {}
+        """When the streams of a provider that left are forgotten, by session and name."""
+        self._released: dict[tuple[str, str], int] = {}
+        """How many lines a forgotten stream had, by session and full name: its numbers go on."""
         self._filters: dict[tuple[str, str], Filter] = {}
 
     def compile_filter(self, rules: list[FilterRule], matcher: Matcher) -> Filter:
@@ -72,15 +86,13 @@ class Streams:
     def drop_filters(self, session_id: str, provider: str) -> None:
         """Forget the filters of a provider that left a session."""
         for key in [
-            key
-            for key in self._filters
-            if key[0] == session_id and key[1].rpartition("@")[2] == provider
+            key for key in self._filters if key[0] == session_id and _owner(key[1]) == provider
         ]:
             del self._filters[key]
 
     def keep_filters(self, session_id: str, providers: set[str]) -> None:
         """Forget the filters in a session of all but these providers, by name."""
-        owners = {key[1].rpartition("@")[2] for key in self._filters if key[0] == session_id}
+        owners = {_owner(key[1]) for key in self._filters if key[0] == session_id}
         for owner in owners - providers:
             self.drop_filters(session_id, owner)
 
@@ -116,7 +128,7 @@ class Streams:
         logs = self._logs.setdefault(session_id, {})
         log = logs.get(name)
         if log is None:
-            log = logs[name] = StreamLog()
+            log = logs[name] = StreamLog(self._released.pop((session_id, name), 0))
         log.count += 1
         line = Line(
             seq=log.count,
@@ -125,16 +137,66 @@ class Streams:
             event=event,
             metadata=None if metadata is None else compact(metadata),
         )
-        log.lines.append(line)
+        self._keep(session_id, log, line)
         self._out.emit(StreamPosted(session_id, name, line, provider_id))
         return line
+
+    def _keep(self, session_id: str, log: StreamLog, line: Line) -> None:
+        """Append a line; the oldest ones go where there are too many, or too many bytes."""
+        if len(log.lines) == limits.STREAM_LINES:
+            self._drop_oldest(session_id, log)
+        log.lines.append(line)
+        size = _size(line)
+        log.size += size
+        self._hold(session_id, size)
+        while self._sizes[session_id] > limits.SESSION_STREAM_BYTES:
+            self._drop_oldest(session_id, self._largest(session_id))
+        while self._total > limits.STREAM_BYTES:
+            heaviest = max(self._sizes, key=self._sizes.__getitem__)
+            self._drop_oldest(heaviest, self._largest(heaviest))
+
+    def _largest(self, session_id: str) -> StreamLog:
+        return max(self._logs[session_id].values(), key=lambda log: log.size)
+
+    def _drop_oldest(self, session_id: str, log: StreamLog) -> None:
+        """Forget a stream's oldest line; it stays in the records."""
+        size = _size(log.lines.popleft())
+        log.size -= size
+        self._hold(session_id, -size)
+
+    def provider_left(self, session_id: str, provider: str) -> None:
+        """No provider of this name is in the session any more: its lines stay for a while."""
+        if any(_owner(name) == provider for name in self._logs.get(session_id, ())):
+            key = (session_id, provider)
+            self.provider_joined(session_id, provider)
+            when = self._clock.now + limits.DEPARTED_STREAM_TTL
+            self._departed[key] = self._deadlines.add(when, Due.STREAMS, key)
+
+    def provider_joined(self, session_id: str, provider: str) -> None:
+        """A provider of this name is in the session: its lines stay."""
+        self._deadlines.cancel(self._departed.pop((session_id, provider), None))
+
+    def release(self, session_id: str, provider: str) -> None:
+        """Forget the streams of a provider that has been gone for long; the records keep them."""
+        self._departed.pop((session_id, provider), None)
+        logs = self._logs.get(session_id, {})
+        for name in [name for name in logs if _owner(name) == provider]:
+            log = logs.pop(name)
+            self._hold(session_id, -log.size)
+            self._released[session_id, name] = log.count
+        while len(self._released) > limits.RECENT_STREAMS:
+            del self._released[next(iter(self._released))]
+
+    def _hold(self, session_id: str, size: int) -> None:
+        self._sizes[session_id] = self._sizes.get(session_id, 0) + size
+        self._total += size
 
     def require_room(self, session_id: str, stream: str, provider: str) -> None:
         """Check that a stream is there, or may be. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
         logs = self._logs.get(session_id, {})
         if full_name(stream, provider) in logs:
             return
-        own = sum(1 for other in logs if other.rpartition("@")[2] == provider)
+        own = sum(1 for other in logs if _owner(other) == provider)
         if own >= limits.MAX_STREAMS:
             raise WireError(
                 ErrorCode.PAYLOAD_TOO_LARGE,
@@ -143,12 +205,23 @@ class Streams:
             )
 
     def read(self, session_id: str, name: str, last: int, before: int | None = None) -> list[Line]:
-        """Return up to `last` lines (with a number below `before`), oldest first."""
+        """Return up to `last` lines (with a number below `before`), oldest first.
+
+        They have at most `limits.MAX_STREAM_READ_BYTES` together, or are one.
+        """
         log = self._logs.get(session_id, {}).get(name)
         if log is None:
             return []
         newest_first = (line for line in reversed(log.lines) if before is None or line.seq < before)
-        return list(islice(newest_first, min(max(last, 0), limits.STREAM_LINES)))[::-1]
+        return fitting(islice(newest_first, min(max(last, 0), limits.STREAM_LINES)))
+
+    def has_older(self, session_id: str, name: str, before: int) -> bool:
+        """Return whether lines with numbers below `before` were posted but are not in memory."""
+        log = self._logs.get(session_id, {}).get(name)
+        if log is None:
+            return self._released.get((session_id, name), 0) > 0 and before > 1
+        first = log.lines[0].seq if log.lines else log.count + 1
+        return min(before, first) > 1
 
     def of(self, session_id: str) -> dict[str, StreamLog]:
         """Return a session's streams by full name."""
@@ -161,9 +234,42 @@ class Streams:
         logs = self._logs.pop(former, None)
         if logs:
             self._logs.setdefault(current, {}).update(logs)
+            self._sizes[current] = self._sizes.get(current, 0) + self._sizes.pop(former, 0)
+        for key in [key for key in self._departed if key[0] == former]:
+            self._deadlines.cancel(self._departed.pop(key))
+            self.provider_left(current, key[1])
 
     def drop(self, session_id: str) -> None:
         """Forget the streams of a session that ended."""
         self._logs.pop(session_id, None)
+        self._total -= self._sizes.pop(session_id, 0)
         for key in [key for key in self._filters if key[0] == session_id]:
             del self._filters[key]
+        for key in [key for key in self._departed if key[0] == session_id]:
+            self._deadlines.cancel(self._departed.pop(key))
+        for key in [key for key in self._released if key[0] == session_id]:
+            del self._released[key]
+
+
+def fitting(newest_first: Iterable[Line]) -> list[Line]:
+    """Return the newest lines that fit an answer to `stream.read`, one at least, oldest first."""
+    lines: list[Line] = []
+    room = limits.MAX_STREAM_READ_BYTES
+    for line in newest_first:
+        room -= _size(line)
+        if room < 0 and lines:
+            break
+        lines.append(line)
+    lines.reverse()
+    return lines
+
+
+def _owner(name: str) -> str:
+    """Return the provider of a stream's full name."""
+    return name.rpartition("@")[2]
+
+
+def _size(line: Line) -> int:
+    """Return about how many bytes a line takes in memory."""
+    text = len(line.event) if line.event.isascii() else len(line.event.encode())
+    return _LINE_BYTES + text + (len(memoryview(line.metadata)) if line.metadata else 0)

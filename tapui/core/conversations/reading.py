@@ -1,0 +1,171 @@
+"""What a tower reads on demand: lines of streams, a session's tools, what a snapshot cut.
+
+What memory has is answered at once; for the rest the shell reads the records.
+"""
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.calls.calls import Calls
+from tapui.core.effects import LinesBefore, RecordsAbout
+from tapui.core.model import Connection
+from tapui.core.output import Output
+from tapui.core.providers.identity import Providers
+from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.sessions import OpenSessions, resolved
+from tapui.core.streams.streams import Streams, fitting
+from tapui.core.tickets import Tickets
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import Call, CallFinished, CallStarted, Entry, StreamPosted
+from tapui.wire.message import Error, Line
+from tapui.wire.tower import Detail, DetailRead, StreamLines, StreamRead, ToolsList, ToolsRead
+
+_KINDS = {
+    "call": ("call.started", "call.finished"),
+    "approval": ("approval.requested", "approval.decided"),
+}
+
+
+class PendingRead(Struct, eq=False):
+    """A tower's request that waits for records. `newer` are the lines that memory has."""
+
+    reader: Connection
+    message: StreamRead | DetailRead
+    newer: list[Line] = []
+
+
+class Reading:
+    """Answers `stream.read` and `detail.read`."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        tickets: Tickets,
+        sessions: OpenSessions,
+        streams: Streams,
+        tools: ToolTable,
+        calls: Calls,
+        approvals: Approvals,
+        providers: Providers,
+    ) -> None:
+        self._out = out
+        self._tickets = tickets
+        self._sessions = sessions
+        self._streams = streams
+        self._tools = tools
+        self._calls = calls
+        self._approvals = approvals
+        self._providers = providers
+
+    def stream_read(self, connection: Connection, message: StreamRead) -> None:
+        """Read lines of a stream."""
+        session = self._sessions.get(message.session_id)
+        if session is None:
+            self._out.send(connection.id, StreamLines(message.id, []))
+            return
+        lines = self._streams.read(session.id, message.stream, message.last, message.before)
+        wanted = min(max(message.last, 0), limits.STREAM_LINES)
+        before = lines[0].seq if lines else message.before or limits.MAX_SEQ
+        if len(lines) == wanted or not self._streams.has_older(session.id, message.stream, before):
+            self._out.send(connection.id, StreamLines(message.id, lines))
+            return
+        self._tickets.read_records(
+            session.id,
+            LinesBefore(message.stream, wanted - len(lines), before),
+            PendingRead(connection, message, lines),
+        )
+
+    def tools_read(self, connection: Connection, message: ToolsRead) -> None:
+        """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
+        session = resolved(self._sessions, message.session_id)
+        self._out.send(connection.id, ToolsList(message.id, self._tools.offer(session)))
+
+    def detail_read(self, connection: Connection, message: DetailRead) -> None:
+        """Read all of a call, an approval or a provider."""
+        found, session_id = self._in_memory(message)
+        if found is not None:
+            self._out.send(connection.id, found)
+        elif session_id is not None:
+            about = RecordsAbout(message.subject, _KINDS[message.of])
+            self._tickets.read_records(session_id or None, about, PendingRead(connection, message))
+        else:
+            raise WireError(
+                ErrorCode.NOT_FOUND, f"no {message.of} {message.subject}", id=message.id
+            )
+
+    def _in_memory(self, message: DetailRead) -> tuple[Detail | None, str | None]:
+        """Return the answer, or the session in whose records it is ("" for the gateway's)."""
+        state, subject = self._out.state, message.subject
+        if message.of == "call":
+            pending = self._calls.pending.get(subject)
+            if pending is not None:
+                return Detail(message.id, call=replace(pending.view, args=pending.args)), None
+            call = state.calls.get(subject) or state.recent_calls.get(subject)
+            if call is not None and not call.is_cut:
+                return Detail(message.id, call=call), None
+            return None, None if call is None else call.session_id
+        if message.of == "approval":
+            waiting = self._approvals.waiting.get(subject)
+            if waiting is not None:
+                return Detail(message.id, approval=waiting.view), None
+            approval = state.approvals.get(subject)
+            if approval is not None and not approval.is_cut:
+                return Detail(message.id, approval=approval), None
+            return None, None if approval is None else approval.session_id or ""
+        connected = self._providers.connected.get(subject)
+        if connected is not None:
+            return Detail(message.id, provider=connected.view), None
+        provider = state.providers.get(subject)
+        return (None if provider is None else Detail(message.id, provider=provider)), None
+
+    def records_read(self, pending: PendingRead, entries: list[Entry], fault: str | None) -> None:
+        """The shell has read the records; `fault` says why it could not."""
+        if not pending.reader.is_open:
+            return
+        message = pending.message
+        if fault is not None:
+            error = Error(ErrorCode.INTERNAL, fault, str(message.__struct_config__.tag))
+            self._out.send(pending.reader.id, replace(error, id=message.id))
+        elif isinstance(message, StreamRead):
+            events = [entry.event for entry in entries]
+            older = [event.line for event in events if isinstance(event, StreamPosted)]
+            lines = fitting(reversed([*older, *pending.newer]))
+            self._out.send(pending.reader.id, StreamLines(message.id, lines))
+        else:
+            self._out.send(pending.reader.id, self._detail(message, entries))
+
+    def _detail(self, message: DetailRead, entries: list[Entry]) -> Detail | Error:
+        """Put the head in the state and the bodies in the records together."""
+        state, subject = self._out.state, message.subject
+        if message.of == "call":
+            known = state.recent_calls.get(subject) or state.calls.get(subject)
+            if known is not None:
+                return Detail(message.id, call=_whole_call(known, entries))
+        approval = state.approvals.get(subject)
+        for entry in entries:
+            given = getattr(entry.event, "approval", None)
+            if approval is not None and given is not None:
+                approval = replace(approval, detail=given.detail, is_cut=False)
+        if approval is not None:
+            return Detail(message.id, approval=approval)
+        text = f"no {message.of} {subject}"
+        return replace(Error(ErrorCode.NOT_FOUND, text, "detail.read"), id=message.id)
+
+
+def _whole_call(known: Call, entries: list[Entry]) -> Call:
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, CallStarted):
+            known = replace(known, args=event.call.args, args_cut=event.call.args_cut)
+        elif isinstance(event, CallFinished):
+            known = replace(
+                known,
+                data=event.call.data,
+                data_cut=event.call.data_cut,
+                error=event.call.error,
+                is_cut=False,
+            )
+    return known
