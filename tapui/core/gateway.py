@@ -154,7 +154,6 @@ class Gateway:
             grant = Grant("internal", is_budgeted=not is_builtin)
         elif grant.sessions is not None:
             grant = replace(grant, sessions=set(grant.sessions))
-            self._parts.trustees.add(grant)
         self._parts.admission.admit(connection, grant)
         return connection.id
 
@@ -382,8 +381,6 @@ class Gateway:
             self._parts.host.gone(connection)
         elif former is Standing.TOWER:
             self._parts.tower.gone(connection)
-        if not connection.is_counted and connection.grant is not None:
-            self._parts.trustees.remove(connection.grant)
         for waiting in list(self._parts.approvals.waiting.values()):
             if waiting.asker is connection:
                 self._parts.approvals.withdraw(waiting, reason="who asked is gone")

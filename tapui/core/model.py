@@ -7,6 +7,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -16,9 +17,10 @@ from tapui.core.effects import ConnectionId
 from tapui.core.hooks.matching import Pattern
 from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
+from tapui.wire import limits
 from tapui.wire.events import Call, Gate, Provider, Session
 from tapui.wire.host import Sender
-from tapui.wire.message import Tool, ToolInvoke, label_of
+from tapui.wire.message import Level, Tool, ToolInvoke, label_of
 from tapui.wire.provider import Concurrency, HookRule, Transform
 
 # What a provider wants of calls and prompts
@@ -33,18 +35,29 @@ class ActiveRule:
     file: re.Pattern[str] | None
 
 
+Outcome = Level | Literal["drop"]
+Filter = list[tuple[Pattern, Outcome]]
+"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
+
+
 @dataclass(slots=True)
 class HookSet:
-    """What one provider wants in one session."""
+    """What one provider wants in one session: its rules, sections, contexts and filters."""
 
     rules: list[ActiveRule] = field(default_factory=list)
     transforms: dict[str, Transform] = field(default_factory=dict)
     context: str | None = None
     startup: str | None = None
+    filters: dict[str, Filter] = field(default_factory=dict)
+    """By the names of its streams, without `@provider`."""
+    is_startup_told: bool = False
+    """Whether the session has had the start-up context."""
 
     def copy(self) -> "HookSet":
         """Return the same for another session, where it may change on its own."""
-        return HookSet(self.rules, dict(self.transforms), self.context, self.startup)
+        return HookSet(
+            self.rules, dict(self.transforms), self.context, self.startup, dict(self.filters)
+        )
 
 
 # Connections
@@ -66,7 +79,10 @@ class Standing(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Connection:
-    """One end of a conversation. `grant` is None until it has shown a token."""
+    """One end of a conversation.
+
+    `grant` is None until it has shown a token; the person may widen it for this connection alone.
+    """
 
     id: ConnectionId
     origin: str | None
@@ -133,8 +149,6 @@ class OpenSession:
     """What providers want before tools, by tool; None while nobody wants anything."""
     subscribers: "dict[str, list[ConnectedProvider]]" = field(default_factory=dict)
     """The providers that want to hear of an event, by its name."""
-    told: set[str] = field(default_factory=set)
-    """Providers whose start-up context the session has had."""
     children: dict[str, str] = field(default_factory=dict)
     """Child session id → name of its agent."""
     native_calls: "dict[str, NativeCall]" = field(default_factory=dict)
@@ -170,9 +184,10 @@ class ConnectedProvider:
 
     view: Provider
     connection: Connection
-    grant: Grant
     sessions: dict[str, OpenSession] = field(default_factory=dict)
     is_everywhere: bool = False
+    former_ids: list[str] = field(default_factory=list)
+    """Ids of sessions that it was moved from: in its messages they name the one it is in."""
     tools: dict[str, list[Tool]] = field(default_factory=dict)
     calls: "dict[str, PendingCall]" = field(default_factory=dict)
     """Calls that it has not answered, by id; those being cancelled too."""
@@ -212,6 +227,12 @@ class ConnectedProvider:
         """Name and instance, for people."""
         return label_of(self.view.name, self.view.instance)
 
+    @property
+    def grant(self) -> Grant:
+        """What its connection may do."""
+        assert self.connection.grant is not None, "providers have shown a token"
+        return self.connection.grant
+
     def described(self) -> Provider:
         """Return the view, with what it offers and wants now."""
         hooks = next(iter(self.hooks.values()), self.declared)
@@ -227,7 +248,15 @@ class ConnectedProvider:
     def revise(self, session_id: str) -> int:
         """Count a change in one session; return its revision there."""
         revision = self.revisions[session_id] = self.revisions.get(session_id, 0) + 1
+        if len(self.revisions) > limits.MAX_FORMER_IDS + len(self.sessions):
+            left = next(id_ for id_ in self.revisions if id_ not in self.sessions)
+            del self.revisions[left]
         return revision
+
+    def moved(self, former: str, current: str) -> None:
+        """Let messages that name the `former` session mean the `current` one from now on."""
+        ids = [id_ for id_ in self.former_ids if id_ not in (former, current)]
+        self.former_ids = [*ids, former][-limits.MAX_FORMER_IDS :]
 
     def is_in(self, session: OpenSession) -> bool:
         """Return whether it is in this session, not in an ended one of the same id."""
@@ -240,18 +269,54 @@ class ConnectedProvider:
 
 @dataclass(slots=True, eq=False)
 class DepartedProvider:
-    """What a provider whose connection dropped may come back to."""
+    """What a provider may come back to. `tools` and `hooks` are by session id."""
 
     view: Provider
     token: Secret
+    grant: Grant
     sessions: list[str]
     is_everywhere: bool
+    former_ids: list[str]
+    tools: dict[str, list[Tool]]
     offered: list[Tool]
+    hooks: dict[str, HookSet]
     declared: HookSet
     limit: Concurrency | None
     subscribed: frozenset[str]
     revisions: dict[str, int]
     deadline: Deadline | None = None
+
+    @classmethod
+    def of(cls, provider: ConnectedProvider) -> "DepartedProvider":
+        """Return what a provider with a reconnect token may come back to if it left now."""
+        assert provider.reconnect is not None, "without a token nobody comes back"
+        return cls(
+            view=provider.view,
+            token=provider.reconnect,
+            grant=provider.grant,
+            sessions=list(provider.sessions),
+            is_everywhere=provider.is_everywhere,
+            former_ids=provider.former_ids,
+            tools=dict(provider.tools),
+            offered=provider.offered,
+            hooks=dict(provider.hooks),
+            declared=provider.declared,
+            limit=provider.limit,
+            subscribed=provider.subscribed,
+            revisions=provider.revisions,
+        )
+
+    def session_replaced(self, former: str, current: str) -> None:
+        """Let it come back to the session that took the place of its own."""
+        self.sessions = [current if id_ == former else id_ for id_ in self.sessions]
+        if former in self.tools:
+            self.tools[current] = self.tools.pop(former)
+            self.hooks[current] = self.hooks.pop(former).copy()
+
+    def session_ended(self, session_id: str) -> None:
+        """Forget what it had in a session that ended: one of the same id is another."""
+        self.tools.pop(session_id, None)
+        self.hooks.pop(session_id, None)
 
 
 @dataclass(slots=True, eq=False)

@@ -136,7 +136,13 @@ class Parts:
             approvals=approvals,
             trustees=trustees,
         )
-        self.reactions = Reactions(out=out, approvals=approvals, modes=modes, pairings=pairings)
+        self.reactions = Reactions(
+            out=out,
+            announcements=announcements,
+            approvals=approvals,
+            modes=modes,
+            pairings=pairings,
+        )
         # The conversations
         self.admission = Admission(
             out=out, deadlines=deadlines, sessions=sessions, trustees=trustees, pairings=pairings
@@ -184,6 +190,7 @@ class Parts:
             announcements=announcements,
             membership=membership,
             endings=endings,
+            providers=providers,
             tools=tools,
             binding=binding,
             native=native,
@@ -197,6 +204,7 @@ class Parts:
             mint=mint,
             connections=connections,
             sessions=sessions,
+            announcements=announcements,
             providers=providers,
             binding=binding,
             calls=calls,

@@ -87,6 +87,12 @@ MODE_SET_TIMEOUT = 10.0
 
 REBINDS_PER_MINUTE = 10
 RECONNECT_TTL = 30.0
+MAX_DEPARTED = 50
+"""Providers that left and may come back with their reconnect token; the oldest is forgotten."""
+MAX_FORMER_IDS = 100
+"""Former ids that a session, or a provider that was moved, still answers to; the newest stay."""
+MAX_SESSION_TOKENS = 1_000
+"""Tokens for single sessions that are in force at once; the oldest goes first."""
 
 OUTBOX_BYTES = 8 * 1024 * 1024
 """A provider whose unread output exceeds this is dropped."""

@@ -293,7 +293,7 @@ def test_all_needs_the_persons_approval(scene: Scene) -> None:
     assert len(scene.talk.events("approval.requested")) == 1
     decide = {"type": "approval.decide", "decision": "approve", "approvalId": approval["id"]}
     assert scene.tower.ask(decide) == []
-    assert peer.hear() == []
+    assert [one["id"] for one in peer.hear_one("sessions.updated")["active"]] == ["s1"]
     peer.hello(session="all", name="narrow", tools=[])
     assert peer.hear_one("error")["code"] == "UNAUTHORIZED"
     peer.hello(session="all", name="wide", tools=[tool("w")])
@@ -459,3 +459,61 @@ def test_who_was_allowed_all_may_come_back_to_all(scene: Scene) -> None:
     again = scene.talk.connect(PROVIDER_TOKEN)
     again.say(type="hello", name="wide", protocolVersion=2, reconnectToken=token)
     assert again.hear_one("hello.ack")["sessionId"] == "all"
+
+
+# A hello that names no session
+
+
+def unnamed(peer: Peer, **hello: Any) -> Peer:
+    """Say hello without a session."""
+    return peer.say(type="hello", name="one", protocolVersion=2, **hello)
+
+
+def test_a_token_for_one_session_stamps_it(scene: Scene) -> None:
+    scene.host.open("s2")
+    scene.tower.say(type="token.mint", id="t", sessionId="s2")
+    peer = scene.talk.connect(scene.tower.hear_one("token.minted")["token"])
+    assert unnamed(peer).hear_one("hello.ack")["sessionId"] == "s2"
+
+
+def test_a_paired_token_for_one_session_stamps_it(scene: Scene) -> None:
+    client, _ = paired(scene.talk)
+    assert unnamed(client).hear_one("hello.ack")["sessionId"] == "s1"
+
+
+def test_an_internal_hello_gets_the_only_session_or_the_foreground_one(scene: Scene) -> None:
+    scene.talk.local()
+    peer = scene.talk.connect(INTERNAL_TOKEN)
+    assert unnamed(peer).hear_one("hello.ack")["sessionId"] == "s1"
+    scene.host.open("s2", foreground=True)
+    scene.talk.wait(1)
+    scene.host.event("s1", "assistant.message")
+    assert unnamed(peer).hear_one("hello.ack")["sessionId"] == "s2"
+
+
+def test_an_internal_hello_without_any_session_is_refused(talk: Conversation) -> None:
+    error = unnamed(talk.connect(INTERNAL_TOKEN)).hear_one("error")
+    assert (error["code"], error["message"]) == ("INVALID_JSON", "session: missing")
+
+
+def test_the_gateways_token_stamps_nothing(scene: Scene) -> None:
+    error = unnamed(scene.talk.connect(PROVIDER_TOKEN)).hear_one("error")
+    assert (error["code"], error["message"]) == ("INVALID_JSON", "session: missing")
+
+
+# Metadata
+
+
+def test_a_hello_without_metadata_drops_it_unless_the_token_restores_it(scene: Scene) -> None:
+    def known() -> Any:
+        return scene.talk.events("provider.bound")[-1]["provider"].get("metadata")
+
+    scene.provider.hello(session="s1", metadata={"title": "Dashboard"})
+    token = scene.provider.hear_one("hello.ack")["reconnectToken"]
+    assert known() == {"title": "Dashboard"}
+    scene.provider.drop()
+    peer = scene.talk.connect(PROVIDER_TOKEN)
+    peer.hello(session="s1", reconnectToken=token)
+    assert known() == {"title": "Dashboard"}
+    peer.hello(session="s1")
+    assert known() is None

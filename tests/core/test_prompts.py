@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.core.conftest import Scene
-from tests.core.harness import Conversation, Json, Peer
+from tests.core.harness import PROVIDER_TOKEN, Conversation, Json, Peer
 
 
 def prepare(host: Peer, id_: str = "q1", **sections: str) -> None:
@@ -150,3 +150,55 @@ def test_replaced_session_hears_the_startup_context_anew(talk: Conversation) -> 
     prepare(host)
     assert prepared(host)["context"] == ["hello", "c"]
     assert provider.state == "Bound"
+
+
+def contexts(host: Peer, session: str = "s1") -> list[str]:
+    prompt = {"type": "prompt.submitted", "id": "q", "sessionId": session, "prompt": "p"}
+    found: list[str] = host.ask(prompt)[0]["context"]
+    return found
+
+
+def test_a_second_startup_context_is_told_once_more(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1", startup_context="one")
+    assert [contexts(host), contexts(host)] == [["one"], []]
+    provider.hello(session="s1", startup_context="two")
+    assert [contexts(host), contexts(host)] == [["two"], []]
+    provider.hello(session="s1", startup_context="two")
+    assert [contexts(host), contexts(host)] == [["two"], []]
+
+
+def test_who_comes_back_tells_its_startup_context_only_when_it_sends_one(
+    talk: Conversation,
+) -> None:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1", startup_context="one")
+    assert contexts(host) == ["one"]
+    provider.drop()
+    back = talk.connect(PROVIDER_TOKEN).hello(reconnectToken=provider.ack["reconnectToken"])
+    assert contexts(host) == []
+    token = back.hear_one("hello.ack")["reconnectToken"]
+    back.drop()
+    talk.connect(PROVIDER_TOKEN).hello(reconnectToken=token, startup_context="two")
+    assert [contexts(host), contexts(host)] == [["two"], []]
+
+
+def test_a_startup_context_that_nobody_heard_yet_comes_back(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1", startup_context="one")
+    provider.drop()
+    talk.connect(PROVIDER_TOKEN).hello(reconnectToken=provider.ack["reconnectToken"])
+    assert [contexts(host), contexts(host)] == [["one"], []]
+
+
+def test_a_move_brings_the_startup_context_into_the_other_session(talk: Conversation) -> None:
+    host, tower = talk.host(), talk.tower()
+    host.open("s1")
+    host.open("s2")
+    talk.provider("s1", startup_context="one")
+    assert contexts(host) == ["one"]
+    tower.say(type="provider.move", providerId="p-1", sessionId="s2")
+    assert [contexts(host, "s2"), contexts(host, "s2")] == [["one"], []]

@@ -204,7 +204,6 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
         tuple((lane.most, lane.running, tuple(lane.queue)) for lane in r.calls._lanes.in_use),
         tuple(r.approvals.waiting),
         tuple((one.secret, frozenset(one.sessions or ())) for one in r.trustees.grants),
-        tuple((key, tuple(rules)) for key, rules in r.streams._filters.items()),
         tuple((key, one.cycles, one.is_on) for key, one in r.budgets._brakes.items()),
         tuple(r.providers._departed),
         tuple(r.modes._setting),
@@ -225,7 +224,6 @@ def _of_sessions(r: Parts) -> tuple[Any, ...]:
                 tuple(session.children.items()),
                 tuple(session.injects),
                 session.awaits_turn,
-                frozenset(session.told),
                 tuple(session.native_calls.items()),
                 session.revision,
                 session.tools_changed,
@@ -246,9 +244,18 @@ def _of_providers(r: Parts) -> tuple[Any, ...]:
             provider,
             provider.view,
             tuple(provider.sessions),
+            tuple(provider.former_ids),
             tuple((id_, tuple(tools)) for id_, tools in provider.tools.items()),
             tuple(
-                (id_, tuple(one.rules), tuple(one.transforms.items()), one.context, one.startup)
+                (
+                    id_,
+                    tuple(one.rules),
+                    tuple(one.transforms.items()),
+                    one.context,
+                    one.startup,
+                    one.is_startup_told,
+                    tuple((name, tuple(rules)) for name, rules in one.filters.items()),
+                )
                 for id_, one in (*provider.hooks.items(), ("", provider.declared))
             ),
             tuple(provider.calls),

@@ -152,6 +152,10 @@ def _bounds(r: Parts) -> None:
     live = {(one.id, id_) for one in r.providers.connected.values() for id_ in one.sessions}
     assert r.budgets._brakes.keys() <= live
     assert r.budgets._pushes.keys() <= live
+    assert len(r.providers._departed) <= limits.MAX_DEPARTED
+    for provider in r.providers.connected.values():
+        assert len(provider.former_ids) <= limits.MAX_FORMER_IDS
+        assert not provider.former_ids or len(provider.sessions) == 1
     for session in r.sessions.open.values():
         held: dict[str, int] = {}
         for inject in session.injects:
@@ -162,9 +166,6 @@ def _bounds(r: Parts) -> None:
     for lane in r.calls._lanes.in_use:
         assert len(lane.queue) <= limits.MAX_QUEUED
         assert lane.running or lane.queue, "a lane that nobody uses"
-    for session_id, name in r.streams._filters:
-        owners = r.sessions.open[session_id].providers.values()
-        assert any(one.name == name.rpartition("@")[2] for one in owners), "a filter left behind"
     assert r.streams._logs.keys() <= r.sessions.open.keys()
     assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
     counted = [one for one in r.connections.by_number.values() if one.is_counted]
@@ -230,7 +231,6 @@ def check_nothing_is_left(world: "World") -> None:
     assert [one.is_builtin for one in r.connections.by_number.values()] == [True]
     assert not r.calls._lanes.in_use
     assert not r.streams._logs
-    assert not r.streams._filters
     assert not r.budgets._brakes
     assert not r.budgets._pushes
     assert len(r.trustees.grants) == 2

@@ -12,7 +12,6 @@ from tapui.core.model import ConnectedProvider
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
-from tapui.core.streams.streams import Streams
 from tapui.wire.message import ActiveSession
 from tests.simulator import world
 from tests.simulator.run import StoryError, run
@@ -78,7 +77,7 @@ FAULTS = [
     pytest.param(Budgets, "deliver", _send_at_once, "per idle", id="two prompts at once"),
     pytest.param(ConnectedProvider, "revise", _count_backwards, "rise", id="revisions that fall"),
     pytest.param(ToolTable, "remove", _do_nothing, "", id="tools of the gone"),
-    pytest.param(Streams, "drop_filters", _do_nothing, "left behind", id="filters of the gone"),
+    pytest.param(Budgets, "forget_provider", _do_nothing, "", id="budgets of the gone"),
     pytest.param(Prompts, "due", _do_nothing, "", id="a prompt that waits for ever"),
 ]
 

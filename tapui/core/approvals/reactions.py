@@ -6,6 +6,7 @@ from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.model import Connection
 from tapui.core.output import Output
+from tapui.core.sessions.announcements import Announcements
 from tapui.core.trust.pairing import Pairings
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import ApprovalAnswer
@@ -19,11 +20,13 @@ class Reactions:
         self,
         *,
         out: Output,
+        announcements: Announcements,
         approvals: Approvals,
         modes: Modes,
         pairings: Pairings,
     ) -> None:
         self._out = out
+        self._announcements = announcements
         self._approvals = approvals
         self._modes = modes
         self._pairings = pairings
@@ -50,12 +53,19 @@ class Reactions:
                 text = decided.reason or f"denied by {decided.by}"
                 self._modes.refuse(subject, waiting.asker, decided.by, text)
         elif kind == "bindAll":
-            if is_approved:
-                waiting.asker.may_bind_all = subject
+            if is_approved and waiting.asker.is_open:
+                self._allow_all(waiting.asker, subject)
         else:
             self._answer_host(
                 waiting.asker, subject, decided.verdict, decided.answer, decided.reason
             )
+
+    def _allow_all(self, connection: Connection, name: str) -> None:
+        """Let one connection bind to all sessions under a name; it is told which there are."""
+        if connection.grant is not None:
+            connection.may_bind_all = name
+            connection.grant = connection.grant.widened(None)
+            self._announcements.send_to(connection)
 
     def expired(self, waiting: WaitingApproval) -> None:
         """Nobody decided in time."""

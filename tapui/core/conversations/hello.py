@@ -4,6 +4,7 @@ Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -32,6 +33,7 @@ from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Provider, ProviderConnected
 from tapui.wire.message import Tool, label_of
 from tapui.wire.provider import (
+    Concurrency,
     Hello,
     HelloAck,
     Hooks,
@@ -95,19 +97,12 @@ class Hellos:
         declared = self._declared(message)
         check_version(message.protocol_version)
         former = self._providers.returning(message.reconnect_token, message.name, message.instance)
-        wanted = message.session
-        if wanted is None:
-            wanted = _former_session(former)
-        if wanted is None:
-            raise WireError(ErrorCode.INVALID_JSON, "session: missing")
-        grant = connection.grant
-        assert grant is not None
-        self._check_capabilities(grant, message)
-        if (
-            wanted == ALL
-            and grant.trust != "internal"
-            and not self._may_bind_all(connection, message.name, former)
-        ):
+        before = DepartedProvider.of(former) if isinstance(former, ConnectedProvider) else former
+        grant = _grant(connection, before)
+        wanted = self._wanted(message, before, grant)
+        wishes = _Wishes.of(message, declared, before)
+        _check_capabilities(grant, message, wishes)
+        if wanted == ALL and not self._may_bind_all(connection, message.name, before):
             raise WireError(
                 ErrorCode.UNAUTHORIZED, "binding to all sessions waits for the person's approval"
             )
@@ -115,31 +110,47 @@ class Hellos:
         self._check_identity(connection, message, former, sessions)
         if connection.provider is not None:
             self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
-        tools = message.tools
-        if tools is None:
-            tools = former.offered if former is not None else []
-        self._check_conflicts(connection, message, former, sessions, tools)
-        provider = self._take_identity(connection, message, grant, former)
+        self._check_conflicts(connection, message, former, sessions, wishes)
+        connection.grant = grant
+        provider = self._take_identity(connection, message, former)
         provider.is_everywhere = wanted == ALL
         provider.had_no_choice = all(one.is_local for one in self._sessions.open.values())
-        provider.offered = tools
-        provider.declared = _restored(declared, message, former)
-        if message.concurrency is not None or former is None:
-            provider.limit = message.concurrency
-        if message.subscribe is not None or former is None:
-            provider.subscribed = frozenset(message.subscribe or ())
-        if metadata is not None:
-            provider.view = replace(provider.view, metadata=compact(metadata))
+        provider.offered = wishes.offered
+        provider.declared = wishes.declared
+        provider.limit = wishes.limit
+        provider.subscribed = wishes.subscribed
+        provider.former_ids = wishes.former_ids if message.session is None else []
+        kept = None if before is None else before.view.metadata
+        provider.view = replace(
+            provider.view, metadata=kept if metadata is None else compact(metadata)
+        )
         provider.last_active = self._clock.now
         connection.name = provider.label
+        if wanted == ALL:
+            connection.may_bind_all = provider.name
         is_new = provider.id not in self._providers.connected
         self._providers.connected[provider.id] = provider
         if is_new and not connection.is_builtin:
             self._out.emit(ProviderConnected(provider.view, None))
         for session in sessions:
-            self._membership.join(provider, session, tools)
+            self._membership.join(
+                provider, session, wishes.tools_in(session.id), wishes.hooks_in(session.id)
+            )
         self._binding.bound(provider)
         self._acknowledge(provider, wanted, sessions)
+
+    def _wanted(self, message: Hello, before: DepartedProvider | None, grant: Grant) -> str:
+        """Return the session to bind, or `"all"`; one that is not named may be the only choice."""
+        if message.session is not None:
+            return message.session
+        if before is not None and (before.is_everywhere or before.sessions):
+            return ALL if before.is_everywhere else before.sessions[0]
+        if grant.sessions is not None and len(grant.sessions) == 1:
+            return next(iter(grant.sessions))
+        first = self._sessions.foreground() if grant.trust == "internal" else None
+        if first is None:
+            raise WireError(ErrorCode.INVALID_JSON, "session: missing")
+        return first.id
 
     def _declared(self, message: Hello) -> HookSet:
         """Check and compile what a hello wants of hooks and context."""
@@ -162,16 +173,6 @@ class Hellos:
             message.startup_context or None,
         )
 
-    def _check_capabilities(self, grant: Grant, message: Hello) -> None:
-        hooks = message.hooks or Hooks()
-        check_transforms(hooks.transforms or {})
-        require_rules(grant, hooks.on_pre_tool_use or [])
-        require_transforms(grant, hooks.transforms or {})
-        if message.context or message.startup_context:
-            require(grant, Capability.CONTEXT)
-        if any(not name.startswith("tool.") for name in message.subscribe or ()):
-            require(grant, Capability.ALL_EVENTS)
-
     def _count_rebind(self, connection: Connection) -> None:
         now = self._clock.now
         connection.hellos = [when for when in connection.hellos if when > now - 60.0]
@@ -182,9 +183,13 @@ class Hellos:
         connection.hellos.append(now)
 
     def _may_bind_all(
-        self, connection: Connection, name: str, former: ConnectedProvider | DepartedProvider | None
+        self, connection: Connection, name: str, before: DepartedProvider | None
     ) -> bool:
-        if connection.may_bind_all == name or (former is not None and former.is_everywhere):
+        grant = connection.grant
+        assert grant is not None
+        if grant.trust == "internal" or connection.may_bind_all == name:
+            return True
+        if before is not None and before.is_everywhere and before.grant.is_of_token(grant):
             return True
         approvals = self._approvals
         asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
@@ -236,22 +241,22 @@ class Hellos:
         message: Hello,
         former: ConnectedProvider | DepartedProvider | None,
         sessions: list[OpenSession],
-        tools: list[Tool],
+        wishes: "_Wishes",
     ) -> None:
         own = former if isinstance(former, ConnectedProvider) else connection.provider
         claimant = Claimant(message.name, message.instance, own)
         for session in sessions:
-            check_conflicts(session, claimant, tools)
-        check_twice(tools)
+            check_conflicts(session, claimant, wishes.tools_in(session.id))
+        check_twice(wishes.offered)
 
     def _take_identity(
         self,
         connection: Connection,
         message: Hello,
-        grant: Grant,
         former: ConnectedProvider | DepartedProvider | None,
     ) -> ConnectedProvider:
-        known = connection.provider
+        known, grant = connection.provider, connection.grant
+        assert grant is not None
         if former is not None and former is not known:
             view = replace(former.view, trust=grant.trust, origin=connection.origin)
             revisions = former.revisions
@@ -288,7 +293,7 @@ class Hellos:
         if known is not None:
             known.reconnect = None
             self._binding.disconnected(known, "it took another name")
-        provider = ConnectedProvider(view, connection, grant, revisions=revisions)
+        provider = ConnectedProvider(view, connection, revisions=revisions)
         connection.provider = provider
         return provider
 
@@ -314,24 +319,95 @@ class Hellos:
             self._binding.greet(provider, session)
 
 
-def _former_session(former: ConnectedProvider | DepartedProvider | None) -> str | None:
-    if former is None:
-        return None
-    if former.is_everywhere:
-        return ALL
-    return next(iter(former.sessions), None)
+@dataclass(slots=True, frozen=True)
+class _Wishes:
+    """What a hello wants: its own fields and, where they are absent, what `before` had.
+
+    `before` is what its reconnect token restores, or None.
+    """
+
+    message: Hello
+    declared: HookSet
+    offered: list[Tool]
+    limit: Concurrency | None
+    subscribed: frozenset[str]
+    before: DepartedProvider | None
+
+    @classmethod
+    def of(cls, message: Hello, declared: HookSet, before: DepartedProvider | None) -> "_Wishes":
+        """Return what a hello wants; `declared` are its hooks, compiled."""
+        if before is None:
+            subscribed = frozenset(message.subscribe or ())
+            return cls(
+                message, declared, message.tools or [], message.concurrency, subscribed, None
+            )
+        return cls(
+            message,
+            _restored(declared, message, before.declared),
+            before.offered if message.tools is None else message.tools,
+            message.concurrency or before.limit,
+            before.subscribed if message.subscribe is None else frozenset(message.subscribe),
+            before,
+        )
+
+    @property
+    def former_ids(self) -> list[str]:
+        """Former ids of the session that is restored."""
+        return [] if self.before is None else self.before.former_ids
+
+    def tools_in(self, session_id: str) -> list[Tool]:
+        """Return the tools for a session: those that it had there, unless the hello lists some."""
+        if self.before is None or self.message.tools is not None:
+            return self.offered
+        return self.before.tools.get(session_id, self.offered)
+
+    def hooks_in(self, session_id: str) -> HookSet:
+        """Return the hooks for a session, likewise."""
+        had = None if self.before is None else self.before.hooks.get(session_id)
+        if had is None:
+            return self.declared.copy()
+        return _restored(self.declared, self.message, had)
+
+    def all_hooks(self) -> list[HookSet]:
+        """Return the hooks for any session."""
+        had = () if self.before is None else self.before.hooks
+        return [self.declared, *(self.hooks_in(session_id) for session_id in had)]
 
 
-def _restored(
-    declared: HookSet, message: Hello, former: ConnectedProvider | DepartedProvider | None
-) -> HookSet:
+def _grant(connection: Connection, before: DepartedProvider | None) -> Grant:
+    """Return what a connection may bind.
+
+    What the person allowed one connection goes on to the next that shows the same token and
+    continues it.
+    """
+    grant = connection.grant
+    assert grant is not None, "who says hello has shown a token"
+    if before is not None and before.grant.is_of_token(grant):
+        return grant.widened(before.grant.sessions)
+    return grant
+
+
+def _check_capabilities(grant: Grant, message: Hello, wishes: _Wishes) -> None:
+    """Check what is wanted, restored or not, against the token that is shown now."""
+    check_transforms((message.hooks or Hooks()).transforms or {})
+    for wanted in wishes.all_hooks():
+        require_rules(grant, wanted.rules)
+        require_transforms(grant, wanted.transforms)
+        if wanted.context or wanted.startup:
+            require(grant, Capability.CONTEXT)
+    if any(not name.startswith("tool.") for name in wishes.subscribed):
+        require(grant, Capability.ALL_EVENTS)
+
+
+def _restored(declared: HookSet, message: Hello, before: HookSet) -> HookSet:
     """Fill what a hello leaves out with what the provider had before it dropped."""
-    if former is None:
-        return declared
-    hooks, before = message.hooks or Hooks(), former.declared
+    hooks = message.hooks or Hooks()
+    is_told = before.is_startup_told and message.startup_context is None
     return HookSet(
         before.rules if hooks.on_pre_tool_use is None else declared.rules,
-        dict(before.transforms) if hooks.transforms is None else declared.transforms,
+        dict(before.transforms if hooks.transforms is None else declared.transforms),
         before.context if message.context is None else declared.context,
         before.startup if message.startup_context is None else declared.startup,
+        dict(before.filters),
+        is_told,
     )

@@ -15,6 +15,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
+from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
@@ -93,6 +94,7 @@ class HostConversation:
         announcements: Announcements,
         membership: Membership,
         endings: Endings,
+        providers: Providers,
         tools: ToolTable,
         binding: Binding,
         native: NativeCalls,
@@ -109,6 +111,7 @@ class HostConversation:
         self._announcements = announcements
         self._membership = membership
         self._endings = endings
+        self._providers = providers
         self._tools = tools
         self._binding = binding
         self._native = native
@@ -149,6 +152,7 @@ class HostConversation:
                 session_id=former.id,
             )
         self._sessions.aliases.pop(wanted.id, None)
+        self._providers.session_opened(wanted.id)
         session = self._new_session(connection, wanted)
         if former is not None:
             self._out.emit(SessionReplaced(session.id, session.view, former.id))

@@ -27,7 +27,7 @@ from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.streams.pushes import Post, Pushes
-from tapui.core.streams.streams import Streams, full_name, split_name
+from tapui.core.streams.streams import Streams, compile_filter, split_name
 from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Capability, require
 from tapui.wire import limits
@@ -218,12 +218,14 @@ class ProviderConversation:
         name, _, owner = message.stream.partition("@")
         if not 1 <= len(name) <= limits.MAX_NAME:
             raise WireError(ErrorCode.INVALID_JSON, f"stream: 1 to {limits.MAX_NAME} characters")
-        rules = self._streams.compile_filter(message.rules, self._matcher)
+        rules = compile_filter(message.rules, self._matcher)
         if owner not in ("", provider.name):
             raise WireError(ErrorCode.UNAUTHORIZED, f"stream '{message.stream}' is another's")
         sessions = self._membership.sessions_of(provider, message.session_id, "filter.set")
-        for session in sessions:
-            self._streams.set_filter(session.id, full_name(name, provider.name), rules)
+        for hooks in _hooks_of(provider, sessions, message.session_id):
+            hooks.filters.pop(name, None)
+            if rules:
+                hooks.filters[name] = rules
         self._acknowledge(provider, sessions, message.request_id)
 
     def stream_query(self, connection: Connection, message: StreamQuery) -> None:
@@ -292,10 +294,9 @@ class ProviderConversation:
     def shutdown_ready(self, connection: Connection, message: ShutdownReady) -> None:
         """Clean-up after an ended session is done."""
         provider = connection.bound_provider
-        id_ = message.session_id
-        session = provider.sessions.get(self._sessions.aliases.get(id_, id_))
+        session = self._membership.named(provider, message.session_id)
         if session is None:
-            raise no_session(id_)
+            raise no_session(message.session_id)
         if provider in session.leaving:
             self._endings.left(provider, session)
 

@@ -12,6 +12,7 @@ from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
+from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
 from tapui.core.trust.grants import Grant, Trustees
@@ -46,6 +47,7 @@ class TowerConversation:
         mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
+        announcements: Announcements,
         providers: Providers,
         binding: Binding,
         calls: Calls,
@@ -60,6 +62,7 @@ class TowerConversation:
         self._mint = mint
         self._connections = connections
         self._sessions = sessions
+        self._announcements = announcements
         self._providers = providers
         self._binding = binding
         self._calls = calls
@@ -185,9 +188,10 @@ class TowerConversation:
                 session_id=session.id,
             )
         self._binding.move(provider, session, f"moved by {connection.name}", cancel=True)
-        if provider.grant.sessions is not None:
-            # The person's word widens what the token is good for.
-            provider.grant.sessions.add(session.id)
+        if not provider.grant.covers(session.id):
+            # The person allowed it to this connection, not to whoever else has its token.
+            provider.connection.grant = provider.grant.widened({session.id})
+            self._announcements.send_to(provider.connection)
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""

@@ -153,8 +153,8 @@ def _contexts(session: OpenSession) -> list[str]:
         hooks = provider.hooks.get(session.id)
         if hooks is None:
             continue
-        if hooks.startup and provider.id not in session.told:
-            session.told.add(provider.id)
+        if hooks.startup and not hooks.is_startup_told:
+            hooks.is_startup_told = True
             texts.append(hooks.startup)
         if hooks.context:
             texts.append(hooks.context)

@@ -3,6 +3,8 @@
 Provider Interface v2 "Protected prompt sections", "Transform rules".
 """
 
+from collections.abc import Mapping
+
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -27,7 +29,7 @@ def check_transforms(transforms: dict[str, Transform | None]) -> None:
             raise WireError(ErrorCode.UNAUTHORIZED, f"section '{section}' can only be appended to")
 
 
-def require_transforms(grant: Grant, transforms: dict[str, Transform | None]) -> None:
+def require_transforms(grant: Grant, transforms: Mapping[str, Transform | None]) -> None:
     """Check what a token allows of transforms. Raises `WireError` (`UNAUTHORIZED`)."""
     if any(one is not None and one.action != "append" for one in transforms.values()):
         require(grant, Capability.TRANSFORMS)

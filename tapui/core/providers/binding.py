@@ -62,6 +62,7 @@ class Binding:
         for session in list(provider.sessions.values()):
             self._membership.leave(provider, session)
         provider.is_everywhere = False
+        provider.former_ids = []
         if provider.view.state != "bound":
             return
         if provider.connection.is_open:
@@ -103,7 +104,8 @@ class Binding:
                 )
         hooks = provider.hooks[source.id]
         self._membership.leave(provider, source)
-        self._membership.join(provider, target, tools, hooks)
+        self._membership.join(provider, target, tools, hooks.copy())
+        provider.moved(source.id, target.id)
         provider.view = replace(provider.view, session_id=target.id)
         self._out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
 

@@ -13,6 +13,7 @@ from tapui.core.deadlines import Deadlines, Due
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, DepartedProvider, OpenSession
 from tapui.core.output import Output
+from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -75,21 +76,13 @@ class Providers:
         """Remember a provider whose connection dropped, for 30 s."""
         if provider.reconnect is None:
             return
-        departed = DepartedProvider(
-            view=provider.view,
-            token=provider.reconnect,
-            sessions=list(provider.sessions),
-            is_everywhere=provider.is_everywhere,
-            offered=provider.offered,
-            declared=provider.declared,
-            limit=provider.limit,
-            subscribed=provider.subscribed,
-            revisions=provider.revisions,
-        )
+        departed = DepartedProvider.of(provider)
         departed.deadline = self._deadlines.add(
             self._clock.now + limits.RECONNECT_TTL, Due.IDENTITY, departed
         )
         self._departed.append(departed)
+        if len(self._departed) > limits.MAX_DEPARTED:
+            self.forget(self._departed[0])
 
     def forget(self, departed: DepartedProvider) -> None:
         """Drop a departed provider: it came back, or 30 s are over."""
@@ -108,7 +101,24 @@ class Providers:
             if former in counted:
                 counted[current] = counted.pop(former)
         for departed in self._departed:
-            departed.sessions = [current if id_ == former else id_ for id_ in departed.sessions]
+            departed.session_replaced(former, current)
+
+    def session_opened(self, session_id: str) -> None:
+        """An id names a session of its own again: for nobody it is a former id any more."""
+        known: list[ConnectedProvider | DepartedProvider]
+        known = [*self.connected.values(), *self._departed]
+        for one in known:
+            if session_id in one.former_ids:
+                one.former_ids = [id_ for id_ in one.former_ids if id_ != session_id]
+
+    def session_ended(self, session_id: str) -> None:
+        """Those who left a session that ended since have nothing to come back to there."""
+        for departed in self._departed:
+            departed.session_ended(session_id)
+
+    def departed_grants(self) -> list[Grant]:
+        """Return what those may bind who may come back."""
+        return [departed.grant for departed in self._departed]
 
     def count_fault(self, provider: ConnectedProvider) -> None:
         """One of the provider's patterns could not be tried to its end."""

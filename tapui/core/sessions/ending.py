@@ -23,7 +23,7 @@ from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.subagents import all_ended
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
-from tapui.core.trust.grants import Trustees
+from tapui.core.trust.grants import Grant, Trustees
 from tapui.wire import limits
 from tapui.wire.errors import CallError, WireError
 from tapui.wire.events import ProviderMoved, SessionClosed
@@ -90,7 +90,8 @@ class Endings:
         self._native.session_ended(session, reason)
         self._withdraw_approvals(session, "the session ended")
         self._modes.session_ended(session)
-        self._trustees.session_ended(session.id)
+        self._trustees.session_ended(session.id, self._held_grants())
+        self._providers.session_ended(session.id)
         self._budgets.session_ended(session)
         session.view = replace(
             session.view,
@@ -155,7 +156,7 @@ class Endings:
         former.is_gone = True
         self._tools.settle(former)
         self._sessions.replace(former, current)
-        self._trustees.session_replaced(former.id, current.id)
+        self._trustees.session_replaced(former.id, current.id, self._held_grants())
         self._providers.session_replaced(former.id, current.id)
         self._streams.replace(former.id, current.id)
         self._budgets.replace_session(former, current)
@@ -169,7 +170,12 @@ class Endings:
         self._modes.session_ended(former)
         for provider in list(former.providers.values()):
             self._carry_over(provider, former, current)
-        self._streams.keep_filters(current.id, {one.name for one in current.providers.values()})
+
+    def _held_grants(self) -> list[Grant]:
+        """Return what connections may bind, and those who may come back."""
+        connections = self._connections.by_number.values()
+        held = [one.grant for one in connections if one.grant is not None]
+        return held + self._providers.departed_grants()
 
     def _carry_over(
         self, provider: ConnectedProvider, former: OpenSession, current: OpenSession
@@ -188,8 +194,9 @@ class Endings:
         provider.tools.pop(former.id)
         hooks = provider.hooks.pop(former.id, None)
         former.providers.pop(provider.id)
-        self._membership.join(provider, current, tools, hooks)
+        self._membership.join(provider, current, tools, hooks.copy() if hooks else None)
         if not provider.is_everywhere:
+            provider.moved(former.id, current.id)
             provider.view = replace(provider.view, session_id=current.id)
             self._out.emit(
                 ProviderMoved(provider.view, current.id, former.id, "the session was replaced")

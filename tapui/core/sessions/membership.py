@@ -80,7 +80,6 @@ class Membership:
         session.providers.pop(provider.id, None)
         reindex(session)
         if not instances_of(session, provider.name):
-            self._streams.drop_filters(session.id, provider.name)
             self._streams.provider_left(session.id, provider.name)
         self._tools.remove(session, provider)
         self._budgets.forget_provider(session, provider)
@@ -101,6 +100,17 @@ class Membership:
         if host is not None and host.is_open:
             self._out.send(host.id, HostSessionClosed(session.id))
 
+    def named(self, provider: ConnectedProvider, session_id: str) -> OpenSession | None:
+        """Return the session of a provider's that an id in its message names, or None.
+
+        The id of a session that it was moved from, or that was replaced, names the one it is in.
+        """
+        if session_id not in provider.sessions and session_id in provider.former_ids:
+            return next(iter(provider.sessions.values()), None)
+        return provider.sessions.get(session_id) or provider.sessions.get(
+            self._sessions.aliases.get(session_id, "")
+        )
+
     def session_of(
         self, provider: ConnectedProvider, session_id: str | None, what: str
     ) -> OpenSession:
@@ -115,8 +125,8 @@ class Membership:
                 )
             session = next(iter(provider.sessions.values()), None)
         else:
-            session = self._sessions.get(session_id)
-        if session is None or not session.is_open or not provider.is_in(session):
+            session = self.named(provider, session_id)
+        if session is None or not session.is_open:
             raise no_session(session_id or provider.view.session_id or "")
         return session
 

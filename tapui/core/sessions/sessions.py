@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tapui.core.model import OpenSession
 from tapui.core.output import Output
 from tapui.core.trust.grants import Grant
+from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import SessionUpdated
 from tapui.wire.message import ActiveSession
@@ -142,6 +143,9 @@ class OpenSessions:
             if target == former.id:
                 self.aliases[alias] = current.id
         self.aliases[former.id] = current.id
+        of_current = [alias for alias, target in self.aliases.items() if target == current.id]
+        for alias in of_current[: -limits.MAX_FORMER_IDS]:
+            del self.aliases[alias]
         current.children.update(former.children)
         for child in former.children:
             self._child_parent[child] = current.id

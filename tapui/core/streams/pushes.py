@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from msgspec import Raw
 
 from tapui.core.clock import Clock
-from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
+from tapui.core.model import ConnectedProvider, HeldInject, OpenSession, Outcome
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.streams.budgets import Budgets
-from tapui.core.streams.streams import Outcome, Streams, full_name
+from tapui.core.streams.streams import Streams, filtered, full_name
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import Sender, SessionLog
@@ -74,8 +74,8 @@ class Pushes:
         """Return what becomes of a post in a session. Raises `WireError` where there is no room."""
         if not self._budgets.may_push(provider, session):
             raise _limited(session, f"more than {limits.PUSHES_PER_SECOND} pushes a second")
-        name = full_name(post.stream, provider.name)
-        level, is_undecided = self._streams.filtered(session.id, name, post.level, post.event)
+        rules = provider.hooks[session.id].filters.get(post.stream, [])
+        level, is_undecided = filtered(rules, post.level, post.event)
         if is_undecided:
             self._providers.count_fault(provider)
         if level == "drop":

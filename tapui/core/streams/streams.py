@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Literal
 
 from msgspec import Raw
 
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.hooks.matching import Matcher, Pattern, compiled, matches
+from tapui.core.hooks.matching import Matcher, compiled, matches
+from tapui.core.model import Filter, Outcome
 from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.codec import compact
@@ -42,13 +42,35 @@ def split_name(name: str, own: str) -> str:
     return name if "@" in name else full_name(name, own)
 
 
-Outcome = Level | Literal["drop"]
-Filter = list[tuple[Pattern, Outcome]]
-"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
+def compile_filter(rules: list[FilterRule], matcher: Matcher) -> Filter:
+    """Compile a filter's rules.
+
+    Raises `WireError`: `INVALID_JSON` naming the field, `PAYLOAD_TOO_LARGE` for too many.
+    """
+    if len(rules) > limits.MAX_HOOK_RULES:
+        raise WireError(ErrorCode.PAYLOAD_TOO_LARGE, f"rules: at most {limits.MAX_HOOK_RULES}")
+    return [
+        (compiled(matcher, rule.match, f"rules[{index}].match"), rule.outcome)
+        for index, rule in enumerate(rules)
+    ]
+
+
+def filtered(rules: Filter, level: Level, event: str) -> tuple[Outcome, bool]:
+    """Return what becomes of a line, and whether a pattern could not be tried to its end.
+
+    That is a level or `drop`; a line that no pattern matches keeps its own level.
+    """
+    is_undecided = False
+    for pattern, outcome in rules:
+        fits = matches(pattern, event)
+        if fits:
+            return outcome, is_undecided
+        is_undecided = is_undecided or fits is None
+    return level, is_undecided
 
 
 class Streams:
-    """All streams of all sessions, and their filters."""
+    """All streams of all sessions."""
 
     def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
         self._clock = clock
@@ -62,54 +84,6 @@ class Streams:
         """When the streams of a provider that left are forgotten, by session and name."""
         self._released: dict[tuple[str, str], int] = {}
         """How many lines a forgotten stream had, by session and full name: its numbers go on."""
-        self._filters: dict[tuple[str, str], Filter] = {}
-
-    def compile_filter(self, rules: list[FilterRule], matcher: Matcher) -> Filter:
-        """Compile a filter's rules.
-
-        Raises `WireError`: `INVALID_JSON` naming the field, `PAYLOAD_TOO_LARGE` for too many.
-        """
-        if len(rules) > limits.MAX_HOOK_RULES:
-            raise WireError(ErrorCode.PAYLOAD_TOO_LARGE, f"rules: at most {limits.MAX_HOOK_RULES}")
-        return [
-            (compiled(matcher, rule.match, f"rules[{index}].match"), rule.outcome)
-            for index, rule in enumerate(rules)
-        ]
-
-    def set_filter(self, session_id: str, name: str, rules: Filter) -> None:
-        """Put a filter in force; an empty one takes the former away."""
-        if rules:
-            self._filters[session_id, name] = rules
-        else:
-            self._filters.pop((session_id, name), None)
-
-    def drop_filters(self, session_id: str, provider: str) -> None:
-        """Forget the filters of a provider that left a session."""
-        for key in [
-            key for key in self._filters if key[0] == session_id and _owner(key[1]) == provider
-        ]:
-            del self._filters[key]
-
-    def keep_filters(self, session_id: str, providers: set[str]) -> None:
-        """Forget the filters in a session of all but these providers, by name."""
-        owners = {_owner(key[1]) for key in self._filters if key[0] == session_id}
-        for owner in owners - providers:
-            self.drop_filters(session_id, owner)
-
-    def filtered(
-        self, session_id: str, name: str, level: Level, event: str
-    ) -> tuple[Outcome, bool]:
-        """Return what becomes of a line, and whether a pattern could not be tried to its end.
-
-        That is a level or `drop`; a line that no pattern matches keeps its own level.
-        """
-        is_undecided = False
-        for pattern, outcome in self._filters.get((session_id, name), ()):
-            fits = matches(pattern, event)
-            if fits:
-                return outcome, is_undecided
-            is_undecided = is_undecided or fits is None
-        return level, is_undecided
 
     def post(
         self,
@@ -229,8 +203,6 @@ class Streams:
 
     def replace(self, former: str, current: str) -> None:
         """Give a session's streams to the one that takes its place."""
-        for key in [key for key in self._filters if key[0] == former]:
-            self._filters[current, key[1]] = self._filters.pop(key)
         logs = self._logs.pop(former, None)
         if logs:
             self._logs.setdefault(current, {}).update(logs)
@@ -243,8 +215,6 @@ class Streams:
         """Forget the streams of a session that ended."""
         self._logs.pop(session_id, None)
         self._total -= self._sizes.pop(session_id, 0)
-        for key in [key for key in self._filters if key[0] == session_id]:
-            del self._filters[key]
         for key in [key for key in self._departed if key[0] == session_id]:
             self._deadlines.cancel(self._departed.pop(key))
         for key in [key for key in self._released if key[0] == session_id]:

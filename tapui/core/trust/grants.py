@@ -1,9 +1,11 @@
 """Tokens and what they grant (Provider Interface v2 "Trust levels")."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from tapui.secret import Secret
+from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import Trust
 
@@ -45,6 +47,19 @@ class Grant:
         """Return whether a session may be bound or addressed with this token."""
         return self.sessions is None or session_id in self.sessions
 
+    def widened(self, sessions: set[str] | None) -> "Grant":
+        """Return a grant for one connection: this token's, with more sessions (None: all).
+
+        The token itself, and whoever else shows it, stays as it is.
+        """
+        if self.sessions is None:
+            return self
+        return replace(self, sessions=None if sessions is None else self.sessions | sessions)
+
+    def is_of_token(self, other: "Grant") -> bool:
+        """Return whether two connections have shown the same token."""
+        return self.secret is not None and self.secret is other.secret
+
 
 def require(grant: Grant, capability: Capability) -> None:
     """Check that a token grants a capability. Raises `WireError` (`UNAUTHORIZED`)."""
@@ -56,18 +71,16 @@ def require(grant: Grant, capability: Capability) -> None:
 
 @dataclass(slots=True)
 class Trustees:
-    """All tokens in force, and the grants of ends in this process that are for some sessions."""
+    """All tokens in force."""
 
     grants: list[Grant] = field(default_factory=list)
 
     def add(self, grant: Grant) -> None:
-        """Put a grant in force: it follows its sessions when they end or are replaced."""
+        """Put a token in force; of those for single sessions, the oldest go when there are many."""
         self.grants.append(grant)
-
-    def remove(self, grant: Grant) -> None:
-        """Take a grant out of force; one that has died with its sessions is not there any more."""
-        if grant in self.grants:
-            self.grants.remove(grant)
+        scoped = [one for one in self.grants if one.sessions is not None]
+        if len(scoped) > limits.MAX_SESSION_TOKENS:
+            self.grants.remove(scoped[0])
 
     def find(self, token: str, origin: str | None) -> Grant | None:
         """Return the grant of a token shown from `origin` (None for a native client), or None.
@@ -84,16 +97,19 @@ class Trustees:
             return found if found.origin == origin else None
         return found if origin is None else None
 
-    def session_ended(self, session_id: str) -> None:
-        """Take a session out of every grant; an external token dies with its last session."""
-        for grant in self.grants:
+    def session_ended(self, session_id: str, held: Iterable[Grant]) -> None:
+        """Take a session out of every grant; an external token dies with its last session.
+
+        `held` are the grants of connections and of providers that may come back.
+        """
+        for grant in (*self.grants, *held):
             if grant.sessions is not None:
                 grant.sessions.discard(session_id)
         self.grants = [grant for grant in self.grants if grant.sessions is None or grant.sessions]
 
-    def session_replaced(self, former: str, current: str) -> None:
-        """Let `current` stand where `former` was granted."""
-        for grant in self.grants:
+    def session_replaced(self, former: str, current: str, held: Iterable[Grant]) -> None:
+        """Let `current` stand where `former` was granted, in tokens and in `held`."""
+        for grant in (*self.grants, *held):
             if grant.sessions is not None and former in grant.sessions:
                 grant.sessions.discard(former)
                 grant.sessions.add(current)
