@@ -231,6 +231,14 @@ def _add_local_commands(commands: "_Commands") -> None:
         "print the settings in force and where each comes from",
     )
     config.add_argument("--json", action="store_true", help="print them as JSON")
+    doctor = _add(
+        commands,
+        "doctor",
+        "doctor",
+        "show versions, folders, logs, gateways and Copilot sessions",
+        "No gateway needs to run; nothing is changed.",
+    )
+    doctor.add_argument("--json", action="store_true", help="print them as JSON")
     demo = _add(
         commands,
         "demo",

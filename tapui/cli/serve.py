@@ -53,7 +53,7 @@ def _detach(args: argparse.Namespace) -> int:
         output.say_json(ready)
     else:
         output.say(f"serving {ready['url']} (pid {ready['pid']})")
-        output.note(f"`tapui stop` ends it; what it says goes to {output.path_text(log)}")
+        output.note(f"`tapui stop` ends it; log: {output.path_text(log)}")
     return 0
 
 

@@ -69,6 +69,8 @@ class Backstage:
         self._over = asyncio.Event()
         """Set when a gateway without a screen need not go on: asked to end, idle, or ended."""
         self._ended = asyncio.Event()
+        self._deadline: float | None = None
+        """When an end that has begun has taken too long, by the loop's clock."""
         self.fault: StartFault | None = None
         """Why the gateway could not start, or why it died."""
         self.feed = EmbeddedFeed(
@@ -149,9 +151,20 @@ class Backstage:
     async def _end_feed(self, within: float) -> None:
         """End the gateway while its tower still shows that it ends."""
         if self._has_begun:
-            self._is_ending = True
+            await self._has_ended(within)
+
+    async def _has_ended(self, within: float) -> bool:
+        """Have the gateway end, unless it was told to; return whether it has, in time."""
+        self._is_ending = True
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + END_SECONDS
             self._thread.send(Stop(within))
-            await self._ended.wait()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                await self._ended.wait()
+        except TimeoutError:
+            return False
+        return True
 
     async def end(self) -> None:
         """The screen is gone: end the gateway, if there is one, and its thread.
@@ -167,11 +180,7 @@ class Backstage:
             for opened in self._sockets:
                 opened.close()
             return
-        self._thread.send(Stop())
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                await self._ended.wait()
-        except TimeoutError:
+        if not await self._has_ended(Stop().within):
             self._give_up()
         if not await asyncio.to_thread(self._thread.join, _JOIN_SECONDS):
             self._give_up()

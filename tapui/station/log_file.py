@@ -35,6 +35,12 @@ def log_path(home: Home, pid: int) -> Path:
     return home.state / _FOLDER / f"tapui-{pid}.log"
 
 
+def log_files(home: Home) -> list[Path]:
+    """Return the logs of faults that there are, the newest first."""
+    found = [(file.stat().st_mtime, file) for file in (home.state / _FOLDER).glob("tapui-*.log")]
+    return [file for _, file in sorted(found, reverse=True)]
+
+
 class _Format(logging.Formatter):
     """One line a record, then its traceback; text from outside is made visible."""
 

@@ -1,7 +1,6 @@
 """The app on this terminal, from its first frame to its last."""
 
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.station import terminal
@@ -17,9 +16,8 @@ _WANTED = (None, "quit", "start-here")
 class Screen:
     """Runs the app; signals end it in order and leave the terminal as it was."""
 
-    def __init__(self, app: "TowerApp", log: Path) -> None:
+    def __init__(self, app: "TowerApp") -> None:
         self._app = app
-        self._log = log
         self._reasons: list[signal.Signals] = []
         self.is_shown = True
         """Whether the app has not ended."""
@@ -52,8 +50,7 @@ class Screen:
         if is_gone or reasons:
             return 130 if reasons[:1] == [signal.SIGINT] else 0
         if self._app.return_code:
-            terminal.tell(f"tapui: the tower failed; its log is {safe_text(str(self._log))}")
-            return 1
+            return 1  # it has told why, and where the log is
         if said not in _WANTED:
             terminal.tell(f"tapui: {safe_text(str(said))}")
         return 0

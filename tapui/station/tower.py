@@ -82,8 +82,8 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
 
     When the terminal vanishes the gateway goes on by itself for as long as somebody is attached.
     """
-    app = _app(options, backstage.feed, note="", on_shown=lambda: backstage.begin(app))
-    screen = Screen(app, log)
+    app = _app(options, backstage.feed, log, note="", on_shown=lambda: backstage.begin(app))
+    screen = Screen(app)
 
     def came(number: signal.Signals) -> None:
         if screen.is_shown:
@@ -112,10 +112,11 @@ async def _second_tower(
     app = _app(
         options,
         feed,
+        log,
         note=f"second tower (gateway: pid {first.pid})",
         on_start_here=lambda: starts_here.append(True),
     )
-    screen = Screen(app, log)
+    screen = Screen(app)
     with Signals(screen.leave):
         try:
             code = await screen.show()
@@ -127,6 +128,7 @@ async def _second_tower(
 def _app(
     options: Options,
     feed: "Feed",
+    log: Path,
     *,
     note: str,
     on_start_here: Callable[[], None] | None = None,
@@ -144,6 +146,7 @@ def _app(
         on_theme=partial(_remember, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
+        log_file=log,
     )
 
 

@@ -22,6 +22,7 @@ COMMANDS = [
     ("deny",),
     ("records",),
     ("config",),
+    ("doctor",),
     ("demo",),
 ]
 NEED_GATEWAY = [
@@ -73,7 +74,7 @@ def test_version_and_help_import_nothing_that_takes_time(home: Home, argument: s
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
-@pytest.mark.parametrize("command", ["status", "config", "records"])
+@pytest.mark.parametrize("command", ["status", "config", "records", "doctor"])
 def test_commands_without_a_screen_do_not_import_textual(home: Home, command: str) -> None:
     script = (
         "import sys\n"

@@ -32,6 +32,39 @@ sys.exit(main(sys.argv[1:-1]))
 """
 
 
+AT_START = """
+import sys
+from tapui.station.gateway_files import GatewayFiles
+def faulty(*given):
+    raise ValueError("a fault of the test's own")
+GatewayFiles.leave = faulty
+from tapui.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+DEADLY = """
+import asyncio, sys
+from tapui.station.parts.tools import Tools
+def start(self, access):
+    def die():
+        raise SystemExit("a fault of the test's own")
+    asyncio.get_running_loop().call_later(1.0, die)
+Tools.start = start
+from tapui.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+HANGING = """
+import sys, threading
+from tapui.station import backstage
+from tapui.station.parts.tools import Tools
+backstage.END_SECONDS = 1.0
+async def stop(self):
+    threading.Event().wait()
+Tools.stop = stop
+from tapui.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def in_shell(tmux: Tmux, home: Home, *argv: str, record: Path | None = None) -> Screen:
     """Run a program as a shell's child, which prints the terminal's settings before and after."""
     script = 'stty -g; "$@"; echo "left with $?"; stty -g; cat'
@@ -98,6 +131,7 @@ def test_q_ends_the_tower_and_restores_the_terminal(tmux: Tmux, home: Home) -> N
     assert left_behind(home) == []
 
 
+@pytest.mark.expects_error_log("the screen failed")
 def test_a_crash_is_one_line_restores_the_terminal_and_shows_no_secret(
     tmux: Tmux, home: Home, tmp_path: Path
 ) -> None:
@@ -110,7 +144,60 @@ def test_a_crash_is_one_line_restores_the_terminal_and_shows_no_secret(
     assert is_restored(screen)
     assert "tapui: internal error: RuntimeError: a fault of the test's own" in screen.scrollback()
     assert "Traceback" not in screen.scrollback()
+    assert "a fault of the test's own" in log_of(home)
+    assert "must-not-be-printed" not in log_of(home)
     assert b"must-not-be-printed" not in record.read_bytes()
+    assert left_behind(home) == []
+
+
+def log_of(home: Home) -> str:
+    """Return what the only process of a home has logged."""
+    (file,) = home.tapui.glob("log/tapui-*.log")
+    return file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("program", "logged", "line"),
+    [
+        (
+            AT_START,
+            "the gateway could not start",
+            "the gateway could not start: ValueError: a fault of the test's own",
+        ),
+        (DEADLY, "the gateway's thread died", "the gateway died: SystemExit"),
+    ],
+    ids=["at its start", "later"],
+)
+def test_a_gateway_that_fails_behind_the_screen_is_told_at_once_and_logged(
+    tmux: Tmux,
+    home: Home,
+    program: str,
+    logged: str,
+    line: str,
+    expects_error_log: Callable[[str], None],
+) -> None:
+    expects_error_log(logged)
+    argv = (sys.executable, "-c", program, "--no-attach", "--port", "0")
+    screen = in_shell(tmux, home, *argv)
+    screen.wait_for("left with 1", within=30)
+    assert is_restored(screen)
+    assert f"tapui: {line}" in screen.scrollback()
+    assert "tapui: its log is " in screen.scrollback()
+    assert "a fault of the test's own" in log_of(home)
+    assert "Traceback" not in screen.scrollback()
+    assert left_behind(home) == []
+
+
+@pytest.mark.expects_error_log("the gateway's thread did not end")
+def test_a_gateway_that_hangs_is_given_up_and_leaves_no_token(tmux: Tmux, home: Home) -> None:
+    screen = in_shell(tmux, home, sys.executable, "-c", HANGING, "--no-attach", "--port", "0")
+    screen.wait_for("ws://localhost", within=20)
+    until(lambda: left_behind(home), what="the gateway's files are there")
+    screen.keys("q")
+    screen.wait_for("left with 1")
+    assert is_restored(screen)
+    assert "tapui: the gateway did not end in time" in screen.scrollback()
+    assert "in stop" in log_of(home)  # the stack of the thread that hangs
     assert left_behind(home) == []
 
 
