@@ -377,7 +377,7 @@ class NativeCall:
 class Lane:
     """The places that calls share which a provider wants limited; the rest wait in order."""
 
-    key: tuple[str, ...]
+    key: tuple[object, ...]
     most: int
     running: int = 0
     queue: deque[PendingCall] = field(default_factory=deque)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 
 from tapui.wire.builtin import (
@@ -15,8 +14,8 @@ from tapui.wire.builtin import (
     StreamPost,
     StreamPostDone,
 )
-from tapui.wire.codec import explain, raw
-from tapui.wire.errors import CallError
+from tapui.wire.codec import decode_as, raw
+from tapui.wire.errors import CallError, WireError
 from tapui.wire.limits import MAX_HISTORY, MAX_NAME, PROTOCOL_VERSION
 from tapui.wire.message import BUILTIN_PROVIDER, Error, Level, Message, Mode, OptionalRaw, Tool
 from tapui.wire.provider import Hello, Sessions, ToolCall, ToolCancel, ToolResult
@@ -160,10 +159,10 @@ class BuiltinTools:
     def _on_call(self, call: ToolCall) -> None:
         arguments, act = self._tools[call.tool]
         try:
-            given = msgspec.json.decode(call.args, type=arguments)
+            given = decode_as(call.args, arguments, "arguments")
             request = act(call, given)
-        except msgspec.DecodeError as error:
-            self._fail(call.id, CallError.INTERNAL, f"arguments: {explain(error)}")
+        except WireError as error:
+            self._fail(call.id, CallError.INTERNAL, error.text)
         except ValueError as error:
             self._fail(call.id, CallError.INTERNAL, f"arguments: {error}")
         else:
@@ -220,7 +219,7 @@ class BuiltinTools:
             text = f"{message.error} (decided by {message.decided_by})"
             self._fail(message.id, CallError.UNAUTHORIZED, text)
             return
-        mode = msgspec.json.decode(call.args, type=ModeArguments).mode
+        mode = decode_as(call.args, ModeArguments, "arguments").mode
         self._succeed(message.id, {"mode": mode, "decidedBy": message.decided_by})
 
     def _on_error(self, message: Error) -> None:

@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.limits import MAX_DEPTH
 from tapui.wire.message import Message
+from tapui.wire.normalize import normalized
 from tapui.wire.surrogates import without_surrogates
 
 M = TypeVar("M", bound=Message)
@@ -160,7 +161,7 @@ def _passed_through(kind: type[Message]) -> tuple[str, ...]:
 
 
 @cache
-def _decoder(kind: type[Message]) -> msgspec.json.Decoder[Any]:
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
 
 
@@ -170,7 +171,7 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
     Raises `WireError` (`INVALID_JSON`), which names the field by its path.
     """
     try:
-        message: M = _decoder(kind).decode(data)
+        message: M = _decode(data, kind)
     except RecursionError:
         raise _too_deep(head) from None
     except UnicodeDecodeError as error:
@@ -184,6 +185,18 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
         if isinstance(given, Raw) and depth_exceeds(given, MAX_DEPTH):
             raise _too_deep(head, f"{name}: ")
     return message
+
+
+def _decode(data: bytes | Raw, kind: Any) -> Any:
+    """Decode as `kind`; what does not fit as it stands is tried once more in its normal form."""
+    try:
+        return _decoder(kind).decode(data)
+    except msgspec.ValidationError:
+        is_struct = isinstance(kind, type) and issubclass(kind, Struct)
+        again = normalized(data, kind) if is_struct else None
+        if again is None:
+            raise
+    return _decoder(kind).decode(again)
 
 
 Reader = msgspec.json.Decoder[Any]
@@ -224,12 +237,24 @@ def require_object(given: Raw, field: str) -> None:
         raise WireError(ErrorCode.INVALID_JSON, f"{field}: expected an object")
 
 
+def is_null(given: Raw) -> bool:
+    """Return whether valid JSON is `null`."""
+    return bytes(memoryview(given)[:5]).strip() == b"null"
+
+
 def optional_object(given: Raw | None, field: str) -> Raw | None:
     """Return an optional object; `null` is as good as absent. Raises like `require_object`."""
-    if given is None or bytes(memoryview(given)[:5]).strip() == b"null":
+    if given is None or is_null(given):
         return None
     require_object(given, field)
     return given
+
+
+def given_object(given: Raw, field: str) -> Raw:
+    """Return an object, which is empty when it was `null`. Raises like `require_object`."""
+    if memoryview(given)[:1].tobytes() == b"{":
+        return given
+    return optional_object(given, field) or Raw(b"{}")
 
 
 def decode_object(given: Raw, field: str) -> dict[str, Any]:
@@ -247,9 +272,11 @@ def decode_object(given: Raw, field: str) -> dict[str, Any]:
 def decode_as(given: Raw, kind: Any, field: str) -> Any:
     """Decode a small object as `kind`. Raises `WireError` (`INVALID_JSON`) naming `field`."""
     try:
-        return msgspec.json.decode(given, type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {error}") from None
+        return _decode(given, kind)
+    except RecursionError:
+        raise _too_deep(None, f"{field}: ") from None
+    except msgspec.DecodeError as error:
+        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {explain(error)}") from None
 
 
 def explain(error: msgspec.DecodeError) -> str:

@@ -72,9 +72,9 @@ class Hooks(Struct, omit_defaults=True, frozen=True):
 
 
 class Concurrency(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """How many calls a provider takes at once, and what is counted."""
+    """How many calls a provider takes at once (absent: any number), and what is counted."""
 
-    max: int
+    max: int | None = None
     scope: Literal["instance", "provider", "tool"] = "instance"
 
 

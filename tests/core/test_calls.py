@@ -60,6 +60,12 @@ def test_a_call_from_host_to_provider_and_back(scene: Scene) -> None:
         ({"data": None}, {"data": None}),
         ({"data": False}, {"data": False}),
         ({"data": ""}, {"data": ""}),
+        ({"data": None, "error": None, "file": None, "retryable": None}, {"data": None}),
+        (
+            {"data": None, "error": "no", "errorCode": None, "file": None},
+            {"error": "no", "errorCode": "INTERNAL"},
+        ),
+        ({"data": None, "errorCode": "TIMEOUT"}, {"error": "TIMEOUT", "errorCode": "TIMEOUT"}),
         ({"error": "no", "errorCode": "NOT_FOUND"}, {"error": "no", "errorCode": "NOT_FOUND"}),
         ({"error": "no"}, {"error": "no", "errorCode": "INTERNAL"}),
         ({"errorCode": "CANCELLED"}, {"error": "CANCELLED", "errorCode": "CANCELLED"}),
@@ -90,7 +96,6 @@ FILE = {"path": "/x", "mimeType": "image/png", "size": 1}
         {},
         {"error": ""},
         {"data": 1, "error": "x"},
-        {"data": None, "error": "x"},
         {"data": 1, "errorCode": "INTERNAL"},
         {"data": 1, "file": FILE},
         {"error": "x", "file": FILE},
@@ -319,7 +324,7 @@ def test_an_id_is_free_once_its_outcome_is_there(scene: Scene) -> None:
     assert [one["data"] for one in outcomes(scene)] == ["second"]
 
 
-@pytest.mark.parametrize("args", [[], "{}", 7, None])
+@pytest.mark.parametrize("args", [[], "{}", 7, False])
 def test_arguments_are_an_object(scene: Scene, args: Any) -> None:
     error = scene.host.error(type="tool.invoke", id="i", sessionId="s1", tool="greet", args=args)
     assert (error["code"], error["message"]) == ("INVALID_JSON", "args: expected an object")

@@ -275,3 +275,88 @@ def test_held_and_paused_injects_are_shown(scene: Scene) -> None:
     scene.tower.say(type="injects.resume", providerId="p-1", sessionId="s1")
     assert shown() == (0, [])
     assert scene.host.hear_of("session.send")[-1]["prompt"] == "once more"
+
+
+@pytest.mark.parametrize("concurrency", [{}, {"max": None}, {"scope": "provider"}])
+def test_without_a_number_any_number_of_calls_runs(
+    talk: Conversation, host: Peer, concurrency: Json
+) -> None:
+    provider = talk.provider("s1", concurrency=concurrency)
+    for number in range(20):
+        host.invoke("s1", id_=f"i{number}")
+    assert len(provider.hear_of("tool.call")) == 20
+
+
+def test_one_point_zero_is_one_call(talk: Conversation, host: Peer) -> None:
+    provider = talk.connect(PROVIDER_TOKEN)
+    provider.say(
+        b'{"type":"hello","name":"p","protocolVersion":2.0,"session":"s1","concurrency":{"max":1.0},'
+        b'"tools":[{"name":"greet","description":"d","parameters":{}}]}'
+    )
+    assert provider.hear_one("hello.ack")
+    host.invoke("s1", id_="i1").invoke("s1", id_="i2")
+    assert len(provider.hear_of("tool.call")) == 1
+
+
+@pytest.mark.parametrize("most", [0, -1, 0.0, 1.5, "1"])
+def test_a_limit_is_an_integer_of_at_least_one(
+    talk: Conversation, host: Peer, most: object
+) -> None:
+    peer = talk.connect(PROVIDER_TOKEN)
+    error = peer.error(
+        type="hello", name="p", protocolVersion=2, session="s1", concurrency={"max": most}
+    )
+    assert error["code"] == "INVALID_JSON"
+    assert "concurrency.max: " in error["message"]
+
+
+@pytest.mark.parametrize("scope", ["provider", "tool"])
+def test_a_limit_of_all_instances_counts_each_session(
+    talk: Conversation, host: Peer, scope: str
+) -> None:
+    host.open("s2")
+    limit = {"max": 1, "scope": scope}
+    here = [talk.provider("s1", instance=name, concurrency=limit) for name in ("a", "b")]
+    there = talk.provider("s2", instance="a", concurrency=limit)
+    host.invoke("s1", id_="i1", args={"target": "a"}).invoke("s1", id_="i2", args={"target": "b"})
+    assert [len(one.hear_of("tool.call")) for one in here] == [1, 0]
+    host.invoke("s2", id_="i3")
+    assert len(there.hear_of("tool.call")) == 1
+
+
+@pytest.mark.parametrize("scope", ["instance", "provider", "tool"])
+def test_a_limit_counts_on_when_its_session_is_replaced(
+    talk: Conversation, host: Peer, scope: str
+) -> None:
+    provider = talk.provider("s1", concurrency={"max": 1, "scope": scope})
+    host.invoke("s1", id_="i1").invoke("s1", id_="i2")
+    first = provider.take_call()
+    host.open("s2", replaces="s1")
+    host.invoke("s2", id_="i3")
+    assert provider.hear_of("tool.call") == []
+    provider.result(first, data=1)
+    provider.result(provider.take_call(), data=2)
+    provider.result(provider.take_call(), data=3)
+    assert [one["id"] for one in host.hear_of("tool.outcome")] == ["i1", "i2", "i3"]
+    assert talk.gateway._parts.calls._lanes.in_use == []
+
+
+def test_objects_that_are_null_are_empty(scene: Scene) -> None:
+    scene.host.invoke("s1", args=None)
+    assert scene.provider.hear_one("tool.call")["args"] == {}
+    scene.host.say(type="hook.preToolUse", id="k", sessionId="s1", tool="bash", args=None)
+    assert scene.host.hear_one("hook.decision")["decision"] == "allow"
+    scene.host.say(type="session.event", sessionId="s1", event="session.busy", data=None)
+    assert scene.host.hear() == []
+    assert scene.talk.events("session.event")[-1]["data"] == {}
+    scene.host.event("s1", "tool.execution_start", tool="bash", toolCallId="t", args=None)
+    assert scene.talk.events("call.started")[-1]["call"]["args"] == {}
+    scene.host.say(
+        type="approval.request",
+        id="r",
+        sessionId="s1",
+        kind="permission",
+        detail=None,
+        timeout=None,
+    )
+    assert scene.talk.events("approval.requested")[-1]["approval"]["detail"] == {}

@@ -115,11 +115,11 @@ class Calls:
     def _take_place(self, call: PendingCall) -> None:
         """Send a call off, or let it wait for a place with its provider."""
         limit = call.provider.limit
-        if limit is None:
+        if limit is None or limit.max is None:
             self._out.emit(CallStarted(call.session.id, call.view))
             self._send_off(call)
             return
-        if self._lanes.enter(call, limit):
+        if self._lanes.enter(call, limit.scope, limit.max):
             self._out.emit(CallStarted(call.session.id, call.view))
             self._send_off(call)
             return
@@ -173,6 +173,13 @@ class Calls:
         done = replace(view, state="done", data=kept, data_cut=kept_cut, duration=0.0)
         out.emit(CallFinished(session.id, done))
         out.send(caller.id, ToolOutcome(invoke.id, data=data))
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let the calls of `former` go on in `current`, in the lanes that they have."""
+        for call in self.pending.values():
+            if call.session is former:
+                call.session = current
+        self._lanes.replace_session(former, current)
 
     def progress(self, call: PendingCall, message: str) -> None:
         """Pass a status on to the caller."""

@@ -1,20 +1,19 @@
 """Lanes: how many calls a provider takes at once; the others wait in order."""
 
-from tapui.core.model import Lane, PendingCall
-from tapui.wire.provider import Concurrency
+from tapui.core.model import Lane, OpenSession, PendingCall
 
 
 class Lanes:
     """The lanes in use, by what their calls share."""
 
     def __init__(self) -> None:
-        self._lanes: dict[tuple[str, ...], Lane] = {}
+        self._lanes: dict[tuple[object, ...], Lane] = {}
 
-    def enter(self, call: PendingCall, limit: Concurrency) -> bool:
+    def enter(self, call: PendingCall, scope: str, most: int) -> bool:
         """Give a call its lane; return whether there is a place in it."""
-        key = _key(call, limit.scope)
-        call.lane = lane = self._lanes.setdefault(key, Lane(key, limit.max))
-        lane.most = limit.max
+        key = _key(call, scope)
+        call.lane = lane = self._lanes.setdefault(key, Lane(key, most))
+        lane.most = most
         if lane.running < lane.most:
             lane.running += 1
             return True
@@ -43,13 +42,23 @@ class Lanes:
             del self._lanes[lane.key]
         return following
 
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let `current` count on from `former`."""
+        for lane in [lane for lane in self._lanes.values() if former in lane.key]:
+            del self._lanes[lane.key]
+            lane.key = tuple(current if part is former else part for part in lane.key)
+            self._lanes[lane.key] = lane
+
     @property
     def in_use(self) -> list[Lane]:
         """The lanes with calls in them."""
         return list(self._lanes.values())
 
 
-def _key(call: PendingCall, scope: str) -> tuple[str, ...]:
-    if scope == "tool":
-        return (scope, call.provider.name, call.invoke.tool)
-    return (scope, call.provider.name if scope == "provider" else call.provider.id)
+def _key(call: PendingCall, scope: str) -> tuple[object, ...]:
+    """Return what the calls of a lane share. Names mean something within one session only."""
+    if scope == "instance":
+        return (scope, call.provider.id)
+    if scope == "provider":
+        return (scope, call.session, call.provider.name)
+    return (scope, call.session, call.provider.name, call.invoke.tool)

@@ -14,7 +14,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import NativeCall, OpenSession
 from tapui.core.output import Output
 from tapui.wire import limits
-from tapui.wire.codec import decode_as, optional_object, raw
+from tapui.wire.codec import decode_as, given_object, optional_object, raw
 from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
 from tapui.wire.message import OptionalRaw, SessionEvent
@@ -58,7 +58,7 @@ class NativeCalls:
 
     def _started(self, session: OpenSession, host: str, what: _Execution) -> None:
         out, id_ = self._out, _id_of(session, what)
-        args, args_cut = out.recordable(what.args)
+        args, args_cut = out.recordable(given_object(what.args, "data.args"))
         known = session.native_calls.pop(id_, None)
         if known is not None:
             call_id = known.call_id

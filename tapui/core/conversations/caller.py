@@ -6,6 +6,7 @@ The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 from math import isfinite
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
@@ -18,7 +19,7 @@ from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
 from tapui.core.sessions.subagents import may_call
-from tapui.wire.codec import require_object
+from tapui.wire.codec import given_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import (
     HookDecision,
@@ -56,7 +57,9 @@ class CallerConversation:
             raise WireError(
                 ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already", id=message.id
             )
-        require_object(message.args, "args")
+        args = given_object(message.args, "args")
+        if args is not message.args:
+            message = replace(message, args=args)
         if message.timeout is not None and not (isfinite(message.timeout) and message.timeout > 0):
             raise WireError(
                 ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
@@ -120,11 +123,11 @@ class CallerConversation:
     def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
         """May a tool run? The rules of the session's providers say."""
         session = resolved(self._sessions, message.session_id)
-        require_object(message.args, "args")
+        args = given_object(message.args, "args")
         if message.id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
         inquiry = Inquiry(session, message.tool, connection, message.id)
-        self._inquire(inquiry, message.args)
+        self._inquire(inquiry, args)
 
     def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
         session = inquiry.session

@@ -164,7 +164,8 @@ class Hellos:
                 )
         check_context(message.context, "context")
         check_context(message.startup_context, "startup_context")
-        if message.concurrency is not None and message.concurrency.max < 1:
+        limit = message.concurrency
+        if limit is not None and limit.max is not None and limit.max < 1:
             raise WireError(ErrorCode.INVALID_JSON, "concurrency.max: at least 1")
         return HookSet(
             rules,

@@ -4,6 +4,7 @@ from math import isfinite
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
@@ -24,7 +25,7 @@ from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.wire import limits
-from tapui.wire.codec import decode_as, raw, require_object
+from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
     ContextUse,
@@ -254,7 +255,9 @@ class HostConversation:
     def session_event(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
         session = self._own(connection, message.session_id)
-        require_object(message.data, "data")
+        given = given_object(message.data, "data")
+        if given is not message.data:
+            message = replace(message, data=given)
         event = message.event
         what = decode_as(message.data, _READ[event], "data") if event in _READ else None
         if event in ("tool.execution_start", "tool.execution_complete"):
@@ -332,7 +335,7 @@ class HostConversation:
     def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
         """Something in a session waits for the person."""
         session = resolved(self._sessions, message.session_id)
-        require_object(message.detail, "detail")
+        detail = given_object(message.detail, "detail")
         if message.id in connection.requests:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
         timeout = limits.HOST_APPROVAL_TIMEOUT
@@ -346,7 +349,7 @@ class HostConversation:
             message.kind,
             connection,
             message.id,
-            decode_as(message.detail, dict[str, Any], "data"),
+            decode_as(detail, dict[str, Any], "detail"),
             timeout,
             session_id=session.id,
         )

@@ -31,7 +31,7 @@ from tapui.core.streams.streams import Streams, compile_filter, split_name
 from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Capability, require
 from tapui.wire import limits
-from tapui.wire.codec import optional_object
+from tapui.wire.codec import is_null, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.message import FileResult, Tool, ToolProgress
 from tapui.wire.provider import (
@@ -101,12 +101,13 @@ class ProviderConversation:
         call = provider.calls.get(message.id)
         if call is None or call.awaits_file or call.is_queued:
             return
-        given = (
-            isinstance(message.data, Raw),
-            message.error is not None or message.error_code is not None,
-            message.file is not None,
+        is_error = message.error is not None or message.error_code is not None
+        is_file = message.file is not None
+        is_data = isinstance(message.data, Raw) and not (
+            (is_error or is_file) and is_null(message.data)  # as some languages leave fields out
         )
-        if sum(given) != 1 or (message.error == "" and message.error_code is None):
+        is_empty = message.error == "" and message.error_code is None
+        if is_error + is_file + is_data != 1 or is_empty:
             text = "a tool.result has exactly one of data, error and file"
             self._calls.fail(call, CallError.INTERNAL, text)
             raise WireError(ErrorCode.INVALID_JSON, text, session_id=call.view.session_id)

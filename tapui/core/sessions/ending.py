@@ -162,9 +162,7 @@ class Endings:
         self._budgets.replace_session(former, current)
         self._gates.replace_session(former, current)
         self._prompts.replace_session(former, current)
-        for call in self._calls.pending.values():
-            if call.session is former:
-                call.session = current
+        self._calls.replace_session(former, current)
         self._native.session_ended(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")
         self._modes.session_ended(former)
