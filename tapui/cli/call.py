@@ -21,9 +21,11 @@ CALL_ID = "call"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Call the tool; its result goes to stdout as JSON, progress and errors to stderr."""
+    """Call the tool; its result goes to stdout as JSON, what else is said to stderr."""
     arguments = _object(args.args)
     outcome = asyncio.run(_call(gateway(args), args.tool, args.session, arguments))
+    for text in outcome.context or ():
+        output.note(text)
     if outcome.error is not None or outcome.error_code is not None:
         code = outcome.error_code or "INTERNAL"
         output.fail(f"{code}: {outcome.error or code}".replace("\n", " "))

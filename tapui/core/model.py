@@ -353,6 +353,10 @@ class PendingCall(Struct, eq=False):
     is_queued: bool = False
     is_retry: bool = False
     has_target: bool = False
+    asked: float | None = None
+    """When a call that is tried again began for its caller."""
+    context: list[str] | None = None
+    """What rules and gates added to it."""
     awaits_file: bool = False
     lane: "Lane | None" = None
     deadline: Deadline | None = None

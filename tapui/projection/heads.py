@@ -34,7 +34,24 @@ def head_of(text: str) -> str:
 
 def session_head(session: ev.Session) -> ev.Session:
     """Return what the state keeps of a session."""
+    if any(_is_long(one) for one in session.subagents):
+        session = replace(session, subagents=[_subagent_head(one) for one in session.subagents])
     return _shortened(session, ("label", "cwd", "model", "workspace", "reason"))
+
+
+def _is_long(subagent: ev.Subagent) -> bool:
+    names = (subagent.id, subagent.agent, subagent.tool_call_id or "")
+    return any(len(name) > limits.MAX_NAME for name in names)
+
+
+def _subagent_head(subagent: ev.Subagent) -> ev.Subagent:
+    call = subagent.tool_call_id
+    return replace(
+        subagent,
+        id=subagent.id[: limits.MAX_NAME],
+        agent=subagent.agent[: limits.MAX_NAME],
+        tool_call_id=call[: limits.MAX_NAME] if call else call,
+    )
 
 
 def provider_head(provider: ev.Provider) -> ev.Provider:
@@ -56,6 +73,8 @@ def call_head(call: ev.Call) -> ev.Call:
     if call.data is not None and len(memoryview(call.data)) > limits.DETAIL_BYTES:
         data, data_cut = cut(call.data, limits.DETAIL_BYTES)
         call = replace(call, data=data, data_cut=data_cut, is_cut=True)
+    if call.context is not None and sum(map(len, call.context)) > limits.HEAD_BYTES:
+        call = replace(call, context=_Part().of(call.context), is_cut=True)
     if call.progress is None and call.error is None:
         return call
     return _shortened(call, ("progress", "error"))

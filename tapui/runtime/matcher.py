@@ -3,6 +3,7 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tapui.core.hooks.javascript import original_position, translated
 from tapui.core.hooks.matching import PatternError
 from tapui.wire.limits import MATCH_TIMEOUT
 
@@ -38,9 +39,11 @@ class RegexMatcher:
 def _compile(pattern: str) -> RegexPattern:
     import regex  # with the first pattern: most gateways never see one
 
+    changed, places = translated(pattern)
     try:
-        return RegexPattern(regex.compile(pattern))
+        return RegexPattern(regex.compile(changed))
     except regex.error as error:
-        raise PatternError(f"bad pattern: {error}") from None
+        where = "" if error.pos is None else f" at position {original_position(error.pos, places)}"
+        raise PatternError(f"bad pattern: {error.msg}{where}") from None
     except (RecursionError, OverflowError):
         raise PatternError("bad pattern: too complex") from None

@@ -151,6 +151,8 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     error: str | None = None
     error_code: str | None = None
     duration: float | None = None
+    context: list[str] | None = None
+    """What rules and gates added, once it has ended."""
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
 

@@ -63,6 +63,8 @@ TRANSFORM_TIMEOUT = 2.0
 MAX_PATTERN = 1_000
 """Characters of a regex."""
 MATCH_TIMEOUT = 0.001
+MAX_EVENT_OUTPUT = 64 * 1024
+"""Bytes of a call's output in `tool.execution_complete`."""
 MAX_SUBJECT = 64 * 1024
 """Bytes of text that a regex is tried on."""
 MAX_CONTEXT = 64 * 1024

@@ -125,7 +125,10 @@ class ToolProgress(Message, tag="tool.progress", frozen=True):
 
 
 class ToolOutcome(Message, tag="tool.outcome", frozen=True):
-    """How a call ended: exactly one of `data`, `file` and `error`."""
+    """How a call ended: exactly one of `data`, `file` and `error`.
+
+    `context` is what rules and gates add to the call, for a caller that does not ask them itself.
+    """
 
     id: str
     data: Raw | UnsetType = UNSET
@@ -133,6 +136,7 @@ class ToolOutcome(Message, tag="tool.outcome", frozen=True):
     error: str | None = None
     error_code: str | None = None
     retryable: bool | None = None
+    context: list[str] | None = None
 
 
 class ToolAbort(Message, tag="tool.abort", frozen=True):

@@ -46,6 +46,11 @@ def test_without_rules_everything_is_allowed(talk: Conversation) -> None:
         ({"args": "git push"}, "bash", PUSH, True),
         ({"args": "git push"}, "bash", {"command": "git\\u0020push"}, False),
         ({"args": '"command":"git'}, "bash", PUSH, True),
+        ({"args": '"n":1[,}]'}, "bash", {"n": 1.0}, True),
+        ({"args": "git[^]push"}, "bash", PUSH, True),
+        ({"args": "git[]"}, "bash", PUSH, False),
+        ({"args": r"\u{1F600}{2}"}, "bash", {"command": "😀😀"}, True),
+        ({"args": r"git\cJ"}, "bash", PUSH, False),
         ({"args": "^rm"}, "bash", PUSH, False),
         ({"file": "*.sql"}, "edit", {"path": "/db/one.sql"}, True),
         ({"file": "one.sql"}, "edit", {"file_path": "/db/one.sql"}, True),
@@ -72,6 +77,16 @@ def test_escapes_in_the_arguments_hide_nothing(talk: Conversation) -> None:
     host.say(
         b'{"type":"hook.preToolUse","id":"k1","sessionId":"s1","tool":"bash",'
         b'"args":{"command":"git\\u0020push"}}'
+    )
+    assert decision(host)["decision"] == "deny"
+
+
+@pytest.mark.parametrize("number", ["1", "1.0", "1e0", "10e-1", "0.1E+1"])
+def test_a_number_is_matched_as_javascript_writes_it(talk: Conversation, number: str) -> None:
+    host, _ = guarded(talk, {"match": {"args": '"n":1}'}, "action": "deny"})
+    host.say(
+        b'{"type":"hook.preToolUse","id":"k1","sessionId":"s1","tool":"bash","args":{"n":%b}}'
+        % number.encode()
     )
     assert decision(host)["decision"] == "deny"
 
@@ -238,6 +253,111 @@ def test_host_that_asks_hooks_is_not_asked_twice(talk: Conversation) -> None:
     host, provider = guarded(talk, {"match": {"tool": "greet"}, "action": "gate", "gateId": "g"})
     host.invoke("s1")
     assert [message["type"] for message in provider.hear()] == ["tool.call"]
+
+
+@pytest.mark.parametrize("named", [{}, {"gateId": None}, {"gateId": "ci"}])
+def test_an_answer_may_leave_out_the_gates_name(talk: Conversation, named: Json) -> None:
+    host, provider = guarded(talk, GATE)
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say({"type": "gate.result", "callId": call, "decision": "allow", **named})
+    assert decision(host)["decision"] == "allow"
+
+
+def test_an_answer_that_names_another_gate_is_ignored(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE, GATE | {"gateId": "review"})
+    asks(host)
+    checks = {one["gateId"]: one["callId"] for one in provider.hear_of("gate.check")}
+    for gate in ("review", "nothing", ""):
+        said = {"type": "gate.result", "gateId": gate, "callId": checks["ci"]}
+        assert provider.ask(said, decision="deny") == []
+        assert host.hear() == []
+    for gate, call in checks.items():
+        provider.say(type="gate.result", gateId=gate, callId=call, decision="allow")
+    assert decision(host)["decision"] == "allow"
+
+
+@pytest.mark.parametrize("who", ["tower", "another host with hooks", "another host"])
+def test_whoever_is_not_the_sessions_own_host_passes_the_gates(
+    talk: Conversation, who: str
+) -> None:
+    _, provider = guarded(talk, {"match": {"tool": "greet"}, "action": "gate", "gateId": "g"})
+    caller = talk.tower() if who == "tower" else talk.host("other", hooks="with" in who)
+    provider.hear()
+    caller.invoke("s1")
+    check = provider.hear_one("gate.check")
+    provider.say(
+        type="gate.result", gateId="g", callId=check["callId"], decision="deny", reason="no"
+    )
+    outcome = caller.hear_one("tool.outcome")
+    assert (outcome["errorCode"], outcome["error"]) == ("UNAUTHORIZED", "no")
+    assert provider.hear() == []
+
+
+ADD = {"match": {"tool": "greet"}, "action": "context", "content": "mind the tests"}
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ({"data": "hello"}, {"data": "hello"}),
+        ({"error": "no"}, {"error": "no", "errorCode": "INTERNAL"}),
+    ],
+)
+def test_contexts_of_rules_and_gates_come_with_the_outcome(
+    talk: Conversation, result: Json, outcome: Json
+) -> None:
+    host = talk.host()
+    host.open("s1")
+    gate = {"match": {"tool": "greet"}, "action": "gate", "gateId": "g"}
+    provider = talk.provider("s1", hooks={"onPreToolUse": [ADD, gate]})
+    host.hear()
+    host.invoke("s1")
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, decision="context", reason="CI is slow")
+    provider.result(provider.take_call(), **result)
+    contexts = ["mind the tests", "CI is slow"]
+    assert host.hear_one("tool.outcome") == {
+        "type": "tool.outcome",
+        "id": "i1",
+        **outcome,
+        "context": contexts,
+    }
+    assert talk.events("call.finished")[-1]["call"]["context"] == contexts
+    assert [one.context for one in talk.gateway.state.recent_calls.values()] == [contexts]
+
+
+@pytest.mark.parametrize("how", ["timeout", "abort", "lister", "retried"])
+def test_contexts_come_however_the_call_ends(talk: Conversation, how: str) -> None:
+    host = talk.host()
+    host.open("s1")
+    rule = ADD | {"match": {}}
+    one = talk.provider("s1", instance="a", hooks={"onPreToolUse": [rule]})
+    host.hear()
+    if how == "retried":
+        talk.wait(1)
+        two = talk.provider("s1", instance="b")
+        host.hear()
+    host.invoke("s1", "list_greeter_instances" if how == "lister" else "greet", timeout=1000)
+    if how == "timeout":
+        talk.wait(1.1)
+    elif how == "abort":
+        host.say(type="tool.abort", id="i1")
+    elif how == "retried":
+        two.result(two.take_call(), error="asleep", retryable=True)
+        one.result(one.take_call(), data=1)
+    outcome = host.hear_of("tool.outcome")
+    assert [one["context"] for one in outcome] == [["mind the tests"]]
+    talk.wait(6)
+    calls = [one["call"] for one in talk.events("call.finished")]
+    assert calls[-1]["context"] == ["mind the tests"]
+
+
+def test_a_host_that_asks_hooks_is_not_told_contexts_twice(talk: Conversation) -> None:
+    host, provider = guarded(talk, ADD)
+    host.invoke("s1")
+    provider.result(provider.take_call(), data=1)
+    assert "context" not in host.hear_one("tool.outcome")
 
 
 def test_abort_while_a_gate_is_asked(talk: Conversation) -> None:

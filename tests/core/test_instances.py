@@ -164,6 +164,21 @@ def test_another_provider_cannot_take_the_listers_name(talk: Conversation, host:
     assert error["code"] == "TOOL_CONFLICT"
 
 
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [("browser", "list_browser_x"), ("my tabs!", "list_my_tabs__x"), ("é", "list___instances")],
+)
+def test_names_that_begin_like_the_lister_of_another_are_reserved(
+    talk: Conversation, host: Peer, name: str, taken: str
+) -> None:
+    talk.provider("s1", name=name)
+    peer = talk.connect(PROVIDER_TOKEN)
+    hello = {"type": "hello", "name": "other", "protocolVersion": 2, "session": "s1"}
+    error = peer.error(hello, tools=[tool(taken)])
+    assert error["code"] == "TOOL_CONFLICT"
+    assert f"reserved for provider '{name}'" in error["message"]
+
+
 def test_same_tool_of_another_provider_still_conflicts(talk: Conversation, host: Peer) -> None:
     tab(talk, "a")
     peer = talk.connect(PROVIDER_TOKEN)

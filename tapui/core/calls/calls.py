@@ -6,6 +6,7 @@ Core Profile "Tool call terminal semantics"; `tapui/wire/README.md`.
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.core.calls.completions import completion
 from tapui.core.calls.lanes import Lanes
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
@@ -46,14 +47,20 @@ class Calls:
         self.pending: dict[str, PendingCall] = {}
 
     def start(
-        self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
+        self,
+        session: OpenSession,
+        entry: RegisteredTool,
+        caller: Connection,
+        invoke: ToolInvoke,
+        context: list[str] | None = None,
     ) -> None:
         """Dispatch a call to the provider, or to the instance that is meant.
 
+        `context` is what rules and gates added; the caller gets it with the outcome.
         Raises `UnknownTargetError` when it names an instance that is not there.
         """
         if entry.lists:
-            self._list_instances(session, entry, caller, invoke)
+            self._list_instances(session, entry, caller, invoke, context)
             return
         args, target = invoke.args, None
         if entry.target is not None or len(entry.offers) > 1:
@@ -65,6 +72,7 @@ class Calls:
             provider, tool = next(iter(entry.offers.values()))
         call = self._open(session, provider, tool, caller, invoke, args)
         call.has_target = target is not None
+        call.context = context
         self._take_place(call)
 
     def _open(  # noqa: PLR0917 - what a call is made of
@@ -155,7 +163,12 @@ class Calls:
                 self._send_off(next_call)
 
     def _list_instances(
-        self, session: OpenSession, entry: RegisteredTool, caller: Connection, invoke: ToolInvoke
+        self,
+        session: OpenSession,
+        entry: RegisteredTool,
+        caller: Connection,
+        invoke: ToolInvoke,
+        context: list[str] | None,
     ) -> None:
         """Answer the tool that lists a provider's instances; the gateway knows them."""
         out, data = self._out, listing(session, entry.owner)
@@ -170,9 +183,14 @@ class Calls:
             caller=caller.name,
         )
         out.emit(CallStarted(session.id, view))
-        done = replace(view, state="done", data=kept, data_cut=kept_cut, duration=0.0)
+        done = replace(
+            view, state="done", data=kept, data_cut=kept_cut, duration=0.0, context=context
+        )
         out.emit(CallFinished(session.id, done))
-        out.send(caller.id, ToolOutcome(invoke.id, data=data))
+        outcome = ToolOutcome(invoke.id, data=data, context=context)
+        out.send(caller.id, outcome)
+        if session.subscribers:
+            self._tell_subscribers(session, done, invoke.args, outcome, 0.0)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Let the calls of `former` go on in `current`, in the lanes that they have."""
@@ -220,6 +238,8 @@ class Calls:
             call.args,
         )
         again.is_retry = True
+        again.asked = call.started
+        again.context = call.context
         self._take_place(again)
         return True
 
@@ -259,8 +279,9 @@ class Calls:
         )
         out.emit(CallCancelling(call.view.session_id, call.view))
         out.send(call.provider.connection.id, ToolCancel(call.view.id, call.session.id, reason))
-        if call.caller.is_open:
-            out.send(call.caller.id, ToolOutcome(call.invoke_id, error=text, error_code=code))
+        self._answer(
+            call, ToolOutcome(call.invoke_id, error=text, error_code=code, context=call.context)
+        )
 
     def due(self, call: PendingCall) -> None:
         """The call's time is over."""
@@ -298,7 +319,7 @@ class Calls:
         del call.provider.calls[call.view.id]
         self._leave_place(call)
         state = "cancelled" if call.view.error_code == CallError.CANCELLED else "failed"
-        self._finished(call, state=state)
+        self._finished(call, state=state, context=call.context)
 
     def _succeed(self, call: PendingCall, data: Raw | None, file: FileResult | None) -> None:
         if data is not None:
@@ -311,61 +332,63 @@ class Calls:
                 data=kept,
                 data_cut=kept_cut,
                 duration=self._took(call),
+                context=call.context,
             )
             self._ended(call, view)
-            outcome = ToolOutcome(call.invoke_id, data=data)
+            outcome = ToolOutcome(call.invoke_id, data=data, context=call.context)
         else:
-            self._finished(call, state="done", file=file)
-            outcome = ToolOutcome(call.invoke_id, file=file)
-        self._out.send(call.caller.id, outcome)
+            self._finished(call, state="done", file=file, context=call.context)
+            outcome = ToolOutcome(call.invoke_id, file=file, context=call.context)
+        self._answer(call, outcome)
 
     def _fail(
         self, call: PendingCall, text: str, code: str, *, retryable: bool | None = None
     ) -> None:
         state = "cancelled" if code == CallError.CANCELLED else "failed"
-        self._finished(call, state=state, error=text, error_code=code)
-        if call.caller.is_open:
-            self._out.send(
-                call.caller.id,
-                ToolOutcome(call.invoke_id, error=text, error_code=code, retryable=retryable),
-            )
+        self._finished(call, state=state, error=text, error_code=code, context=call.context)
+        outcome = ToolOutcome(
+            call.invoke_id, error=text, error_code=code, retryable=retryable, context=call.context
+        )
+        self._answer(call, outcome)
 
     def _finished(self, call: PendingCall, **changes: object) -> None:
         view = replace(call.view, args=None, args_cut=None, duration=self._took(call), **changes)
         self._ended(call, view)
 
     def _took(self, call: PendingCall) -> float:
-        """Return the milliseconds since the call began, to the microsecond."""
-        return int((self._clock.now - call.started) * 1e6 + 0.5) / 1000
+        return self._milliseconds(call.started)
+
+    def _milliseconds(self, since: float) -> float:
+        """Return the milliseconds since then, to the microsecond."""
+        return int((self._clock.now - since) * 1e6 + 0.5) / 1000
 
     def _ended(self, call: PendingCall, view: Call) -> None:
         call.view = view
         self._out.emit(CallFinished(view.session_id, view))
-        if call.session.subscribers:
-            self._tell_subscribers(call)
 
-    def _tell_subscribers(self, call: PendingCall) -> None:
-        """Forward the end of a call to the session's providers that want to know."""
-        subscribers = call.session.subscribers.get("tool.execution_complete")
+    def _answer(self, call: PendingCall, outcome: ToolOutcome) -> None:
+        """Give the caller its outcome, and tell the session's providers that want to know."""
+        if call.caller.is_open:
+            self._out.send(call.caller.id, outcome)
+        if call.session.subscribers:
+            since = call.started if call.asked is None else call.asked
+            took = self._milliseconds(since)
+            self._tell_subscribers(call.session, call.view, call.args, outcome, took)
+
+    def _tell_subscribers(
+        self, session: OpenSession, view: Call, args: Raw, outcome: ToolOutcome, took: float
+    ) -> None:
+        subscribers = session.subscribers.get("tool.execution_complete")
         if not subscribers:
             return
-        view = call.view
-        result: dict[str, object] = {"type": "success" if view.state == "done" else "failure"}
-        if view.data is not None:
-            result["output"] = view.data
-        elif view.error is not None:
-            result["output"] = view.error
-        data = raw(
-            {
-                "tool": view.tool,
-                "provider": view.provider,
-                "args": call.args,
-                "result": result,
-                "durationMs": view.duration,
-            }
-        )
+        output: Raw | str | None = outcome.error
+        if isinstance(outcome.data, Raw):
+            output = outcome.data
+        elif outcome.file is not None:
+            output = raw(outcome.file)
+        data = completion(view.tool, args, output, outcome.error is None, took, view.provider)
         for provider in subscribers:
             self._out.send(
                 provider.connection.id,
-                SessionEvent(call.session.id, "tool.execution_complete", data),
+                SessionEvent(session.id, "tool.execution_complete", data),
             )

@@ -9,21 +9,24 @@ from collections.abc import Iterable
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from tapui.core.calls.completions import completion
 from tapui.core.clock import Clock
 from tapui.core.mint import Mint
 from tapui.core.model import NativeCall, OpenSession
 from tapui.core.output import Output
 from tapui.wire import limits
-from tapui.wire.codec import decode_as, given_object, optional_object, raw
+from tapui.wire.codec import decode_as, is_null, optional_object
 from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
 from tapui.wire.message import OptionalRaw, SessionEvent
+
+_NO_ARGS = Raw(b"{}")
 
 
 class _Execution(Struct, rename="camel"):
     tool: str
     tool_call_id: str | None = None
-    args: Raw = Raw(b"{}")
+    args: OptionalRaw = None
     result: OptionalRaw = None
     duration_ms: float | None = None
     agent_id: str | None = None
@@ -48,17 +51,20 @@ class NativeCalls:
         self._out = out
         self._mint = mint
 
-    def happened(self, session: OpenSession, host: str, message: SessionEvent) -> None:
-        """Take a `tool.execution_start` or `tool.execution_complete` of a session."""
+    def happened(self, session: OpenSession, host: str, message: SessionEvent) -> Raw:
+        """Take a `tool.execution_start` or `tool.execution_complete` of a session.
+
+        Returns the event's data as providers that subscribe are told it.
+        """
         what = decode_as(message.data, _Execution, "data")
         if message.event == "tool.execution_start":
             self._started(session, host, what)
-        else:
-            self._completed(session, what)
+            return message.data
+        return self._completed(session, what)
 
     def _started(self, session: OpenSession, host: str, what: _Execution) -> None:
         out, id_ = self._out, _id_of(session, what)
-        args, args_cut = out.recordable(given_object(what.args, "data.args"))
+        args, args_cut = out.recordable(optional_object(what.args, "data.args") or _NO_ARGS)
         known = session.native_calls.pop(id_, None)
         if known is not None:
             call_id = known.call_id
@@ -81,18 +87,30 @@ class NativeCalls:
         )
         out.emit(CallStarted(session.id, call))
 
-    def _completed(self, session: OpenSession, what: _Execution) -> None:
+    def _completed(self, session: OpenSession, what: _Execution) -> Raw:
+        """Show a call as ended; return its `tool.execution_complete`.
+
+        A host may leave out the arguments, which it told at the start, and the duration.
+        """
         out = self._out
+        args = optional_object(what.args, "data.args")
         given = optional_object(what.result, "data.result")
         result = _ExecutionResult()
         if given is not None:
-            result = decode_as(given, _ExecutionResult, "data")
+            result = decode_as(given, _ExecutionResult, "data.result")
+        is_ok = result.type == "success"
+        output = None if result.output is None or is_null(result.output) else result.output
+        duration = what.duration_ms
         native = session.native_calls.pop(_id_of(session, what), None)
         known = out.state.calls.get(native.call_id) if native is not None else None
+        if duration is None:
+            duration = self._took(native) if native is not None else 0.0
+        done = completion(
+            what.tool, args or (known.args if known else None) or _NO_ARGS, output, is_ok, duration
+        )
         if native is None or known is None:
-            return
-        is_ok = result.type == "success"
-        data, data_cut = out.recordable(result.output) if result.output else (None, None)
+            return done
+        data, data_cut = out.recordable(output) if output is not None else (None, None)
         out.emit(
             CallFinished(
                 session.id,
@@ -105,26 +123,11 @@ class NativeCalls:
                     data_cut=data_cut,
                     error=None if is_ok else "the tool failed",
                     error_code=None if is_ok else CallError.INTERNAL,
-                    duration=what.duration_ms or self._took(native),
+                    duration=duration,
                 ),
             )
         )
-
-    def forwarded(self, data: Raw) -> Raw:
-        """Return the data of a `tool.execution_complete` as providers that subscribe are told it.
-
-        The call's arguments are added, which the host tells at its start only.
-        """
-        what = decode_as(data, _Execution, "data")
-        known = self._out.state.recent_calls.get(what.tool_call_id or "")
-        return raw(
-            {
-                "tool": what.tool,
-                "args": known.args if known is not None and known.args else what.args,
-                "result": what.result or Raw(b"{}"),
-                "durationMs": what.duration_ms,
-            }
-        )
+        return done
 
     def session_with(self, sessions: Iterable[OpenSession], call_id: str) -> OpenSession | None:
         """Return the session in which a call of this id is under way, or None."""

@@ -76,13 +76,19 @@ class CallerConversation:
             self._no_call(connection, message.id, text)
             return
         session.last_activity = self._clock.now
-        if session.rules is None or connection.host_asks_hooks:
+        if session.rules is None or (connection.host_asks_hooks and connection.id == session.host):
             self._call(connection, session, message)
             return
         inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
         self._inquire(inquiry, message.args)
 
-    def _call(self, connection: Connection, session: OpenSession, message: ToolInvoke) -> None:
+    def _call(
+        self,
+        connection: Connection,
+        session: OpenSession,
+        message: ToolInvoke,
+        contexts: list[str] | None = None,
+    ) -> None:
         """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
         entry = session.tools.get(message.tool) if session.is_open else None
         if entry is None:
@@ -90,7 +96,7 @@ class CallerConversation:
             self._no_call(connection, message.id, text)
             return
         try:
-            self._calls.start(session, entry, connection, message)
+            self._calls.start(session, entry, connection, message, contexts)
         except UnknownTargetError as error:
             self._no_call(connection, message.id, str(error))
 
@@ -147,14 +153,15 @@ class CallerConversation:
         if settled.is_dropped or not asker.is_open:
             return
         if invoke is None:
+            context = "\n\n".join(settled.contexts) or None
             self._out.send(
                 asker.id,
-                HookDecision(inquiry.request_id, settled.decision, settled.reason, settled.context),
+                HookDecision(inquiry.request_id, settled.decision, settled.reason, context),
             )
         elif settled.decision == "deny":
             self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
         else:
-            self._call(asker, inquiry.session, invoke)
+            self._call(asker, inquiry.session, invoke, settled.contexts or None)
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
         """Add what the session's providers add to a prompt and to the system prompt."""

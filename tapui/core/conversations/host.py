@@ -261,7 +261,9 @@ class HostConversation:
         event = message.event
         what = decode_as(message.data, _READ[event], "data") if event in _READ else None
         if event in ("tool.execution_start", "tool.execution_complete"):
-            self._native.happened(session, connection.name, message)
+            message = replace(
+                message, data=self._native.happened(session, connection.name, message)
+            )
         elif event == "session.context":
             use = decode_as(message.data, ContextUse, "data")
             self._sessions.update(session, context=use)
@@ -291,14 +293,10 @@ class HostConversation:
 
     def _forward(self, session: OpenSession, message: SessionEvent) -> None:
         """Hand an event on to the providers that subscribed to it."""
-        subscribers = session.subscribers.get(message.event)
-        if not subscribers:
-            return
-        data = message.data
-        if message.event == "tool.execution_complete":
-            data = self._native.forwarded(data)
-        for provider in subscribers:
-            self._out.send(provider.connection.id, SessionEvent(session.id, message.event, data))
+        for provider in session.subscribers.get(message.event, ()):
+            self._out.send(
+                provider.connection.id, SessionEvent(session.id, message.event, message.data)
+            )
 
     def _idle(self, session: OpenSession) -> None:
         self._native.turn_ended(session, "the turn ended before the tool's end was reported")

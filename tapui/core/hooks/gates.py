@@ -3,7 +3,7 @@
 Provider Interface v2 "Gate timeout behavior: fail closed"; `tapui/wire/README.md`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from msgspec import Raw
@@ -24,13 +24,13 @@ Decision = Literal["allow", "deny", "context"]
 
 @dataclass(slots=True, frozen=True)
 class Settled:
-    """How an inquiry ended. `context` joins what rules and providers add."""
+    """How an inquiry ended. `contexts` are what rules and providers add, in their order."""
 
     inquiry: Inquiry
     decision: Decision
     by: str | None = None
     reason: str | None = None
-    context: str | None = None
+    contexts: list[str] = field(default_factory=list)
     is_dropped: bool = False
     """Nobody waits for the answer."""
 
@@ -91,11 +91,17 @@ class Gates:
         inquiry.asker.inquiries[inquiry.request_id] = inquiry
 
     def answered(self, provider: ConnectedProvider, result: GateResult) -> None:
-        """Take a provider's word; late answers, and those to others' questions, are ignored."""
+        """Take a provider's answer.
+
+        Late ones, those to others' questions and those that name another gate are ignored.
+        """
         inquiry = self._asked.get(result.call_id)
         if inquiry is None or result.call_id not in provider.gates:
             return
-        number, _, _ = self._close(inquiry, result.call_id)
+        number, _, rule = inquiry.open[result.call_id]
+        if result.gate_id is not None and result.gate_id != rule.rule.gate_id:
+            return
+        self._close(inquiry, result.call_id)
         if result.decision == "deny":
             reason = result.reason or f"denied by provider '{provider.label}'"
             self._end(Settled(inquiry, "deny", provider.label, reason))
@@ -149,7 +155,7 @@ class Gates:
     def _allow(self, inquiry: Inquiry, by: str | None = None) -> None:
         texts = [text for _, text in sorted(inquiry.contexts, key=lambda entry: entry[0])]
         if texts:
-            self._end(Settled(inquiry, "context", by, context="\n\n".join(texts)))
+            self._end(Settled(inquiry, "context", by, contexts=texts))
         else:
             self._end(Settled(inquiry, "allow", by))
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Raw
 
+from tapui.core.hooks.javascript import stringified
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 
@@ -92,9 +93,9 @@ class Subject:
 
     @property
     def text(self) -> str:
-        """The arguments as compact JSON."""
+        """The arguments as compact JSON, with numbers as JavaScript writes them."""
         if self._text is None:
-            self._text = msgspec.json.encode(msgspec.json.decode(self._args)).decode()
+            self._text = stringified(self._args)
         return self._text
 
     @property

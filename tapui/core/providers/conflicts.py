@@ -59,7 +59,7 @@ def check_conflicts(session: OpenSession, claimant: Claimant, tools: list[Tool])
             raise _conflict(session, f"Tool '{tool.name}' is the session's own")
         if tool.name.startswith("list_"):
             for other in others:
-                if tool.name.startswith(f"list_{other}_"):
+                if tool.name.startswith(instances.reserved_prefix(other)):
                     raise _conflict(
                         session, f"Tool '{tool.name}' is reserved for provider '{other}'"
                     )

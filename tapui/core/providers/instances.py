@@ -23,9 +23,14 @@ class UnknownTargetError(Exception):
     """No instance has the name that a call's `target` gives."""
 
 
+def reserved_prefix(provider_name: str) -> str:
+    """Return how the names begin that are reserved for tools about a provider."""
+    return f"list_{_NOT_TOOL_CHARACTERS.sub('_', provider_name)}_"
+
+
 def lister_name(provider_name: str) -> str:
     """Return the name of the tool that lists a provider's instances."""
-    return f"list_{_NOT_TOOL_CHARACTERS.sub('_', provider_name)}_instances"[:64]
+    return f"{reserved_prefix(provider_name)}instances"[:64]
 
 
 def instances_of(session: OpenSession, name: str) -> list[ConnectedProvider]:

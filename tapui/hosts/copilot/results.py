@@ -42,7 +42,15 @@ async def result_for_model(outcome: ToolOutcome) -> "ToolResult":
 
 
 def text_for_model(outcome: ToolOutcome) -> tuple[str, bool]:
-    """Return what the model reads as the result, and whether it is one (else an error)."""
+    """Return what the model reads as the result, and whether it is one (else an error).
+
+    What rules and gates added follows the result.
+    """
+    text, is_ok = _result_text(outcome)
+    return "\n\n".join([text, *(outcome.context or ())]), is_ok
+
+
+def _result_text(outcome: ToolOutcome) -> tuple[str, bool]:
     if outcome.error is not None or outcome.error_code is not None:
         again = " It may work if it is called again." if outcome.retryable else ""
         return f"{outcome.error_code or 'INTERNAL'}: {outcome.error}{again}", False
