@@ -46,6 +46,17 @@ def test_a_call_that_failed_with_a_long_error(scene: Scene) -> None:
     assert detail(scene, "call", call)["call"]["error"] == LONG
 
 
+def test_a_call_with_long_contexts(scene: Scene) -> None:
+    rules = [{"action": "context", "content": LONG}] * 3
+    scene.provider.say(type="hooks.update", onPreToolUse=rules)
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    scene.provider.result(call, data=1)
+    assert scene.host.hear_one("tool.outcome")["context"] == [LONG] * 3
+    assert size(snapshot(scene)) < SMALL_SNAPSHOT
+    assert detail(scene, "call", call)["call"]["context"] == [LONG] * 3
+
+
 def test_a_small_call_is_answered_from_memory(scene: Scene) -> None:
     scene.host.invoke("s1", args={"a": 1})
     call = scene.provider.take_call()
@@ -89,6 +100,15 @@ def test_a_stream_with_a_long_line(scene: Scene) -> None:
 def test_a_session_with_a_long_label(scene: Scene) -> None:
     scene.host.say(type="session.update", sessionId="s1", label=LONG, model=LONG)
     assert size(snapshot(scene)) < SMALL_SNAPSHOT
+
+
+def test_a_session_with_long_names_of_subagents(scene: Scene) -> None:
+    started = {"remoteSessionId": LONG, "toolCallId": LONG, "agentName": LONG}
+    scene.host.event("s1", "subagent.started", **started)
+    assert size(snapshot(scene)) < SMALL_SNAPSHOT
+    scene.host.event("s1", "subagent.completed", toolCallId=LONG, agentName=LONG)
+    (shown,) = snapshot(scene)["sessions"][0]["subagents"]
+    assert (shown["state"], shown["agent"]) == ("completed", "x" * limits.MAX_NAME)
 
 
 def test_what_is_not_known(scene: Scene) -> None:

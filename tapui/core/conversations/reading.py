@@ -166,6 +166,7 @@ def _whole_call(known: Call, entries: list[Entry]) -> Call:
                 data=event.call.data,
                 data_cut=event.call.data_cut,
                 error=event.call.error,
+                context=event.call.context,
                 is_cut=False,
             )
     return known
