@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tapui.core.effects import CheckFile, Close, Effect, MakeDurable, Send
+from tapui.core.effects import CheckFile, Close, Effect, MakeDurable, ReadRecords, Send
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
 from tapui.core.parts import Parts
@@ -152,6 +152,8 @@ class Stage:
             self.gateway.recorded(effect.ticket, self.now, is_ok=True)
         elif isinstance(effect, CheckFile):
             self.gateway.file_checked(effect.ticket, self.now, None, 3)
+        elif isinstance(effect, ReadRecords):
+            self.gateway.records_read(effect.ticket, self.now, [])
         return None
 
     def wait(self, seconds: float) -> None:

@@ -49,9 +49,11 @@ def _projection(world: "World", r: Parts) -> None:
     asked = {one.view.id for one in r.gates._asked.values() if one.view is not None}
     assert gates == asked, "gates on show are those that wait"
     counts = {key: stream.count for key, stream in state.streams.items()}
-    assert counts == {
+    kept = {
         (id_, name): log.count for id_ in r.sessions.open for name, log in r.streams.of(id_).items()
     }
+    known = kept | r.streams._released
+    assert counts == known, f"streams on show {counts}, known {known}"
 
 
 def _session(r: Parts, session: OpenSession) -> None:
@@ -194,12 +196,14 @@ def _deadlines(r: Parts) -> None:
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
         Due.TRANSFORM: len(set(map(id, r.prompts._asked.values()))),
+        Due.TURN: sum(one.turn_due is not None for one in r.sessions.open.values()),
+        Due.STREAMS: len(r.streams._departed),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)
     for _, _, deadline in r.deadlines._heap:
         if deadline.is_live:
             set_[deadline.due] += 1
-    assert set_ == expected
+    assert set_ == expected, {due: (set_[due], expected.get(due)) for due in Due}
 
 
 def check_nothing_waits(world: "World") -> None:

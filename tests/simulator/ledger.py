@@ -1,5 +1,6 @@
 """What was promised to whom: kept beside the gateway, from nothing but what goes in and out."""
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET
@@ -52,8 +53,9 @@ class Ledger:
         """The connection behind a provider, by provider id."""
         self._revisions: dict[tuple[str, str], int] = {}
         self._tools: dict[str, int] = {}
-        self._awaiting: set[str] = set()
-        """Sessions that were sent a prompt, and have not been idle since."""
+        self._awaiting: dict[str, float] = {}
+        """Until when a session that was sent a prompt, and has not been idle since, gets no other:
+        10 s, or without end once its turn has begun."""
         self._posted: dict[str, list[str]] = {}
         """Injects in the order of their posting, by session."""
         self._owner: dict[str, str] = {}
@@ -80,10 +82,12 @@ class Ledger:
             session = self._world.gateway._parts.sessions.get(message.session_id)
             if session is not None and session.host == link.number:
                 if message.event == "session.idle":
-                    self._awaiting.discard(session.id)
+                    self._awaiting.pop(session.id, None)
                     self._busy[session.id] = False
                 elif message.event in ("session.busy", "assistant.turn_start"):
                     self._busy[session.id] = True
+                    if session.id in self._awaiting:
+                        self._awaiting[session.id] = inf
 
     # Events
 
@@ -180,8 +184,9 @@ class Ledger:
     def _sent(self, message: h.SessionSend) -> None:
         id_ = message.session_id
         assert not self._busy.get(id_), "a prompt is sent to a busy session"
-        assert id_ not in self._awaiting, "one prompt per idle"
-        self._awaiting.add(id_)
+        now = self._world.now
+        assert now >= self._awaiting.get(id_, now) - SLACK, "one prompt per idle"
+        self._awaiting[id_] = now + limits.TURN_TIMEOUT
         waiting = self._posted[id_]
         assert message.prompt in waiting, "a prompt that nobody posted here, or a second time"
         owner = self._owner.get(message.prompt)

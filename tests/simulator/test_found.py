@@ -2,6 +2,7 @@
 
 import pytest
 
+from tapui.wire import limits
 from tests.core.harness import Conversation, Json, Peer, tool
 
 
@@ -246,3 +247,17 @@ def test_what_holds_in_one_session_is_not_brought_to_others_by_another_update() 
     everywhere.say(type="session.ready", sessionId="s2")
     host.say(type="prompt.submitted", id="q", sessionId="s2", prompt="p")
     assert host.hear_one("prompt.prepared")["context"] == []
+
+
+def test_lines_of_a_forgotten_stream_go_on_counting_in_the_session_that_takes_its_place() -> None:
+    talk = Conversation()
+    host = talk.host()
+    host.open("s1")
+    provider = talk.provider("s1")
+    provider.push("first", stream="log")
+    provider.drop()
+    talk.wait(limits.DEPARTED_STREAM_TTL + 1)
+    host.open("s2", replaces="s1")
+    again = talk.provider("s2")
+    again.push("second", stream="log")
+    assert [one["line"]["seq"] for one in talk.events("stream.posted")] == [1, 2]

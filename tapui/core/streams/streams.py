@@ -207,6 +207,8 @@ class Streams:
         if logs:
             self._logs.setdefault(current, {}).update(logs)
             self._sizes[current] = self._sizes.get(current, 0) + self._sizes.pop(former, 0)
+        for key in [key for key in self._released if key[0] == former]:
+            self._released[current, key[1]] = self._released.pop(key)
         for key in [key for key in self._departed if key[0] == former]:
             self._deadlines.cancel(self._departed.pop(key))
             self.provider_left(current, key[1])
