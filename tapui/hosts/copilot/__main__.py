@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tapui.client.errors import GatewayError
 from tapui.client.socket import GatewaySocket
+from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.copilot.uplink import Severity
 from tapui.hosts.port import Closed, Receive
@@ -59,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _run(args: argparse.Namespace) -> int:
+    asyncio.get_running_loop().set_exception_handler(sdk.loop_failed)
     try:
         token = args.token_file.read_text().strip()
         socket = await GatewaySocket.open(args.url, token, ToHost, max_bytes=MAX_FRAME_BYTES)

@@ -6,12 +6,15 @@ one module that touches what the SDK keeps private.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 CALL_TIME = 10.0
 """Seconds that a call to the CLI may take."""
@@ -44,6 +47,19 @@ def failures() -> tuple[type[Exception], ...]:
         TypeError,
         AttributeError,
     )
+
+
+def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Handle an error in a callback of the loop; one of the SDK's is no error.
+
+    When the connection ends, the SDK fails every pending call, also one that was given up on
+    (`call` ran out of time) in that moment.
+    """
+    is_late = isinstance(context.get("exception"), asyncio.InvalidStateError)
+    if is_late and "Future.set_" in repr(context.get("handle")):
+        _log.debug("a late answer of the CLI: %s", context["handle"])
+    else:
+        loop.default_exception_handler(context)
 
 
 async def call(what: str, awaitable: Awaitable[T], *, within: float = CALL_TIME) -> T:
