@@ -33,7 +33,7 @@ def tapui(copilot: Copilot, serve: Callable[..., Gateway]) -> Gateway:
 def sessions(gateway: Gateway) -> dict[str, dict[str, Any]]:
     """Return the open sessions of a gateway by id."""
     said = json.loads(gateway.home.run("status", "--json").stdout)
-    return {one["id"]: one for one in said["sessions"] if one["state"] != "ended"}
+    return {one["id"]: one for one in said["state"]["sessions"] if one["state"] != "ended"}
 
 
 def is_open(gateway: Gateway, copilot: Copilot) -> bool:
