@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -25,6 +26,7 @@ from tapui.wire.provider import Sessions
 from tests.rig.waiting import until
 
 M = TypeVar("M", bound=Message)
+T = TypeVar("T")
 
 GREET = OfferedTool(
     "greet",
@@ -144,6 +146,12 @@ class HostThread:
         self._thread.start()
         assert self._ready.wait(10)
         return self
+
+    def run_in_loop(self, function: Callable[[], T]) -> T:
+        """Return what the function returns on the loop's thread."""
+        done: Future[T] = Future()
+        self.loop.call_soon_threadsafe(lambda: done.set_result(function()))
+        return done.result(10)
 
     def stop(self, within: float = 10.0) -> None:
         """Stop the host and wait for its end."""

@@ -1,6 +1,7 @@
 """The Copilot host as a process: when it starts, how it ends, and what it leaves behind."""
 
 import asyncio
+import json
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -16,6 +17,7 @@ from tapui.hosts.copilot.launcher import INHERITED, CopilotLauncher
 from tapui.wire.host import HostHello, SessionsUnattached
 from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
 from tapui.wire.tower import Notice, ToTower, TowerHello
+from tests.hosts.cli_played import CliPlayed
 from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed
 from tests.rig.gateway import Gateway
@@ -104,13 +106,17 @@ async def tower(gateway: Gateway) -> AsyncIterator[Watcher]:
     await watcher.close()
 
 
+def is_dead(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
 def hosts_of(gateway: Gateway) -> list[psutil.Process]:
     """Return the host processes of a gateway."""
-    return [one for one in psutil.Process(gateway.pid).children() if MODULE in one.cmdline()]
-
-
-def is_dead(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    children = psutil.Process(gateway.pid).children()
+    return [one for one in children if not is_dead(one.pid) and MODULE in one.cmdline()]
 
 
 async def test_no_process_runs_while_there_is_nothing_to_attach_to(
@@ -220,3 +226,39 @@ def test_host_ends_with_a_gateway_that_ends(
     (host,) = until(lambda: hosts_of(gateway), what="the host's process")
     assert gateway.stop() == 0
     assert is_dead(host.pid)
+
+
+def sessions(gateway: Gateway) -> dict[str, dict[str, Any]]:
+    """Return the open sessions of a gateway by id."""
+    said = json.loads(gateway.home.run("status", "--json").stdout)
+    return {one["id"]: one for one in said["state"]["sessions"] if one["state"] != "ended"}
+
+
+def test_sessions_of_a_killed_host_come_back_and_no_other_is_touched(
+    serve: Callable[..., Gateway], copilot_home: Path
+) -> None:
+    gateway = serve(env={"COPILOT_HOME": str(copilot_home)})
+    with CliPlayed(copilot_home, "s1", "s2"):
+        until(lambda: {"s1", "s2", "local"} <= set(sessions(gateway)), what="three sessions")
+        before = sessions(gateway)
+        (host,) = hosts_of(gateway)
+        host.kill()
+        until(lambda: hosts_of(gateway) not in ([], [host]), what="another host")
+        until(lambda: {"s1", "s2"} <= set(sessions(gateway)), what="its sessions")
+        after = sessions(gateway)
+        assert after["local"]["openedAt"] == before["local"]["openedAt"]
+        assert after["s1"]["openedAt"] > before["s1"]["openedAt"]
+        assert gateway.stop() == 0
+
+
+def test_half_an_emoji_of_the_cli_reaches_the_gateway_as_text(
+    serve: Callable[..., Gateway], copilot_home: Path
+) -> None:
+    gateway = serve(env={"COPILOT_HOME": str(copilot_home)})
+    with CliPlayed(copilot_home, "s1", "s2") as cli:
+        until(lambda: {"s1", "s2"} <= set(sessions(gateway)), what="two sessions")
+        cli.happens("s1", "session.title_changed", title="half \ud83d")
+        until(lambda: sessions(gateway)["s1"]["label"] == "half \ufffd", what="the title")
+        cli.happens("s2", "session.title_changed", title="another")
+        until(lambda: sessions(gateway)["s2"]["label"] == "another", what="the other's title")
+        assert gateway.stop() == 0

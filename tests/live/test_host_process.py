@@ -74,7 +74,7 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
         until(lambda: is_open(tapui, copilot), within=30, what="the session")
         assert host_of(tapui) != killed
         with pytest.raises(AssertionError, match=r"no session\.lifecycle"):
-            local.expect("session.lifecycle", within=0)
+            local.expect("session.lifecycle", state="shutdown.pending", within=0)
     again = {"name": "shop", "tools": [SHIP], "session": copilot.session_id}
     with ProviderProcess(tapui.url, tapui.token, **again) as shop:
         copilot.prompt("once more")

@@ -1,0 +1,154 @@
+"""A Copilot CLI played by a test: the JSON-RPC that the SDK speaks, over a loopback socket.
+
+It knows what attaching needs. What a session is asked for beside that is answered with an error,
+as a CLI of another version does; the host reports it and goes on.
+"""
+
+import asyncio
+import json
+import os
+import threading
+import uuid
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+Json = dict[str, Any]
+
+
+class CliPlayed:
+    """A CLI that listens and holds `sessions`; used as a context manager, in a thread of its own.
+
+    The first session is on the screen. Those in `broken` cannot be resumed; prompts to those in
+    `deaf` are refused; tools in `taken` are another program's. `requests` holds what was asked.
+    """
+
+    def __init__(self, copilot_home: Path, *sessions: str) -> None:
+        self.home = copilot_home
+        self.sessions = sessions
+        self.broken: set[str] = set()
+        self.deaf: set[str] = set()
+        self.taken: set[str] = set()
+        self.requests: list[Json] = []
+        self.port = 0
+        self._ready: Future[None] = Future()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
+        self._loop: asyncio.AbstractEventLoop
+        self._ended: asyncio.Event
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.result(10)
+        for session in self.sessions:
+            folder = self.home / "session-state" / session
+            folder.mkdir(parents=True)
+            (folder / f"inuse.{os.getpid()}.lock").write_text(str(os.getpid()))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def drop(self) -> None:
+        """Close every connection."""
+        self._loop.call_soon_threadsafe(self._drop)
+
+    def asked(self, method: str) -> list[Json]:
+        """Return the parameters of the requests of a method."""
+        return [one["params"] for one in list(self.requests) if one["method"] == method]
+
+    def happens(self, session: str, kind: str, **data: Any) -> None:
+        """Tell every client of an event of a session."""
+        event = {
+            "type": kind,
+            "id": str(uuid.uuid4()),
+            "timestamp": "2036-01-01T00:00:00Z",
+            "parentId": None,
+            "data": data,
+        }
+        message = {
+            "jsonrpc": "2.0",
+            "method": "session.event",
+            "params": {"sessionId": session, "event": event},
+        }
+        for writer in self._writers:
+            self._loop.call_soon_threadsafe(_write, writer, message)
+
+    def _drop(self) -> None:
+        for writer in self._writers:
+            writer.close()
+        self._writers.clear()
+
+    async def _main(self) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set_result(None)
+        await self._ended.wait()
+        server.close()
+        self._drop()
+        await server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+                message = json.loads(await reader.readexactly(size))
+                if "method" in message and "id" in message:
+                    self.requests.append(message)
+                    answer = self._answer(message["method"], message.get("params") or {})
+                    _write(writer, {"jsonrpc": "2.0", "id": message["id"], **answer})
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    def _answer(self, method: str, params: Any) -> Json:
+        given = params if isinstance(params, dict) else {}
+        session = given.get("sessionId")
+        result: Any
+        match method:
+            case "connect":
+                result = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
+            case "ping":
+                result = {"message": "", "timestamp": 0, "protocolVersion": 3}
+            case "session.getForeground":
+                result = {"sessionId": self.sessions[0]}
+            case "session.resume" if session in self.broken:
+                return _error(f"session {session} is corrupt")
+            case "session.resume":
+                result = {"sessionId": session, "workspacePath": None}
+            case "session.send" if session in self.deaf:
+                return _error("the session takes no prompt")
+            case "session.send":
+                result = {"messageId": "m1"}
+            case "session.tools.listPendingRequests" | "session.permissions.pendingRequests":
+                result = {"items": []}
+            case "session.tools.handlePendingToolCall":
+                result = {"success": True}
+            case "session.tools.set" if clash := sorted(
+                self.taken.intersection(one["name"] for one in given["tools"])
+            ):
+                return _error(f"External tool name clash: {', '.join(clash)} already registered")
+            case "session.tools.set" | "session.destroy" | "session.log":
+                result = {}
+            case _:
+                return _error(f"Unhandled method {method}")
+        return {"result": result}
+
+
+def _error(text: str) -> Json:
+    return {"error": {"code": -32603, "message": text}}
+
+
+def _write(writer: asyncio.StreamWriter, message: Json) -> None:
+    if not writer.is_closing():
+        data = json.dumps(message).encode()
+        writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(data), data))

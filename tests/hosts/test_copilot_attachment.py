@@ -1,0 +1,178 @@
+"""Attached sessions, each for itself: with a played CLI, over a real socket."""
+
+import base64
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tapui.hosts.copilot import results, toolset
+from tapui.wire.host import (
+    Sender,
+    SessionClose,
+    SessionEvent,
+    SessionOpen,
+    SessionSend,
+    SessionSent,
+    SessionUpdate,
+)
+from tapui.wire.message import FileResult, ToolInvoke, ToolOutcome
+from tests.hosts.cli_played import CliPlayed
+from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.rig.waiting import until
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
+
+
+@pytest.fixture
+def cli(copilot_home: Path) -> Iterator[CliPlayed]:
+    """A CLI with two sessions; s1 is on the screen."""
+    with CliPlayed(copilot_home, "s1", "s2") as played:
+        yield played
+
+
+@pytest.fixture
+def hosted(cli: CliPlayed, copilot_home: Path) -> Iterator[HostThread]:
+    """A host that has attached to both sessions."""
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        until(lambda: len(gateway.of(SessionOpen)) == 2, what="both sessions")
+        until(lambda: len(cli.asked("session.tools.set")) == 2, what="the tools of both")
+        yield host
+
+
+def test_session_that_cannot_be_attached_to_leaves_the_others_alone(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.broken = {"s1"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        assert gateway.wait(SessionOpen).session.id == "s2"
+        until(lambda: [one for one in host.reports if "s1 is corrupt" in one[1]], what="a report")
+        assert not gateway.of(SessionClose)
+
+
+def test_session_that_cannot_be_joined_again_closes_alone_and_comes_back(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    gateway = hosted.gateway
+    cli.broken = {"s2"}
+    cli.drop()
+    closed = gateway.wait(SessionClose)
+    assert (closed.session_id, closed.reason) == ("s2", "it cannot be reached any more")
+    until(lambda: [one for one in hosted.reports if "is back" in one[1]], what="the connection")
+    cli.broken = set()
+    until(lambda: len(gateway.of(SessionOpen)) == 3, what="s2 again")
+    assert gateway.of(SessionOpen)[-1].session.id == "s2"
+    assert [one.session_id for one in gateway.of(SessionClose)] == ["s2"]
+
+
+def test_gateway_learns_whether_a_prompt_could_be_sent(cli: CliPlayed, hosted: HostThread) -> None:
+    gateway = hosted.gateway
+    cli.deaf = {"s1"}
+    for session in ("s1", "s2"):
+        gateway.tell(SessionSend(session, "the build is red", Sender("ci")))
+    assert gateway.wait(SessionSent, session_id="s2") == SessionSent("s2", ok=True)
+    failed = gateway.wait(SessionSent, session_id="s1")
+    assert failed.ok is False
+    assert "the session takes no prompt" in (failed.error or "")
+
+
+def answered_with(cli: CliPlayed, hosted: HostThread, file: FileResult) -> dict[str, object]:
+    """Let the model call a tool that answers with a file; return what the CLI was handed."""
+    gateway = hosted.gateway
+    before = len(cli.asked("session.tools.handlePendingToolCall"))
+    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
+    number = len(gateway.of(ToolInvoke))
+    ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
+    cli.happens("s1", "external_tool.requested", **request, **ids)
+    until(lambda: len(gateway.of(ToolInvoke)) > number, what="the call")
+    gateway.tell(ToolOutcome(gateway.of(ToolInvoke)[-1].id, file=file))
+    answers = until(
+        lambda: cli.asked("session.tools.handlePendingToolCall")[before:], what="the answer"
+    )
+    result: dict[str, object] = answers[0]["result"]
+    return result
+
+
+def test_image_reaches_the_model_as_an_image_and_other_files_by_their_path(
+    cli: CliPlayed, hosted: HostThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "shot"
+    file.write_bytes(PNG)
+    size = len(PNG)
+    shown = answered_with(cli, hosted, FileResult(str(file), "image/png", size))
+    (image,) = shown["binaryResultsForLlm"]  # type: ignore[misc]
+    assert base64.b64decode(image["data"]) == PNG
+    assert (image["type"], image["mimeType"]) == ("image", "image/png")
+    text = f"The result is in the file {file} (image/png, {size} bytes)"
+    assert shown["textResultForLlm"] == text
+    plain = answered_with(cli, hosted, FileResult(str(file), "text/plain", size))
+    assert "binaryResultsForLlm" not in plain
+    gone = answered_with(cli, hosted, FileResult(str(file) + "-gone", "image/png", size))
+    assert "binaryResultsForLlm" not in gone
+    link = tmp_path / "link"
+    link.symlink_to(file)
+    linked = answered_with(cli, hosted, FileResult(str(link), "image/png", size))
+    assert "binaryResultsForLlm" not in linked
+    monkeypatch.setattr(results, "IMAGE_BYTES", size - 1)
+    large = answered_with(cli, hosted, FileResult(str(file), "image/png", size))
+    assert "binaryResultsForLlm" not in large
+    assert large["resultType"] == "success"
+
+
+def test_calls_are_noted_on_disk_outside_of_the_loops_thread(
+    cli: CliPlayed, hosted: HostThread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[tuple[str, int]] = []
+    really_open = os.open
+
+    def watched(path: str, *args: int, **options: int) -> int:
+        opened.append((str(path), threading.get_ident()))
+        return really_open(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", watched)
+    answered_with(cli, hosted, FileResult(str(tmp_path), "text/plain", 1))
+    loops_thread = hosted.run_in_loop(threading.get_ident)
+    noted = [thread for path, thread in opened if path.endswith(".calls")]
+    assert noted
+    assert loops_thread not in noted
+
+
+def test_tools_that_another_program_offers_are_told_once_however_their_number_changes(
+    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toolset, "RETRY_TIME", 0.05)
+    cli.taken = {"greet", "tap_list_streams"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+
+        def clashes() -> list[str]:
+            return [text for _, text in host.reports if "greet" in text]
+
+        until(lambda: len(clashes()) == 2, what="a report for each session")
+        cli.taken = {"greet"}
+        cli.requests.clear()
+        until(lambda: len(cli.asked("session.tools.set")) > 10, what="further tries")
+        cli.taken = set()
+        sessions = [host.host._session(one) for one in cli.sessions]
+        until(lambda: not any(one and one.toolset._refused for one in sessions), what="tools set")
+        assert len(clashes()) == 2
+
+
+def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    gateway = hosted.gateway
+    half = "half \ud83d"
+    cli.happens("s1", "session.title_changed", title=half)
+    cli.happens("s1", "session.error", errorType="query", message=half)
+    request = {"toolName": "greet", "arguments": {half: half}, "sessionId": "s1"}
+    cli.happens("s1", "external_tool.requested", **request, requestId="r1", toolCallId="t1")
+    invoke = gateway.wait(ToolInvoke)
+    assert msgspec.json.decode(invoke.args) == {"half \N{REPLACEMENT CHARACTER}": "half \ufffd"}
+    assert gateway.wait(SessionEvent, event="session.error")
+    assert gateway.wait(SessionUpdate, label=half)
