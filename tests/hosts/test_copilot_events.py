@@ -9,7 +9,9 @@ from copilot.rpc import TaskList
 from copilot.session_events import session_event_from_dict
 
 from tapui.hosts.copilot.events import OUTPUT_LENGTH, Translator
+from tapui.wire.codec import encode
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
+from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import Message
 
 CALL = "call_96ddac401d26"
@@ -270,6 +272,17 @@ def test_subagents_that_are_at_work_are_told_of(translator: Translator) -> None:
         "subagent.started",
         {"remoteSessionId": "c1", "toolCallId": "call of c1", "agentName": "reviewer"},
     )
+
+
+def test_arguments_of_many_megabytes_are_told_in_part(translator: Translator) -> None:
+    huge = {"path": "a", "file_text": "x" * 4_000_000}
+    start = {"toolCallId": "c", "toolName": "create", "arguments": huge}
+    requests = [{"name": "create", "toolCallId": "c", "arguments": huge}] * 3
+    said = {"content": "", "messageId": "m", "toolRequests": requests}
+    for kind, data in (("tool.execution_start", start), ("assistant.message", said)):
+        (message,) = translator.translate(recorded(kind, data))
+        assert len(encode(message)) < MAX_MESSAGE_BYTES / 4
+        assert b'"truncated":"{\\"path\\":\\"a\\"' in encode(message)
 
 
 def test_half_an_emoji_of_the_cli_stops_no_event(translator: Translator) -> None:

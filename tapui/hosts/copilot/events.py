@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 OUTPUT_LENGTH = 64 * 1024
 """Characters that are passed on of a tool's output or a message."""
+ARGUMENTS_BYTES = 256 * 1024
+"""Bytes that are passed on whole of a call's arguments, as JSON."""
 _MODES = ("interactive", "plan", "autopilot")
 _REMEMBERED_CALLS = 1_000
 _REMEMBERED_PROMPTS = 100
@@ -128,7 +130,7 @@ class Translator:
 
     def _assistant_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
         requests = [
-            {"name": request.name, "args": request.arguments}
+            {"name": request.name, "args": _arguments(request.arguments)}
             for request in data.tool_requests or []
         ]
         return self._event(
@@ -236,7 +238,11 @@ class Translator:
 
 
 def _arguments(args: Any) -> Any:
-    return {} if args is None else args
+    """Return a call's arguments as JSON; of very large ones the beginning, under `truncated`."""
+    given = raw({} if args is None else args)
+    if len(bytes(given)) <= ARGUMENTS_BYTES:
+        return given
+    return {"truncated": _cut(bytes(given).decode())}
 
 
 def _camel(name: str) -> str:
