@@ -34,6 +34,7 @@ class CliPlayed:
         self.port = 0
         self._ready: Future[None] = Future()
         self._writers: list[asyncio.StreamWriter] = []
+        self._serving: list[asyncio.Task[Any]] = []
         self._thread = threading.Thread(target=lambda: asyncio.run(self._main()))
         self._loop: asyncio.AbstractEventLoop
         self._ended: asyncio.Event
@@ -94,10 +95,13 @@ class CliPlayed:
         await self._ended.wait()
         server.close()
         self._drop()
+        await asyncio.gather(*self._serving)
         await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
+        if (task := asyncio.current_task()) is not None:
+            self._serving.append(task)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
