@@ -141,6 +141,10 @@ def lag(seconds: float) -> Iterator[Row]:
         lost = f"  {found.posted - found.seen} unseen, {found.behind} behind"
         target = "p99 < 10 ms" if events == 10_000 else ""
         yield f"loop lag, {events:,} events/s", f"{figures}  cpu {found.cpu:.0%}{lost}", target
+        painted = (
+            f"{found.frame:7.1f} ms cpu  {found.frames:5.1f}/s  {found.painting:.0%} of the time"
+        )
+        yield f"  a frame, {events:,} events/s", painted, "painting ≤ 25 % of the time"
 
 
 def patterns(_seconds: float) -> Iterator[Row]:

@@ -4,8 +4,9 @@
 
 The tower runs in a process of its own on a pty that is read as a terminal would, with a feed in
 its own event loop, as the embedded gateway's is. Every 5 ms a timer asks how late it is; the first
-second does not count. Printed: lag (p50, p99, max in ms), CPU of the process, events posted and
-seen, and how far the tail's last row is behind the stream's last line.
+second does not count. Printed: lag (p50, p99, max in ms), CPU of the process, what a frame costs
+(ms of CPU), how many there are a second and the share of the time that they take, events posted
+and seen, and how far the tail's last row is behind the stream's last line.
 """
 
 import argparse
@@ -23,9 +24,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
+from textual.events import Key
 
 from tapui.tower.app import TowerApp
 from tapui.tower.feed import FeedItem, Link
+from tapui.tower.pace import Pace
 from tapui.tower.panes.tail import Tail
 from tapui.wire.events import Entry, Session, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
@@ -49,9 +52,25 @@ class Measured(msgspec.Struct):
     p99: float
     longest: float
     cpu: float
+    frame: float
+    frames: float
+    painting: float
     posted: int
     seen: int
     behind: int
+
+
+class CountedPace(Pace):
+    """Notes what each frame cost."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.costs: list[float] = []
+
+    def end(self, cost: float) -> None:
+        """A frame was painted."""
+        self.costs.append(cost)
+        super().end(cost)
 
 
 class PouringFeed:
@@ -120,15 +139,17 @@ async def watch(app: TowerApp, feed: PouringFeed, seconds: float, out: Path) -> 
     """Measure the running app, write the result and leave."""
     lags: list[float] = []
     await until_async(lambda: app.view.state.streams, what="the first line is there")
-    app.action_pane(4)
+    app.post_message(Key("4", "4"))
     await asyncio.sleep(WARM_SECONDS)
+    pace = app._pace = CountedPace()
     cpu, began = time.process_time(), time.perf_counter()
     probing = asyncio.create_task(probe(lags))
     await asyncio.sleep(seconds)
     probing.cancel()
     cpu, spent = time.process_time() - cpu, time.perf_counter() - began
+    costs = list(pace.costs)
     feed.end()
-    await asyncio.sleep(0.5)
+    await asyncio.sleep(2.5)  # frames that are far apart have their time, too
     rows = app.query_one(Tail).rows
     lags.sort()
     found = Measured(
@@ -137,6 +158,9 @@ async def watch(app: TowerApp, feed: PouringFeed, seconds: float, out: Path) -> 
         p99=lags[int(len(lags) * 0.99)],
         longest=lags[-1],
         cpu=cpu / spent,
+        frame=sum(costs) / len(costs) * 1000 if costs else 0.0,
+        frames=len(costs) / spent,
+        painting=sum(costs) / spent,
         posted=feed.posted,
         seen=app.view.events - 1,
         behind=feed.posted - (rows[-1].seq if rows else 0),
@@ -204,12 +228,14 @@ def main() -> int:
     missed = False
     print(f"loop lag of a visible tail, {options.size}, {options.seconds:g} s a rate")
     titles = ("p50 ms", "p99 ms", "max ms")
-    print(f"{'events/s':>9} {' '.join(f'{one:>7}' for one in titles)}   CPU  seen / posted  behind")
+    lags = " ".join(f"{one:>7}" for one in titles)
+    print(f"{'events/s':>9} {lags}   CPU  frame ms    /s  painting  seen / posted  behind")
     for rate in map(int, options.rates.split(",")):
         found = measure(rate, options.seconds, (int(columns), int(lines)))
         print(
             f"{rate:>9,} {found.p50:>7.2f} {found.p99:>7.2f} {found.longest:>7.2f} "
-            f"{found.cpu:>5.0%}  {found.seen:,} / {found.posted:,}  {found.behind}",
+            f"{found.cpu:>5.0%} {found.frame:>9.1f} {found.frames:>5.1f} {found.painting:>9.0%}  "
+            f"{found.seen:,} / {found.posted:,}  {found.behind}",
             flush=True,
         )
         missed |= found.p99 > TARGET_MS or found.seen != found.posted or found.behind != 0

@@ -3,6 +3,7 @@
 import pytest
 from msgspec import Raw, json
 from msgspec.structs import replace
+from textual.widgets import Static
 
 from tapui.projection.state import State
 from tapui.tower.reader import Reader
@@ -52,6 +53,16 @@ async def test_the_first_start_shows_the_session_and_whole_hints(size: tuple[int
             at = [number for number, line in enumerate(lines) if what in line]
             assert [command in lines[number + 1] for number in at] == [True] * len(at)
         assert any("tapui copilot" in line for line in lines) or size[1] < 30
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 24), (100, 30), (120, 36), (200, 50)], ids=str)
+async def test_no_hint_of_an_empty_pane_is_cut_off(size: tuple[int, int]) -> None:
+    async with running(size=size) as rig:
+        for pane in rig.app.panes:
+            shown = pane.query_one(".empty", Static)
+            wanted = shown.visual.get_height({}, shown.content_size.width)
+            assert wanted <= shown.content_size.height
+            assert len(str(shown.content)) > 20
 
 
 @pytest.mark.parametrize("number", "2345")

@@ -144,16 +144,16 @@ how to change that.
         """What to do when nothing is connected, with the literal commands."""
         command = "bold $primary"
         return [
-            ("No session yet. In another terminal, start Copilot so that tapui sees it:", ""),
+            ("No session yet. In another terminal:", ""),
             ("  tapui copilot", command),
-            ("or make a session that already ran attachable:", ""),
+            ("or, for a session that already ran:", ""),
             ("  copilot --ui-server --resume ID", command),
-            ("", ""),
-            ("A provider connects to the address above with the token in", ""),
-            ("  ~/.copilot/extensions/tap/.provider-token", command),
             ("", ""),
             ("To see a demonstration:", ""),
             ("  tapui demo", command),
+            ("", ""),
+            ("A provider connects to the address above with the token in", ""),
+            ("  ~/.copilot/extensions/tap/.provider-token", command),
         ]
 
     def _session(self) -> ev.Session | None:

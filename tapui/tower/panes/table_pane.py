@@ -39,7 +39,8 @@ class TablePane(Pane):
         raise NotImplementedError
 
     def first_steps(self) -> list[tuple[str, str]]:
-        """Return what to do while there are no rows, as (line, style)."""
+        """Return what to do while there are no rows, as (line, style). Empty lines divide it into
+        parts; where it does not fit, whole parts are left out, the last ones first."""
         raise NotImplementedError
 
     @property
@@ -53,8 +54,7 @@ class TablePane(Pane):
         rows = self.rows(view)
         self.set_empty(not rows)
         if not rows:
-            lines = [plain(text, style) for text, style in self.first_steps()]
-            show_in(self.query_one(".empty", Static), Content("\n").join(lines))
+            self._show_first_steps()
         self.query_one(Table).set_rows(rows)
         self._show_about()
 
@@ -65,7 +65,9 @@ class TablePane(Pane):
 
     def on_resize(self) -> None:
         """Other lines about the row may fit."""
-        if self.tower.view.run:
+        if self.has_class("-empty"):
+            self._show_first_steps()
+        elif self.tower.view.run:
             self._show_about()
 
     def action_open(self) -> None:
@@ -75,6 +77,22 @@ class TablePane(Pane):
     def main_widget(self) -> Table:
         """Return the table."""
         return self.query_one(Table)
+
+    def _show_first_steps(self) -> None:
+        """Show as many whole parts of the first steps as fit."""
+        width, room = max(self.size.width - 4, 1), self.size.height - 2  # less the padding
+        parts: list[list[Content]] = [[]]
+        for text, style in self.first_steps():
+            if text:
+                parts[-1].append(plain(text, style))
+            else:
+                parts.append([])
+        shown = Content("\n").join(parts[0])
+        for part in parts[1:]:
+            longer = Content("\n").join([shown, Content(""), *part])
+            if longer.get_height({}, width) <= room or room < 0:
+                shown = longer
+        show_in(self.query_one(".empty", Static), shown)
 
     def _show_about(self) -> None:
         lines = self.about(self.tower.view, self.selected) if self.selected else []
