@@ -15,6 +15,9 @@ def need_terminal() -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the tower, with a gateway of its own or on the one that runs."""
+    from tapui.runtime import tuning
+
+    tuning.start()
     chosen = options(args)
     need_terminal()
     from tapui.station import tower

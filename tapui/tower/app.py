@@ -142,9 +142,15 @@ class TowerApp(PlainApp):
             self.notify(notice, severity="warning", timeout=12)
         self._take_keys()
         self._listen()
+        self.call_after_refresh(self._shown)
+
+    def _shown(self) -> None:
+        """The first frame is on screen."""
+        for problem in self.themes.complete():
+            self.notify(problem, severity="warning", timeout=12)
         self._clock_ticked()
         if self._on_shown is not None:
-            self.call_after_refresh(self._on_shown)
+            self._on_shown()
 
     @property
     def main(self) -> MainScreen:

@@ -44,18 +44,24 @@ class MainScreen(Screen[object]):
         self._columns = [Vertical(classes=f"column-{number}") for number in range(COLUMNS)]
 
     def compose(self) -> ComposeResult:
-        """Header, tabs and the panes of the first frame, in its final layout."""
+        """Header, tabs, columns, and in the first frame only the current pane: it is what one reads
+        first, and each pane adds to the time until then."""
         self.add_class(self._layout)
         yield self._header
         yield self._banner
         yield self._tabs
-        made = [self._make(kind) for kind in self.seen_kinds]
+        first = self._make(self.current_kind)
         with Horizontal(id="panes"):
             for number, column in enumerate(self._columns):
                 with column:
-                    yield from (pane for pane in made if pane.kind.column == number)
+                    if number == self.current_kind.column:
+                        yield first
         yield Footer(compact=True, show_command_palette=True)
         self._arrange()
+
+    def on_mount(self) -> None:
+        """Make the other panes right after the first frame."""
+        self.call_after_refresh(self._make_missing)
 
     @property
     def _layout(self) -> str:
@@ -109,8 +115,6 @@ class MainScreen(Screen[object]):
     async def on_resize(self) -> None:
         """A wider terminal shows more panes."""
         await self._make_missing()
-        self._arrange()
-        cast("Tower", self.app).wake()
 
     def on_descendant_focus(self) -> None:
         """A pane becomes current when the mouse brings the focus there."""
@@ -134,6 +138,7 @@ class MainScreen(Screen[object]):
         return pane
 
     async def _make_missing(self) -> None:
+        """Make the panes that this layout shows and that were not seen before."""
         for kind in self.seen_kinds:
             if kind.id not in self.panes:
                 pane = self._make(kind)
@@ -146,6 +151,7 @@ class MainScreen(Screen[object]):
                 )
                 await column.mount(pane, before=next(later, None))
         self._arrange()
+        cast("Tower", self.app).wake()
 
     def _mark_current(self, kind: PaneKind) -> None:
         self.current_kind = kind

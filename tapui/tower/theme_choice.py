@@ -23,14 +23,29 @@ class ThemeChoice:
         self.names: list[str] = []
 
     def begin(self, wanted: str) -> list[str]:
-        """Read the themes and put on `wanted`, or else the default; return what is wrong."""
-        problems = self._read()
+        """Put on `wanted`, or else the default; return what is wrong.
+
+        The other themes are read by `complete`, after the first frame, unless this one is missing
+        or broken.
+        """
+        theme = themes.find(self._folders, wanted)
+        if theme is not None:
+            self._app.register_theme(theme)
+            self._app.theme = wanted
+            return []
+        problems = self.complete()
         if wanted not in self.names:
             known = ", ".join(self.names) or "none"
             problems.append(f"There is no theme {wanted}. There are: {known}.")
             wanted = DEFAULT if DEFAULT in self.names else next(iter(self.names), "textual-dark")
         self._app.theme = wanted
         return problems
+
+    def complete(self) -> list[str]:
+        """Read all themes, once; return what is wrong."""
+        if self.names:
+            return []
+        return self._read()
 
     def reload(self) -> list[str]:
         """Read the themes again if a file changed, and show it; return what is wrong."""
@@ -61,7 +76,8 @@ class ThemeChoice:
 
     def _read(self) -> list[str]:
         found, problems = themes.load(self._folders)
-        for theme in found.values():
-            self._app.register_theme(theme)
+        for name, theme in found.items():
+            if self._app.get_theme(name) != theme:
+                self._app.register_theme(theme)
         self.names = sorted(found)
         return problems

@@ -104,6 +104,20 @@ def load(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[str]]:
     return themes, problems
 
 
+def find(folders: Sequence[Path], name: str) -> Theme | None:
+    """Return the theme `name` of the last folder that has it; None if it cannot be used."""
+    if not _NAME.match(name):
+        return None
+    for folder in reversed(folders):
+        path = folder / f"{name}.toml"
+        try:
+            if path in _files(folder)[:MAX_FILES]:
+                return read(path)
+        except (OSError, ThemeError):
+            return None
+    return None
+
+
 def read(path: Path) -> Theme:
     """Return the theme in the file `path`; its name is the file's.
 

@@ -201,6 +201,21 @@ def test_a_gateway_that_hangs_is_given_up_and_leaves_no_token(tmux: Tmux, home: 
     assert left_behind(home) == []
 
 
+def test_after_kill_9_a_command_mends_the_terminal(tmux: Tmux, home: Home) -> None:
+    home.root.mkdir(parents=True, exist_ok=True)
+    script = '"$@"; cat; tput rmcup; reset; stty -g; cat'
+    argv = ["sh", "-c", script, "sh", *tapui_argv("--no-attach", "--port", "0")]
+    screen = tmux.start(argv, env=home.env(), cwd=home.root)
+    screen.wait_for("ws://localhost", within=20)
+    os.kill(child(screen), signal.SIGKILL)
+    until(lambda: psutil.Process(child(screen)).name() == "cat", what="the tower's end")
+    assert screen.ask("alternate_on") == "1"
+    os.kill(child(screen), signal.SIGTERM)
+    screen.wait_for(r"^(\w+:){5}", within=20)
+    asked = ("alternate_on", "mouse_any_flag", "cursor_flag")
+    assert [screen.ask(name) for name in asked] == ["0", "0", "1"]
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_serve_on_a_terminal(tmux: Tmux, home: Home, name: str) -> None:
     screen = in_shell(tmux, home, *tapui_argv("serve", "--no-attach", "--port", "0"))

@@ -47,3 +47,19 @@ def test_settling_takes_loaded_objects_out_of_the_collectors_sight() -> None:
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=30
     )
     assert int(done.stdout) > 1000
+
+
+COLLECTING = """
+import gc
+from tapui.runtime import tuning
+usual = gc.get_threshold()
+tuning.start()
+assert gc.get_threshold()[0] > 100 * usual[0], "few collections while the program is loaded"
+tuning.settle()
+assert gc.get_threshold() == usual
+assert gc.get_freeze_count() > 0
+"""
+
+
+def test_collections_are_rare_until_the_program_is_loaded() -> None:
+    subprocess.run([sys.executable, "-c", COLLECTING], check=True, timeout=30)

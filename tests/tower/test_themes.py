@@ -197,3 +197,17 @@ def test_a_wheel_carries_the_themes(tmp_path: Path) -> None:
     with zipfile.ZipFile(built) as wheel:
         names = wheel.namelist()
     assert {f"tapui/_themes/{name}.toml" for name in BUILTIN} <= set(names)
+
+
+def test_one_theme_is_found_without_the_others(tmp_path: Path) -> None:
+    colors = '[colors]\nprimary = "#{0}"\nbackground = "#{0}"\nforeground = "#{0}"\n'
+    (tmp_path / "mine.toml").write_text(colors.format("010203"))
+    (tmp_path / "tapui-dark.toml").write_text(colors.format("040506"))
+    (tmp_path / "broken.toml").write_text("[colors")
+    folders = [themes.builtin_folder(), tmp_path, tmp_path / "missing"]
+    everything, _ = themes.load(folders)
+    for name in (*BUILTIN, "mine"):
+        assert themes.find(folders, name) == everything[name]
+    assert themes.find(folders, "broken") is None
+    assert themes.find(folders, "no such theme") is None
+    assert themes.find(folders, "../mine") is None
