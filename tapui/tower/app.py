@@ -104,7 +104,7 @@ class TowerApp(PlainApp):
         self.typed = KeyQueue(self, super().on_event)
         self.feed = feed
         self.view = View()
-        self.bodies = Bodies(self.view)
+        self.bodies = Bodies(self.view, self.send)
         self.clock = clock
         self.ticks = ticks
         self.note = note

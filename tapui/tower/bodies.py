@@ -1,20 +1,26 @@
 """Long values as sheets show them: the one place through which a sheet gets a body.
 
-What the tower holds of a value may be its head alone. Sheets ask here and nowhere else, with what
-they show (a call, a line, an approval), and know by `Body.is_whole` whether that was all of it.
+What the state holds of a call, an approval or a provider may be its head alone (`is_cut`). Sheets
+ask here for the rest and nowhere else: `whole` returns what there is, and asks the gateway for the
+rest; when that comes, the pane's topic is touched, so that the sheet looks again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.tower import requests
-from tapui.tower.view import Happening, View
+from tapui.tower.view import DetailKey, Happening, View
 from tapui.wire import events as ev
-from tapui.wire.message import Line
+from tapui.wire.message import Line, Message
+from tapui.wire.tower import DetailRead
+
+Part = TypeVar("Part", ev.Call, ev.Approval, ev.Provider)
 
 SHOWN_CHARS = 512 * 1024
 """Characters of one value that a sheet shows; the record has all of it."""
@@ -28,10 +34,30 @@ class Body(NamedTuple):
 
 
 class Bodies:
-    """The bodies of what a view holds."""
+    """The bodies of what a view holds; what is not here is asked for with `send`."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, send: Callable[[Message], None]) -> None:
         self._view = view
+        self._send = send
+        self._read_ids = count(1)
+
+    def whole(self, part: Part) -> Part:
+        """Return all of a call, approval or provider, or the head that there is; `is_cut` says
+        which."""
+        if not part.is_cut:
+            return part
+        key = _key(part)
+        if key in self._view.details:
+            return _filled(part, self._view.details[key])
+        if not self._view.is_awaited(key):
+            read_id = f"detail-{next(self._read_ids)}"
+            self._view.expect_detail(read_id, key)
+            self._send(DetailRead(id=read_id, of=key[0], subject=key[1]))
+        return part
+
+    def is_awaited(self, part: ev.Call | ev.Approval | ev.Provider) -> bool:
+        """Return whether the rest of it was asked for and has not come yet."""
+        return part.is_cut and self._view.is_awaited(_key(part))
 
     def arguments(self, call: ev.Call) -> Body:
         """Return a call's arguments."""
@@ -59,6 +85,40 @@ class Bodies:
     def detail(self, approval: ev.Approval) -> Mapping[str, Any]:
         """Return everything that a request says, for who decides it."""
         return requests.detail_of(approval)
+
+
+def _key(part: ev.Call | ev.Approval | ev.Provider) -> DetailKey:
+    if isinstance(part, ev.Call):
+        return "call", part.id, part.state
+    if isinstance(part, ev.Approval):
+        return "approval", part.id, ""
+    return "provider", part.id, f"{part.revision} {part.state}"
+
+
+def _filled(part: Part, whole: ev.Call | ev.Approval | ev.Provider | None) -> Part:
+    """Return `part` as it is now, with the long values of `whole`."""
+    if isinstance(part, ev.Call) and isinstance(whole, ev.Call):
+        return replace(
+            part,
+            args=whole.args,
+            args_cut=whole.args_cut,
+            data=whole.data,
+            data_cut=whole.data_cut,
+            error=whole.error,
+            is_cut=whole.is_cut,
+        )
+    if isinstance(part, ev.Approval) and isinstance(whole, ev.Approval):
+        return replace(part, detail=whole.detail, provider=whole.provider, is_cut=whole.is_cut)
+    if isinstance(part, ev.Provider) and isinstance(whole, ev.Provider):
+        return replace(
+            part,
+            origin=whole.origin,
+            context=whole.context,
+            metadata=whole.metadata,
+            sections=whole.sections,
+            is_cut=whole.is_cut,
+        )
+    return part
 
 
 def _of(kept: Raw | ev.Cut | None) -> Body:

@@ -22,8 +22,14 @@ from tapui.projection.state import (
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
 from tapui.wire import limits
-from tapui.wire.message import Line, Message
-from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
+from tapui.wire.message import Error, Line, Message
+from tapui.wire.tower import (
+    Detail,
+    RevealedCode,
+    StreamLines,
+    TowersChanged,
+    TowerSnapshot,
+)
 
 Topic = Literal[
     "sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock"
@@ -40,6 +46,8 @@ RING_BYTES = 4 * 1024 * 1024
 """Bytes of one stream's lines that the tower keeps."""
 PAYLOAD_BYTES = 16 * 1024 * 1024
 """Bytes of arguments and results, of all calls together, beyond what the state keeps."""
+KEPT_DETAILS = 8
+"""Calls, approvals and providers whose whole text the tower keeps after it was read."""
 LIFE_EVENTS = 200
 """Events of one session's own that the tower keeps."""
 
@@ -50,7 +58,8 @@ class Ring:
 
     `unread` counts the lines since the person last looked, `levels` the same by level. `epoch`
     rises when the stream begins anew, `merges` when lines were put in before the newest: what
-    follows a ring sees by them that more happened than lines at its ends.
+    follows a ring sees by them that more happened than lines at its ends. `head` is the number of
+    a line of which a snapshot brought the beginning only.
     """
 
     lines: deque[Line] = field(default_factory=deque)
@@ -59,6 +68,7 @@ class Ring:
     levels: dict[str, int] = field(default_factory=dict)
     epoch: int = 0
     merges: int = 0
+    head: int | None = None
 
     def append(self, line: Line) -> None:
         """Add the newest line. A `seq` that does not rise means that the stream began anew."""
@@ -76,11 +86,18 @@ class Ring:
         """Put lines that were read from the gateway in their places; they are not unread."""
         self.merges += 1
         known = {line.seq: line for line in found}
+        if self.head in known:
+            self.lines = deque(line for line in self.lines if line.seq != self.head)
+            self.head = None
         known.update((line.seq, line) for line in self.lines)
         self.lines = deque(known[seq] for seq in sorted(known))
         self.size = sum(map(_weight, self.lines))
         while len(self.lines) > RING_LINES or (self.size > RING_BYTES and len(self.lines) > 1):
             self.size -= _weight(self.lines.popleft())
+
+    def line(self, seq: int) -> Line | None:
+        """Return the line of this number."""
+        return next((line for line in self.lines if line.seq == seq), None)
 
     def mark_read(self) -> None:
         """The person has seen it."""
@@ -118,12 +135,23 @@ class Happening:
     data_cut: ev.Cut | None
 
 
+Whole = ev.Call | ev.Approval | ev.Provider
+DetailKey = tuple[Literal["call", "approval", "provider"], str, str]
+"""What was read whole: its kind, its id, and what changes when it has to be read again."""
+_DETAIL_TOPICS: dict[str, Topic] = {
+    "call": "calls",
+    "approval": "approvals",
+    "provider": "providers",
+}
+
+
 class View:
     """The tower's model. `apply` it what the feed yields; read everything else.
 
     `dirty` collects the topics that changed and `news` the events that call for a notice; who
     paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
-    in seconds since the epoch; panes tell ages by it. `gone` has the times at which providers went,
+    in seconds since the epoch; panes tell ages by it. `details` has what was read whole; None where
+    there is no more than the head. `gone` has the times at which providers went,
     `paused` the (provider, session) pairs whose injects are held.
     """
 
@@ -144,6 +172,8 @@ class View:
         self._payloads: dict[str, Payload] = {}
         self._payload_bytes = 0
         self._reads: dict[str, StreamKey] = {}
+        self.details: dict[DetailKey, Whole | None] = {}
+        self._detail_reads: dict[str, DetailKey] = {}
         self._news: deque[ev.Event] = deque(maxlen=100)
         self._dirty: set[str] = set(ALL_TOPICS)
 
@@ -186,6 +216,14 @@ class View:
         self._reads[read_id] = key
         while len(self._reads) > 100:
             del self._reads[next(iter(self._reads))]
+
+    def expect_detail(self, read_id: str, key: DetailKey) -> None:
+        """A `detail.read` with this id was sent."""
+        self._detail_reads[read_id] = key
+
+    def is_awaited(self, key: DetailKey) -> bool:
+        """Return whether this was asked for and has not come yet."""
+        return key in self._detail_reads.values()
 
     def mark_read(self, key: StreamKey) -> None:
         """The person has seen this stream to its end."""
@@ -248,6 +286,7 @@ class View:
             self.errors.clear()
             self._payloads.clear()
             self._payload_bytes = 0
+        self._detail_reads.clear()  # asked of a link that is gone
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
@@ -256,6 +295,7 @@ class View:
             ring = self.rings.setdefault(key, Ring())
             if stream.last and (not ring.lines or ring.lines[-1].seq < stream.last.seq):
                 ring.merge([stream.last])
+                ring.head = stream.last.seq
         for key in [key for key in self.rings if key not in self.state.streams]:
             del self.rings[key]
         self._dirty |= ALL_TOPICS
@@ -272,6 +312,20 @@ class View:
             if key is not None and key in self.rings:
                 self.rings[key].merge(message.lines)
                 self._dirty.add("streams")
+        elif isinstance(message, Detail):
+            asked = self._detail_reads.pop(message.id, None)
+            if asked is not None:
+                self._keep_detail(asked, message.call or message.approval or message.provider)
+        elif isinstance(message, Error) and message.reply_to == "detail.read":
+            for asked in self._detail_reads.values():
+                self._keep_detail(asked, None)
+            self._detail_reads.clear()
+
+    def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:
+        self.details[key] = whole
+        while len(self.details) > KEPT_DETAILS:
+            del self.details[next(iter(self.details))]
+        self._dirty.add(_DETAIL_TOPICS[key[0]])
 
     def _happened(self, entry: ev.Entry) -> None:
         if entry.seq <= self.seq:

@@ -79,7 +79,7 @@ class Screen(App[None]):
         super().__init__()
         self.view = View()
         self.view.now = NOW
-        self.bodies = Bodies(self.view)
+        self.bodies = Bodies(self.view, self.send)
         self.feeder = Feeder(self.view)
         self.sent: list[Message] = []
         self.clock: Callable[[], float] = lambda: NOW

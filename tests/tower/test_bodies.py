@@ -3,16 +3,21 @@
 import pytest
 from msgspec import Raw, json
 
+from tapui.projection.heads import approval_head, call_head
+from tapui.projection.state import State
 from tapui.tower.bodies import SHOWN_CHARS, Bodies
+from tapui.tower.reader import Reader
 from tapui.tower.view import Happening, View
 from tapui.wire import events as ev
-from tapui.wire.message import Line
+from tapui.wire.message import Error, Line
+from tapui.wire.tower import ApprovalDecide, Detail, DetailRead, StreamLines, TowerSnapshot
+from tests.tower.running import running
 from tests.tower.scripted import approval, at, call
 
 
 @pytest.fixture
 def bodies() -> Bodies:
-    return Bodies(View())
+    return Bodies(View(), lambda _message: None)
 
 
 def test_arguments_are_indented_json(bodies: Bodies) -> None:
@@ -36,7 +41,7 @@ def test_what_an_event_brought_whole_is_shown_whole() -> None:
     started = ev.CallStarted(session_id="s1", call=call("c1", "greet", args=raw))
     view.apply([ev.Entry("r1", 1, at(), started)])
     assert view.state.calls["c1"].args is None, "the state keeps its head"
-    found = Bodies(view).arguments(view.state.calls["c1"])
+    found = Bodies(view, lambda _message: None).arguments(view.state.calls["c1"])
     assert found.is_whole
     assert len(found.text) > 100_000
 
@@ -68,3 +73,83 @@ def test_no_data_is_none(bodies: Bodies) -> None:
 def test_a_request_is_a_mapping_whatever_was_sent(bodies: Bodies, detail: object) -> None:
     found = bodies.detail(approval("a1", "permission", detail))
     assert found == (detail if isinstance(detail, dict) else {"detail": detail})
+
+
+LONG = "rm -rf build && " * 2000 + "echo THE END"
+
+
+async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be_approved() -> None:
+    detail = {"kind": "shell", "fullCommandText": LONG}
+    whole = approval("a1", "permission", detail, session_id="s1")
+    head = approval_head(whole)
+    assert head.is_cut
+    async with running(State(approvals={"a1": head}), size=(100, 30)) as rig:
+        await rig.press("5", "enter")
+        assert rig.feed.sent == [DetailRead(id="detail-1", of="approval", subject="a1")]
+        rig.clock.turn(1)
+        await rig.press("a", "enter")
+        assert "Not all of it is here yet" in rig.text
+        assert len(rig.feed.sent) == 1, "asked once, and not approved"
+        rig.feed.put(Detail(id="detail-1", approval=whole))
+        await rig.settle()
+        assert "THE END" in rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
+        await rig.press("a", "enter")
+        assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+@pytest.mark.parametrize("answer", ["error", "nothing", "head"])
+async def test_a_request_whose_rest_is_gone_says_so_and_can_be_decided(answer: str) -> None:
+    head = approval_head(approval("a1", "permission", {"fullCommandText": LONG}, session_id="s1"))
+    async with running(State(approvals={"a1": head}), size=(100, 30)) as rig:
+        await rig.press("5", "enter")
+        rig.clock.turn(1)
+        told = {
+            "error": Error(code="NOT_FOUND", message="gone", reply_to="detail.read"),
+            "nothing": Detail(id="detail-1"),
+            "head": Detail(id="detail-1", approval=head),
+        }[answer]
+        rig.feed.put(told)
+        await rig.settle()
+        assert "The rest of this request was not kept." in rig.app.screen.query_one(Reader).text
+        await rig.press("a", "enter")
+        assert [type(one) for one in rig.feed.sent] == [DetailRead, ApprovalDecide]
+
+
+async def test_a_call_of_a_snapshot_is_read_whole_when_its_sheet_opens() -> None:
+    raw = Raw(json.encode({"text": "word " * 3000 + "THE END"}))
+    whole = call("c1", "report", args=raw)
+    async with running(State(calls={"c1": call_head(whole)}), size=(100, 30)) as rig:
+        await rig.press("3", "enter")
+        assert rig.feed.sent == [DetailRead(id="detail-1", of="call", subject="c1")]
+        assert "THE END" not in rig.app.screen.query_one(Reader).text
+        rig.feed.put(Detail(id="detail-1", call=whole))
+        await rig.settle()
+        assert "THE END" in rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
+        await rig.press("escape", "enter")
+        assert len(rig.feed.sent) == 1, "it is still here"
+
+
+async def test_after_a_lost_link_it_is_asked_for_again() -> None:
+    head = approval_head(approval("a1", "permission", {"fullCommandText": LONG}, session_id="s1"))
+    state = State(approvals={"a1": head})
+    async with running(state) as rig:
+        await rig.press("5", "enter")
+        rig.feed.begin(state)
+        await rig.settle()
+        assert [one.id for one in rig.feed.sent] == ["detail-1", "detail-2"]  # type: ignore[attr-defined]
+
+
+def test_a_line_of_a_snapshot_is_replaced_by_the_whole_one() -> None:
+    view = View()
+    short = Line(seq=3, ts=at(), level="keep", event="the beginn…", metadata=None)
+    stream = ev.Stream(name="ci@x", provider="x", session_id="s1", count=3, last=short)
+    state = State(streams={("s1", "ci@x"): stream})
+    view.apply(TowerSnapshot(seq=1, run="r1", state=state.snapshot(), towers=1))
+    ring = view.rings["s1", "ci@x"]
+    assert ring.head == 3
+    view.expect_lines("r", ("s1", "ci@x"))
+    long = Line(seq=3, ts=at(), level="keep", event="the beginning and the end", metadata=Raw(b"1"))
+    view.apply(StreamLines(id="r", lines=[long]))
+    assert list(ring.lines) == [long]
+    assert ring.head is None
+    assert ring.line(3) is long

@@ -24,6 +24,7 @@ from tapui.tower.statics import show_in
 from tapui.tower.table import Cell, Column, Row, Table
 from tapui.tower.view import RING_LINES, Ring, View
 from tapui.wire.limits import MAX_PATTERN
+from tapui.wire.message import Line
 from tapui.wire.tower import StreamRead
 
 OLDER_LINES = 100
@@ -173,7 +174,7 @@ list. `┊` marks a line before which others are missing.
 
     def action_details(self) -> None:
         """Show the line under the cursor with its metadata."""
-        line = self.tail.line
+        line = self._whole_line()
         if line is None or self.selected is None:
             return
         from tapui.tower.screens.line import LineScreen
@@ -183,9 +184,16 @@ list. `┊` marks a line before which others are missing.
 
     def action_copy(self) -> None:
         """Copy the line under the cursor."""
-        line = self.tail.line
+        line = self._whole_line()
         if line is not None:
             copy_line(self, line)
+
+    def _whole_line(self) -> Line | None:
+        """Return the line under the cursor; the ring may have more of it than the tail took in."""
+        line = self.tail.line
+        if line is None or self._ring is None:
+            return line
+        return self._ring.line(line.seq) or line
 
     def action_older(self) -> None:
         """Ask the gateway for lines before the oldest one here."""
@@ -263,7 +271,8 @@ list. `┊` marks a line before which others are missing.
         self.query_one(Table).select(_row_key(key))
         first = self.tail.lines.first_seq
         posted = view.state.streams[key].count
-        if len(self._ring.lines) < min(OLDER_LINES, posted) and (first is None or first > 1):
+        lacks = len(self._ring.lines) < min(OLDER_LINES, posted) and (first is None or first > 1)
+        if lacks or self._ring.head is not None:
             self._read(key)
         self._take(view, key)
 

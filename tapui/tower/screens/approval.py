@@ -15,7 +15,7 @@ from tapui import times
 from tapui.projection.state import is_waiting
 from tapui.tower import marks, requests
 from tapui.tower.plain import headline, plain
-from tapui.tower.reader import Reader
+from tapui.tower.reader import Part, Reader
 from tapui.tower.screens.answer import AnswerError, AnswerForm
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.screens.pairing import PairingPanel
@@ -53,6 +53,7 @@ class ApprovalScreen(LiveScreen[None]):
         self._was_opened = False
         self._trouble = ""
         self._shown_at = 0.0
+        self._is_partial: bool | None = None
 
     @property
     def approval(self) -> ev.Approval | None:
@@ -82,12 +83,6 @@ class ApprovalScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         """Show the request and focus what takes the keys."""
-        approval = self.approval
-        if approval is not None:
-            view, bodies = self.tower.view, self.tower.bodies
-            self.query_one(Reader).set_parts(
-                requests.explain(view, approval, bodies.detail(approval))
-            )
         super().on_mount()
         for panel in self.query(PairingPanel):
             panel.focus_inside()
@@ -107,6 +102,7 @@ class ApprovalScreen(LiveScreen[None]):
         if (self._sent or self._was_opened) and approval.state in ("approved", "denied"):
             self.dismiss(None)
             return
+        self._show_request(view, approval)
         mark = marks.APPROVAL[approval.state]
         left = time_left(approval, view.now)
         age = times.age(times.since(approval.created_at, view.now))
@@ -115,6 +111,25 @@ class ApprovalScreen(LiveScreen[None]):
         for panel in self.query(PairingPanel):
             panel.show(view, approval, dirty)
         self._prompt()
+
+    def _show_request(self, view: View, approval: ev.Approval) -> None:
+        """Show what is asked; again when the rest of it has come."""
+        bodies = self.tower.bodies
+        whole = bodies.whole(approval)
+        is_partial = bodies.is_awaited(approval)
+        if is_partial == self._is_partial:
+            return
+        parts = requests.explain(view, whole, bodies.detail(whole))
+        if is_partial:
+            parts.append(Part("Reading the rest of this request …", "warning"))
+        elif whole.is_cut:
+            parts.append(Part("The rest of this request was not kept.", "warning"))
+        self.query_one(Reader).set_parts(parts)
+        if self._is_partial:
+            for form in self.query(AnswerForm):
+                self.mount(AnswerForm(whole, bodies.detail(whole)), after=form)
+                form.remove()
+        self._is_partial = is_partial
 
     def refused(self, error: Error) -> None:
         """The gateway did not take the decision."""
@@ -138,6 +153,10 @@ class ApprovalScreen(LiveScreen[None]):
             return
         if decision == "approve" and self._is_revealed:
             return  # the code decides now
+        if decision == "approve" and self._is_partial:
+            self._trouble = "Not all of it is here yet: wait, or deny."
+            self._prompt()
+            return
         self._trouble = ""
         self._aim = decision
         self._prompt()

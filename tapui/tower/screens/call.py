@@ -30,6 +30,7 @@ class CallScreen(LiveScreen[None]):
         super().__init__()
         self._call_id = call_id
         self._last: ev.Call | None = None
+        self._is_waiting = False
 
     def compose(self) -> ComposeResult:
         """A headline and the text."""
@@ -46,9 +47,12 @@ class CallScreen(LiveScreen[None]):
         self.query_one(".headline", Static).update(
             headline(marks.of_call(call), call.tool, taken(call, view.now))
         )
-        if call is not self._last:
-            self._last = call
-            self.query_one(Reader).set_parts(_parts(view, self.tower.bodies, call))
+        bodies = self.tower.bodies
+        whole = bodies.whole(call)
+        is_waiting = bodies.is_awaited(call)
+        if call is not self._last or is_waiting != self._is_waiting:
+            self._last, self._is_waiting = call, is_waiting
+            self.query_one(Reader).set_parts(_parts(view, bodies, whole))
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

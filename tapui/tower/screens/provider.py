@@ -35,6 +35,7 @@ class ProviderScreen(LiveScreen[None]):
         provider = view.state.providers.get(self._provider_id)
         if provider is None:
             return
+        provider = self.tower.bodies.whole(provider)
         age = times.age(times.since(provider.connected_at, view.now))
         self.query_one(".headline", Static).update(
             headline(marks.PROVIDER[provider.state], name_of(provider), f"connected {age} ago")
