@@ -11,6 +11,7 @@ prints `{"url", "pid"}` once it listens. The benchmarks' host and provider talk 
 import asyncio
 import itertools
 import json
+import logging
 import os
 from typing import Any
 
@@ -89,6 +90,8 @@ async def say(socket: ServerConnection, **message: Any) -> None:
 
 async def main() -> None:
     """Listen until killed."""
+    # Clients of a benchmark leave without a close frame.
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     async with serve(
         Relay().connection, "127.0.0.1", 0, compression=None, max_size=16 << 20
     ) as server:
