@@ -42,6 +42,8 @@ from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import FileResult
 
+_KINDS = {standing: frozenset(kinds.values()) for standing, kinds in LEGAL.items()}
+"""By state: the messages that an end in this process may send."""
 _READERS = {standing: reader(kinds.values()) for standing, kinds in LEGAL.items()}
 """By state: what reads a well-formed message of it in one pass."""
 
@@ -230,17 +232,19 @@ class Gateway:
         if connection is None:
             return
         self._clock.now = now
-        head = _head_of(message)
+        kind = type(message)
         try:
-            if head.type not in LEGAL[connection.standing]:
-                raise head.refusal(
+            if kind not in _KINDS[connection.standing]:
+                raise WireError(
                     ErrorCode.UNKNOWN_TYPE,
-                    f"'{head.type}' is not a message of state {connection.standing}",
+                    f"'{kind.__struct_config__.tag}' is not a message of state "
+                    f"{connection.standing}",
                 )
-            self._handlers[type(message)](connection, message)
+            self._handlers[kind](connection, message)
         except WireError as error:
-            self._refuse(connection, error, head)
-        self._finish()
+            self._refuse(connection, error, _head_of(message))
+        if self._connections.closing or self._gates.has_settled:
+            self._finish()
 
     def closed(self, connection_id: ConnectionId, now: float) -> None:
         """A connection is gone."""

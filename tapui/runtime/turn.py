@@ -85,6 +85,8 @@ class Turn:
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
         self._ports: dict[ConnectionId, SocketPort | InProcessPort] = {}
         self._is_scheduled = False
+        self._now = 0.0
+        """When the turn's first input came, in seconds of the steady clock; 0 before it."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_when = 0.0
         self._full_hosts: dict[ConnectionId, list[ConnectionId]] = {}
@@ -103,14 +105,15 @@ class Turn:
 
     def opened(self, port: SocketPort) -> None:
         """A handshake was completed."""
-        port.number = self._gateway.opened(port.origin, time.monotonic())
+        port.number = self._gateway.opened(port.origin, self._time())
         self._ports[port.number] = port
         self._schedule()
 
     def received(self, port: SocketPort, data: bytes) -> None:
         """A complete text message arrived."""
+        now = self._now or self._time()
         try:
-            self._gateway.received(port.number, data, time.monotonic())
+            self._gateway.received(port.number, data, now)
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(port.number)
         if not self._is_scheduled:
@@ -169,16 +172,19 @@ class Turn:
         `grant` is what it may do; None is all that *internal* may.
         """
         port = InProcessPort(receive, closed, watch)
-        port.number = self._gateway.opened_in_process(
-            time.monotonic(), grant, is_builtin=is_builtin
-        )
+        port.number = self._gateway.opened_in_process(self._time(), grant, is_builtin=is_builtin)
         self._ports[port.number] = port
         self._schedule()
         return InProcessEnd(self, port)
 
     def given(self, connection: ConnectionId, message: Message) -> None:
         """An in-process end sent a message."""
-        self._into_core(connection, lambda now: self._gateway.given(connection, message, now))
+        now = self._now or self._time()
+        try:
+            self._gateway.given(connection, message, now)
+        except Exception:  # noqa: BLE001 - logged; one end's input must not end the gateway
+            self._input_failed(connection)
+        self._schedule()
 
     def unfit(self, connection: ConnectionId, error: WireError) -> None:
         """A message of an in-process end could not be JSON."""
@@ -222,10 +228,15 @@ class Turn:
 
     # Inputs
 
+    def _time(self) -> float:
+        """Return the turn's time: its inputs share one, so that it is written out once."""
+        now = self._now = self._now or time.monotonic()
+        return now
+
     def _into_core(self, number: ConnectionId, step: Callable[[float], None]) -> None:
         """Let the core take an input. A fault of ours costs the connection, never the gateway."""
         try:
-            step(time.monotonic())
+            step(self._time())
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(number)
         self._schedule()
@@ -245,6 +256,7 @@ class Turn:
 
     def _run(self) -> None:
         self._is_scheduled = False
+        self._now = 0.0
         self._mint.follow()
         entries, effects = self._gateway.take()
         bodies = self._record(entries) if entries else []
@@ -463,6 +475,7 @@ class Turn:
 
     def _tick(self) -> None:
         self._timer = None
+        self._now = time.monotonic()
         self._into_core(0, self._gateway.tick)
 
 
