@@ -99,6 +99,7 @@ class Connection:
     provider: "ConnectedProvider | None" = None
     host_kind: str = ""
     host_asks_hooks: bool = False
+    host_applies_sections: bool | None = None
     is_interactive: bool = False
     """Whether a person sits at this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
@@ -134,6 +135,8 @@ class OpenSession:
     is_local: bool
     agents: dict[str, list[str] | None]
     reserved_tools: frozenset[str]
+    applies_sections: bool | None
+    """Whether its host applies changed sections of the system prompt; None: it does not say."""
     last_activity: float
     is_open: bool = True
     is_gone: bool = False
@@ -241,9 +244,20 @@ class ConnectedProvider:
             tools=self.tool_names(),
             rules=len(hooks.rules),
             sections={name: one.action for name, one in hooks.transforms.items()},
+            sections_unapplied=[one.id for one in self.sessions_without_sections()],
             context=hooks.context,
             revision=max(self.revisions.values(), default=0),
         )
+
+    def sessions_without_sections(self) -> "list[OpenSession]":
+        """Return its sessions in which its transforms of sections are not known to be applied."""
+        return [
+            session
+            for id_, session in self.sessions.items()
+            if not session.applies_sections
+            and (hooks := self.hooks.get(id_)) is not None
+            and hooks.transforms
+        ]
 
     def revise(self, session_id: str) -> int:
         """Count a change in one session; return its revision there."""

@@ -102,6 +102,8 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """How many rules it has before tools."""
     sections: dict[str, str] = {}
     """What it does to sections of the system prompt, by section."""
+    sections_unapplied: list[str] = []
+    """The sessions whose host is not known to apply that."""
     context: str | None = None
     revision: int = 0
     held: int = 0

@@ -24,12 +24,16 @@ from tapui.wire.provider import Sessions, SessionsUpdated
 
 
 class HostHello(Message, tag="host.hello", frozen=True):
-    """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool."""
+    """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool.
+
+    `sections` says whether it applies the sections of `prompt.prepared` to the system prompt.
+    """
 
     name: str
     kind: str
     protocol_version: Number
     hooks: bool = False
+    sections: bool | None = None
 
 
 class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -232,21 +232,23 @@ class SessionsUpdated(Message, tag="sessions.updated", frozen=True):
 
 
 class HelloAck(Message, tag="hello.ack", frozen=True):
-    """The provider is bound."""
+    """The provider is bound. `warnings` are texts: what it asked for and does not get."""
 
     protocol_version: int
     provider_id: str
     session_id: str
     reconnect_token: str | None = None
     persist_dir: str | None = None
+    warnings: list[str] | None = None
 
 
 class Ack(Message, tag="ack", frozen=True):
-    """An update with a `requestId` is in force."""
+    """An update with a `requestId` is in force. `warnings` are as in `hello.ack`."""
 
     request_id: str
     session_id: str
     revision: int
+    warnings: list[str] | None = None
 
 
 class ToolCall(Message, tag="tool.call", frozen=True):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.core.conftest import Scene
-from tests.core.harness import PROVIDER_TOKEN, Conversation, Json, Peer
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, Json, Peer
 
 
 def prepare(host: Peer, id_: str = "q1", **sections: str) -> None:
@@ -102,6 +102,110 @@ def test_callback_is_asked_with_the_current_text(talk: Conversation) -> None:
     provider.say(type="transform.result", callId=request["callId"], content="brand new")
     assert prepared(host)["sections"]["tone"] == "brand new"
     assert talk.deadlines == 0
+
+
+def callbacks(talk: Conversation, *names: str, section: str = "tone") -> tuple[Peer, list[Peer]]:
+    """Return a host and providers that each want to be asked for a section, in this order."""
+    host = talk.host()
+    host.open("s1")
+    hooks = {"transforms": {section: {"action": "callback"}}}
+    return host, [talk.provider("s1", name=name, tools=[], hooks=hooks) for name in names]
+
+
+def test_each_provider_has_its_own_two_seconds(talk: Conversation) -> None:
+    host, (one, two, three) = callbacks(talk, "one", "two", "three")
+    prepare(host, tone="old")
+    assert one.hear_one("transform.request")["current"] == "old"
+    assert two.hear() == three.hear() == []
+    talk.wait(2)
+    request = two.hear_one("transform.request")
+    assert (request["current"], host.hear()) == ("old", [])
+    talk.wait(1.5)
+    two.say(type="transform.result", callId=request["callId"], content="two")
+    assert three.hear_one("transform.request")["current"] == "two"
+    talk.wait(1.9)
+    assert host.hear() == []
+    talk.wait(0.1)
+    assert prepared(host)["sections"]["tone"] == "two"
+    assert talk.deadlines == 0
+
+
+def test_silence_about_one_section_holds_no_other(talk: Conversation) -> None:
+    host, (one,) = callbacks(talk, "one")
+    hooks = {"transforms": {"style": {"action": "callback"}}}
+    two = talk.provider("s1", name="two", tools=[], hooks=hooks)
+    prepare(host, tone="t", style="s")
+    assert one.hear_one("transform.request")["section"] == "tone"
+    request = two.hear_one("transform.request")
+    two.say(type="transform.result", callId=request["callId"], content="new")
+    talk.wait(2)
+    assert prepared(host)["sections"] == {"tone": "t", "style": "new"}
+
+
+def test_who_leaves_before_its_turn_is_not_asked(talk: Conversation) -> None:
+    host, (one, two, three) = callbacks(talk, "one", "two", "three")
+    prepare(host, tone="old")
+    two.drop()
+    talk.wait(2)
+    request = three.hear_one("transform.request")
+    three.say(type="transform.result", callId=request["callId"], content="three")
+    assert prepared(host)["sections"]["tone"] == "three"
+    assert one.state == "Bound"
+
+
+HOPES = {"transforms": {"tone": {"action": "append", "content": "be kind"}}}
+
+
+def test_a_provider_is_warned_that_its_transforms_do_not_reach_the_session(
+    talk: Conversation,
+) -> None:
+    host = talk.connect(INTERNAL_TOKEN)
+    host.say(type="host.hello", name="cli", kind="k", protocolVersion=2, sections=False)
+    host.open("s1")
+    provider = talk.provider("s1", hooks=HOPES)
+    text = (
+        "transforms have no effect in session s1: its host 'cli' does not apply changed "
+        "sections of the system prompt"
+    )
+    assert provider.ack["warnings"] == [text]
+    assert "warnings" not in talk.provider("s1", name="plain", tools=[], context="c").ack
+    shown = talk.gateway.state.providers["p-1"]
+    assert (shown.sections, shown.sections_unapplied) == ({"tone": "append"}, ["s1"])
+    provider.hear()
+    plain = {"type": "hooks.update", "requestId": "r"}
+    assert "warnings" not in provider.say(plain, onPreToolUse=[]).hear_one("ack")
+    assert provider.say(plain, transforms=HOPES["transforms"]).hear_one("ack")["warnings"] == [text]
+    assert "warnings" not in provider.say(plain, transforms={"tone": None}).hear_one("ack")
+    assert talk.gateway.state.providers["p-1"].sections_unapplied == []
+
+
+def test_a_host_that_cannot_apply_sections_waits_for_no_callback(talk: Conversation) -> None:
+    host = talk.connect(INTERNAL_TOKEN)
+    host.say(type="host.hello", name="cli", kind="k", protocolVersion=2, sections=False)
+    host.open("s1")
+    hooks = {"transforms": {"tone": {"action": "callback"}}}
+    provider = talk.provider("s1", hooks=hooks, context="c")
+    prepare(host)
+    assert prepared(host)["context"] == ["c"]
+    assert provider.hear_of("transform.request") == []
+
+
+@pytest.mark.parametrize("how", ["says so", "gives sections"])
+def test_a_host_that_applies_sections_warns_nobody(talk: Conversation, how: str) -> None:
+    host = talk.connect(INTERNAL_TOKEN)
+    sections = True if how == "says so" else None
+    host.say(type="host.hello", name="cli", kind="k", protocolVersion=2, sections=sections)
+    host.open("s1")
+    first = talk.provider("s1", name="first", hooks=HOPES, tools=[])
+    assert ("warnings" in first.ack) == (how == "gives sections")
+    if how == "gives sections":
+        assert "may have no effect" in first.ack["warnings"][0]
+        prepare(host, tone="old")
+        assert prepared(host)["sections"]["tone"] == "old\n\nbe kind"
+    assert talk.gateway.state.providers["p-1"].sections_unapplied == []
+    assert "warnings" not in talk.provider("s1", name="second", hooks=HOPES, tools=[]).ack
+    host.open("s2")
+    assert "warnings" not in talk.provider("s2", name="third", hooks=HOPES, tools=[]).ack
 
 
 def test_silence_for_two_seconds_leaves_the_section(talk: Conversation) -> None:

@@ -141,10 +141,10 @@ def _inquiries(world: "World", r: Parts) -> None:
                 assert r.providers.connected.get(provider.id) is provider, "a gone one is asked"
     asked = {id_ for one in r.providers.connected.values() for id_ in one.gates}
     assert r.gates._asked.keys() == asked
-    for preparation in r.prompts._asked.values():
-        assert preparation.deadline is not None
-        assert preparation.deadline.is_live
-        assert preparation.deadline.when <= world.now + limits.TRANSFORM_TIMEOUT + SLACK
+    for question in r.prompts._asked.values():
+        assert question.deadline is not None
+        assert question.deadline.is_live
+        assert question.deadline.when <= world.now + limits.TRANSFORM_TIMEOUT + SLACK
     for (number, _), since in world.ledger.hooks.items():
         if number in r.connections.by_number:
             assert world.now - since <= limits.GATE_TIMEOUT + SLACK, "a gate hangs"
@@ -195,7 +195,7 @@ def _deadlines(r: Parts) -> None:
         Due.MODE_SET: len(r.modes._setting),
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
-        Due.TRANSFORM: len(set(map(id, r.prompts._asked.values()))),
+        Due.TRANSFORM: len(r.prompts._asked),
         Due.TURN: sum(one.turn_due is not None for one in r.sessions.open.values()),
         Due.STREAMS: len(r.streams._departed),
     }

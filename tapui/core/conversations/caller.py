@@ -165,4 +165,15 @@ class CallerConversation:
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
         """Add what the session's providers add to a prompt and to the system prompt."""
-        self._prompts.begin(connection, resolved(self._sessions, message.session_id), message)
+        session = resolved(self._sessions, message.session_id)
+        if message.sections and connection.id == session.host:
+            self._applies_sections(connection, session)
+        self._prompts.begin(connection, session, message)
+
+    def _applies_sections(self, connection: Connection, session: OpenSession) -> None:
+        """A host that gives sections applies them, also when its hello did not say so."""
+        if session.applies_sections:
+            return
+        connection.host_applies_sections = session.applies_sections = True
+        for provider in session.providers.values():
+            self._providers.refresh(provider)

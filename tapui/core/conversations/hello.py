@@ -16,7 +16,7 @@ from tapui.core.conversations.legal import check_version
 from tapui.core.effects import MakePersistDir
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.rules import compile_rules, require_rules
-from tapui.core.hooks.sections import check_context, check_transforms, require_transforms
+from tapui.core.hooks.sections import check_context, check_transforms, require_transforms, warnings
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, DepartedProvider, HookSet, OpenSession
 from tapui.core.output import Output
@@ -314,6 +314,7 @@ class Hellos:
                 session_id=ALL if wanted == ALL else sessions[0].id,
                 reconnect_token=self._providers.renew(provider),
                 persist_dir=folder,
+                warnings=warnings(provider, sessions),
             ),
         )
         for session in sessions:

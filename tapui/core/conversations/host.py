@@ -130,6 +130,7 @@ class HostConversation:
         connection.name = message.name
         connection.host_kind = message.kind
         connection.host_asks_hooks = message.hooks
+        connection.host_applies_sections = message.sections
         self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
 
     # Sessions
@@ -201,6 +202,7 @@ class HostConversation:
             is_local=connection.host_kind == LOCAL_KIND,
             agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
+            applies_sections=connection.host_applies_sections,
             last_activity=self._clock.now,
         )
 

@@ -15,7 +15,7 @@ from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.rules import compile_rules, reindex, require_rules
-from tapui.core.hooks.sections import check_context, check_transforms, require_transforms
+from tapui.core.hooks.sections import check_context, check_transforms, require_transforms, warnings
 from tapui.core.model import ConnectedProvider, Connection, HookSet, OpenSession, PendingCall
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
@@ -201,7 +201,9 @@ class ProviderConversation:
                     hooks.transforms[section] = transform
         for session in sessions:
             reindex(session)
-        self._acknowledge(provider, sessions, message.request_id)
+        self._acknowledge(
+            provider, sessions, message.request_id, changes_sections=bool(message.transforms)
+        )
 
     def context_update(self, connection: Connection, message: ContextUpdate) -> None:
         """Replace the ambient context."""
@@ -264,12 +266,15 @@ class ProviderConversation:
         provider: ConnectedProvider,
         sessions: list[OpenSession],
         request_id: str | None,
+        *,
+        changes_sections: bool = False,
     ) -> None:
         """The update is in force: it has a revision for each session, and the tower shows it."""
         for session in sessions:
             revision = provider.revise(session.id)
             if request_id is not None:
-                self._out.send(provider.connection.id, Ack(request_id, session.id, revision))
+                told = warnings(provider, [session]) if changes_sections else None
+                self._out.send(provider.connection.id, Ack(request_id, session.id, revision, told))
         self._providers.refresh(provider)
 
     def session_ready(self, connection: Connection, message: SessionReady) -> None:

@@ -25,8 +25,17 @@ class Preparation:
     context: list[str]
     sections: dict[str, str]
     steps: dict[str, list[tuple[ConnectedProvider, Transform]]] = field(default_factory=dict)
-    waiting: dict[str, tuple[str, ConnectedProvider]] = field(default_factory=dict)
-    """Open questions: the section that each is about, and who was asked."""
+    waiting: "set[Question]" = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """A section that a provider was asked to rewrite. Each has its own 2 s for an answer."""
+
+    call_id: str
+    preparation: Preparation
+    section: str
+    provider: ConnectedProvider
     deadline: Deadline | None = None
 
 
@@ -38,98 +47,95 @@ class Prompts:
         self._out = out
         self._deadlines = deadlines
         self._mint = mint
-        self._asked: dict[str, Preparation] = {}
+        self._asked: dict[str, Question] = {}
 
     def begin(self, asker: Connection, session: OpenSession, prompt: PromptSubmitted) -> None:
         """Prepare a prompt; the answer goes out at once unless a provider must be asked."""
         preparation = Preparation(
             session, asker, prompt.id, _contexts(session), dict(prompt.sections or {})
         )
-        for provider in session.providers.values():
-            hooks = provider.hooks.get(session.id)
-            for section, transform in hooks.transforms.items() if hooks else ():
-                preparation.steps.setdefault(section, []).append((provider, transform))
+        if session.applies_sections is not False:
+            for provider in session.providers.values():
+                hooks = provider.hooks.get(session.id)
+                for section, transform in hooks.transforms.items() if hooks else ():
+                    preparation.steps.setdefault(section, []).append((provider, transform))
         for section in list(preparation.steps):
             self._go_on(preparation, section)
-        if preparation.waiting:
-            preparation.deadline = self._deadlines.add(
-                self._clock.now + limits.TRANSFORM_TIMEOUT, Due.TRANSFORM, preparation
-            )
-        else:
+        if not preparation.waiting:
             self._finish(preparation)
 
     def answered(self, provider: ConnectedProvider, result: TransformResult) -> None:
         """Take a provider's text; late answers, and those to others' questions, are ignored."""
-        preparation = self._asked.get(result.call_id)
-        if preparation is None or result.call_id not in provider.transforming:
-            return
-        section = self._close(preparation, result.call_id)
-        preparation.sections[section] = result.content
-        self._go_on(preparation, section)
-        if not preparation.waiting:
-            self._finish(preparation)
+        question = self._asked.get(result.call_id)
+        if question is not None and question.provider is provider:
+            self._settle(question, result.content)
 
     def failed(self, provider: ConnectedProvider, call_id: str) -> None:
         """A provider cannot answer: the section stays as it is."""
-        preparation = self._asked.get(call_id)
-        if preparation is None or call_id not in provider.transforming:
-            return
-        section = self._close(preparation, call_id)
-        self._go_on(preparation, section)
-        if not preparation.waiting:
-            self._finish(preparation)
+        question = self._asked.get(call_id)
+        if question is not None and question.provider is provider:
+            self._settle(question, None)
 
-    def due(self, preparation: Preparation) -> None:
-        """2 s have passed: what is not answered leaves its section as it is."""
-        for call_id in list(preparation.waiting):
-            section = self._close(preparation, call_id)
-            for _, transform in preparation.steps.get(section, ()):
-                _apply(preparation, section, transform)
-        self._finish(preparation)
+    def due(self, question: Question) -> None:
+        """2 s have passed: the section stays as it is, and the next provider has its turn."""
+        self._settle(question, None)
 
     def drop(self, asker: Connection) -> None:
         """Whoever asked is gone."""
-        for preparation in set(self._asked.values()):
-            if preparation.asker is asker:
-                for call_id in list(preparation.waiting):
-                    self._close(preparation, call_id)
-                self._deadlines.cancel(preparation.deadline)
+        for question in list(self._asked.values()):
+            if question.preparation.asker is asker:
+                self._close(question)
 
     def provider_gone(self, provider: ConnectedProvider, session_id: str | None = None) -> None:
         """A provider left (one session, or all): its sections stay as they are."""
         for call_id in list(provider.transforming):
-            preparation = self._asked.get(call_id)
-            if preparation is not None and session_id in (None, preparation.session.id):
-                self.failed(provider, call_id)
+            question = self._asked.get(call_id)
+            if question is not None and session_id in (None, question.preparation.session.id):
+                self._settle(question, None)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Let what is asked about `former` go on in `current`."""
-        for preparation in self._asked.values():
-            if preparation.session is former:
-                preparation.session = current
+        for question in self._asked.values():
+            if question.preparation.session is former:
+                question.preparation.session = current
 
-    def _close(self, preparation: Preparation, call_id: str) -> str:
-        del self._asked[call_id]
-        section, provider = preparation.waiting.pop(call_id)
-        provider.transforming.discard(call_id)
-        return section
+    def _settle(self, question: Question, content: str | None) -> None:
+        """A question is answered, or will not be (None): go on with its section."""
+        self._close(question)
+        preparation = question.preparation
+        if content is not None:
+            preparation.sections[question.section] = content
+        self._go_on(preparation, question.section)
+        if not preparation.waiting:
+            self._finish(preparation)
+
+    def _close(self, question: Question) -> None:
+        del self._asked[question.call_id]
+        question.preparation.waiting.discard(question)
+        question.provider.transforming.discard(question.call_id)
+        self._deadlines.cancel(question.deadline)
 
     def _go_on(self, preparation: Preparation, section: str) -> None:
-        """Apply steps until one must be asked for."""
+        """Apply steps until one must be asked for; those of providers that left are skipped."""
         steps = preparation.steps[section]
         while steps:
             provider, transform = steps.pop(0)
+            if not provider.is_in(preparation.session):
+                continue
             if transform.action != "callback":
                 _apply(preparation, section, transform)
                 continue
-            call_id = self._mint.id("tx")
-            preparation.waiting[call_id] = (section, provider)
-            self._asked[call_id] = preparation
-            provider.transforming.add(call_id)
+            question = Question(self._mint.id("tx"), preparation, section, provider)
+            question.deadline = self._deadlines.add(
+                self._clock.now + limits.TRANSFORM_TIMEOUT, Due.TRANSFORM, question
+            )
+            preparation.waiting.add(question)
+            self._asked[question.call_id] = question
+            provider.transforming.add(question.call_id)
             self._out.send(
                 provider.connection.id,
                 TransformRequest(
-                    call_id,
+                    question.call_id,
                     preparation.session.id,
                     section,
                     preparation.sections.get(section, ""),
@@ -138,7 +144,6 @@ class Prompts:
             return
 
     def _finish(self, preparation: Preparation) -> None:
-        self._deadlines.cancel(preparation.deadline)
         if preparation.asker.is_open:
             self._out.send(
                 preparation.asker.id,

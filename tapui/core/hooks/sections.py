@@ -3,8 +3,9 @@
 Provider Interface v2 "Protected prompt sections", "Transform rules".
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -33,6 +34,20 @@ def require_transforms(grant: Grant, transforms: Mapping[str, Transform | None])
     """Check what a token allows of transforms. Raises `WireError` (`UNAUTHORIZED`)."""
     if any(one is not None and one.action != "append" for one in transforms.values()):
         require(grant, Capability.TRANSFORMS)
+
+
+def warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> list[str] | None:
+    """Return what to tell a provider whose transforms have no effect in some of the sessions."""
+    texts = []
+    without = provider.sessions_without_sections()
+    for session in sessions:
+        if session in without:
+            has = "have" if session.applies_sections is False else "may have"
+            texts.append(
+                f"transforms {has} no effect in session {session.id}: its host "
+                f"'{session.view.host}' does not apply changed sections of the system prompt"
+            )
+    return texts or None
 
 
 def check_context(text: str | None, field_name: str) -> None:

@@ -106,7 +106,7 @@ class Binding:
         self._membership.leave(provider, source)
         self._membership.join(provider, target, tools, hooks.copy())
         provider.moved(source.id, target.id)
-        provider.view = replace(provider.view, session_id=target.id)
+        provider.view = replace(provider.described(), session_id=target.id)
         self._out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
 
     def gather(self, session: OpenSession) -> None:

@@ -195,7 +195,7 @@ class Endings:
         self._membership.join(provider, current, tools, hooks.copy() if hooks else None)
         if not provider.is_everywhere:
             provider.moved(former.id, current.id)
-            provider.view = replace(provider.view, session_id=current.id)
+            provider.view = replace(provider.described(), session_id=current.id)
             self._out.emit(
                 ProviderMoved(provider.view, current.id, former.id, "the session was replaced")
             )

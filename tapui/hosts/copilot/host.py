@@ -272,6 +272,7 @@ class CopilotHost:
                         kind="copilot",
                         protocol_version=PROTOCOL_VERSION,
                         hooks=True,
+                        sections=False,  # the SDK gives and takes no system prompt
                     )
                 )
             case HostAck():

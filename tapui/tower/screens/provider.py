@@ -51,7 +51,7 @@ class ProviderScreen(LiveScreen[None]):
             "revision": str(provider.revision) if provider.revision else None,
             "injects": _injects(view, provider),
             "rules": f"{provider.rules} before tools" if provider.rules else None,
-            "sections": ", ".join(f"{name} ({what})" for name, what in provider.sections.items()),
+            "sections": _sections(provider),
             "patterns": f"{provider.pattern_faults} timed out" if provider.pattern_faults else None,
             "reason": provider.reason,
         }
@@ -74,6 +74,13 @@ class ProviderScreen(LiveScreen[None]):
             if error.provider_id == provider.id
         ]
         self.query_one(Reader).set_parts(parts + (refused or [value("none")]))
+
+
+def _sections(provider: ev.Provider) -> str:
+    """Return what it does to sections of the system prompt, and where that may come to nothing."""
+    said = ", ".join(f"{name} ({what})" for name, what in provider.sections.items())
+    without = ", ".join(provider.sections_unapplied)
+    return f"{said}; may have no effect in {without}" if without else said
 
 
 def _injects(view: View, provider: ev.Provider) -> str | None:
