@@ -70,7 +70,8 @@ class HostActor:
             self.world.later(self.dice.random() * 5, self.connect)
 
     def _admitted(self, _: p.Sessions) -> None:
-        self.link.say(h.HostHello("copilot", "copilot", 2, self.asks_hooks))
+        sections = self.dice.choice((None, True, False))
+        self.link.say(h.HostHello("copilot", "copilot", 2, self.asks_hooks, sections))
 
     def _accepted(self, _: h.HostAck) -> None:
         self._open(None)
@@ -126,14 +127,20 @@ class HostActor:
             self._event(about, dice.choice(("session.busy", "assistant.turn_start")))
             self.world.later(dice.random() * 3, lambda: self._event(about, "session.idle"))
         elif kind == 16:
-            self._event(about, "session.idle")
+            self._event(about, dice.choice(("session.idle", "abort")))
         elif kind == 17:
             self._event(about, "user.message", b'{"content":"go on"}')
         elif kind == 18:
             child = f"c{self.world.number()}"
             agent = dice.choice(AGENTS).name
-            data = b'{"remoteSessionId":"%b","agentName":"%b"}' % (child.encode(), agent.encode())
-            self._event(about, "subagent.started", data)
+            call = b'"toolCallId":"%b","agentName":"%b"' % (child.encode(), agent.encode())
+            self._event(
+                *(about, "subagent.started"),
+                b'{"remoteSessionId":"%b",%b}' % (child.encode(), call),
+            )
+            if dice.random() < 0.5:
+                end = dice.choice(("subagent.completed", "subagent.failed"))
+                self.world.later(dice.random(), lambda: self._event(about, end, b"{%b}" % call))
             say(m.ToolInvoke(f"i{self.world.number()}", child, "save", Raw(b"{}")))
         elif kind == 19:
             call = f"t{self.world.number()}".encode()

@@ -127,10 +127,12 @@ class Providers:
         self._out.emit(ProviderUpdated(provider.view, view.session_id))
 
     def refresh(self, provider: ConnectedProvider) -> None:
-        """Bring the provider's view up to date and say so."""
+        """Bring the provider's view up to date and say so; the built-in one is not shown."""
         view = provider.described()
         if view != provider.view:
             provider.view = view
+            if provider.connection.is_builtin:
+                return
             self._out.emit(ProviderUpdated(view, view.session_id))
 
 
