@@ -9,7 +9,7 @@ class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Times in seconds."""
 
     call: float = 120.0
-    """The longest that a tool call may take when neither tool nor caller says less."""
+    """How long a tool call may take when neither tool nor caller gives a timeout."""
     mode_approval: float = 60.0
     """How long a mode switch waits for the person before it is denied."""
     idle_exit: float = 30.0

@@ -54,6 +54,8 @@ MAX_CALL_TIMEOUT = 24 * 3600.0
 
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that."""
+MAX_CHILDREN = 1_000
+"""Child sessions that a session knows; the oldest is forgotten beyond that."""
 MAX_SUBAGENTS = 50
 """Subagents that a session's view shows; the oldest that ended goes first."""
 MAX_QUEUED = 10

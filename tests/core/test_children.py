@@ -148,6 +148,14 @@ def test_fifty_subagents_are_shown_and_those_that_run_stay_longest(
     assert refusal(host, "c7", "nothing") == DENIED.format("nothing"), "its session stays known"
 
 
+def test_a_thousand_children_are_known(host: Peer, provider: Peer) -> None:
+    for number in range(limits.MAX_CHILDREN + 1):
+        host.event("s1", "subagent.started", remoteSessionId=f"c{number}", agentName="free")
+    assert refusal(host, "c0") == "unknown session c0"
+    assert refusal(host, "c1") is None
+    assert refusal(host, f"c{limits.MAX_CHILDREN}") is None
+
+
 def test_an_unknown_tool_and_an_unknown_session_have_the_documents_words(
     host: Peer, provider: Peer
 ) -> None:

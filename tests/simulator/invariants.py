@@ -59,6 +59,7 @@ def _projection(world: "World", r: Parts) -> None:
 def _session(r: Parts, session: OpenSession) -> None:
     assert len(session.native_calls) <= limits.MAX_NATIVE_CALLS
     assert len(session.view.subagents) <= limits.MAX_SUBAGENTS
+    assert len(session.children) <= limits.MAX_CHILDREN
     for name, entry in session.tools.items():
         assert entry.offers or entry.lists, f"nobody offers {name}"
         for id_, (provider, _) in entry.offers.items():

@@ -153,6 +153,11 @@ class OpenSessions:
 
     def add_child(self, session: OpenSession, child_id: str, agent: str) -> None:
         """Remember a subagent's session; it outlives the subagent, and goes with its parent."""
+        if child_id not in session.children and len(session.children) >= limits.MAX_CHILDREN:
+            oldest = next(iter(session.children))
+            del session.children[oldest]
+            if self._child_parent.get(oldest) == session.id:
+                del self._child_parent[oldest]
         session.children[child_id] = agent
         self._child_parent[child_id] = session.id
 
