@@ -42,10 +42,11 @@ def warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> li
     without = provider.sessions_without_sections()
     for session in sessions:
         if session in without:
-            has = "have" if session.applies_sections is False else "may have"
+            is_sure = session.applies_sections is False
+            has, does = ("have", "apply") if is_sure else ("may have", "say that it applies")
             texts.append(
                 f"transforms {has} no effect in session {session.id}: its host "
-                f"'{session.view.host}' does not apply changed sections of the system prompt"
+                f"'{session.view.host}' does not {does} changed sections of the system prompt"
             )
     return texts or None
 
