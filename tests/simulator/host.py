@@ -48,15 +48,13 @@ class HostActor:
 
     def connect(self) -> None:
         """Connect, with no session open."""
-        from tests.simulator.world import Link
-
         if self.world.gateway.refusal() is not None:
             self.world.later(3.0, self.connect)
             return
         self.sessions.clear()
         self.invokes.clear()
         self.approvals.clear()
-        self.link = Link(self.world, self, None)
+        self.link = self.world.link_type(self.world, self, None)
         self.link.say(p.Auth(token=INTERNAL_TOKEN))
 
     def heard(self, link: "Link", message: m.Message) -> None:

@@ -71,9 +71,7 @@ class ProviderActor:
             self.link.say(p.Auth(mode="pair"))
 
     def _new_link(self) -> "Link":
-        from tests.simulator.world import Link
-
-        return Link(self.world, self, self.origin)
+        return self.world.link_type(self.world, self, self.origin)
 
     # What it hears
 

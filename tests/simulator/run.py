@@ -6,6 +6,7 @@ from tests.core.harness import ORIGIN
 from tests.simulator.host import HostActor
 from tests.simulator.invariants import check, check_nothing_is_left, check_nothing_waits
 from tests.simulator.provider import ProviderActor
+from tests.simulator.shell import ShellWorld
 from tests.simulator.tower import TowerActor
 from tests.simulator.world import World
 
@@ -16,11 +17,12 @@ SETTLING = 100_000
 
 @dataclass(frozen=True)
 class Told:
-    """What a story held: steps, events of the gateway, outcomes of calls."""
+    """What a story held: steps, events of the gateway, outcomes of calls, faults inside."""
 
     steps: int
     events: int
     outcomes: int
+    faults: int
 
 
 class StoryError(AssertionError):
@@ -30,17 +32,20 @@ class StoryError(AssertionError):
         super().__init__(
             f"{world.story()}\n\nseed {world.seed} failed: {type(error).__name__}: {error}\n"
             f"again with: python -m tests.simulator --seed {world.seed} --steps {steps}"
+            f"{' --inside' if isinstance(world, ShellWorld) else ''}"
         )
 
 
-def run(seed: int, steps: int = STEPS) -> Told:
-    """Tell the story of a seed. Raises `StoryError`."""
-    world = World(seed)
+def run(seed: int, steps: int = STEPS, *, inside: bool = False) -> Told:
+    """Tell the story of a seed, with faults `inside` the gateway or not. Raises `StoryError`."""
+    world = ShellWorld(seed) if inside else World(seed)
     try:
         taken = _tell(world, steps)
     except Exception as error:
         raise StoryError(world, steps, error) from error
-    return Told(taken, world.ledger.seq, world.ledger.outcomes)
+    finally:
+        world.end()
+    return Told(taken, world.ledger.seq, world.ledger.outcomes, world.faults)
 
 
 def _tell(world: World, steps: int) -> int:
@@ -56,8 +61,10 @@ def _tell(world: World, steps: int) -> int:
     for link in dice.sample([*world.links.values()], len(world.links)):
         link.cut()
         check(world)
+    world.everybody_leaves()
     taken += _settle(world)
     check_nothing_is_left(world)
+    world.check_records()
     return taken
 
 

@@ -12,8 +12,10 @@ from tapui.core.model import ConnectedProvider
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
+from tapui.records.journal import Journal
+from tapui.runtime.turn import Turn
 from tapui.wire.message import ActiveSession
-from tests.simulator import world
+from tests.simulator import shell, world
 from tests.simulator.run import StoryError, run
 
 SEEDS = 300
@@ -43,9 +45,9 @@ def test_a_seed_always_tells_the_same_story(monkeypatch: pytest.MonkeyPatch) -> 
     assert stories[0].ledger.seq == stories[1].ledger.seq > 0
 
 
-def _run_all(seeds: range) -> None:
+def _run_all(seeds: range, *, inside: bool = False) -> None:
     for seed in seeds:
-        run(seed, STEPS)
+        run(seed, STEPS, inside=inside)
 
 
 def _forget_a_call(self: Any, call: Any) -> None:
@@ -107,3 +109,72 @@ def _everything(
         ]
 
     return shown
+
+
+@pytest.mark.parametrize("first", range(0, 120, 40))
+def test_seeds_hold_when_things_break_inside(first: int) -> None:
+    told = [run(seed, STEPS, inside=True) for seed in range(first, first + 40)]
+    assert sum(one.outcomes for one in told) > 100
+    assert sum(one.events for one in told) > 2000
+    assert sum(one.faults for one in told) > 100
+
+
+def test_a_seed_with_faults_inside_always_tells_the_same_story(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stories = []
+
+    class Kept(shell.ShellWorld):
+        def __init__(self, seed: int) -> None:
+            super().__init__(seed)
+            stories.append(self)
+
+    monkeypatch.setattr("tests.simulator.run.ShellWorld", Kept)
+    for _ in range(2):
+        run(7, STEPS, inside=True)
+    assert stories[0].story() == stories[1].story()
+    assert stories[0].bodies == stories[1].bodies
+
+
+def _raise(*_: Any) -> None:
+    raise RuntimeError("injected, and not contained")
+
+
+def _skip_the_last(self: Any, number: int) -> Any:
+    port = self._kept_forget(number)
+    if self._ports:
+        self._ports.popitem()
+    return port
+
+
+def _lose_silently(self: Any, file: Any, data: bytes, handles: Any) -> None:
+    kept = self._kept_append(file, data, handles)
+    return None if kept == 0 else kept
+
+
+FAULTS_INSIDE = [
+    pytest.param(
+        Turn, "_effect_failed", _raise, "not contained", id="an effect that ends the turn"
+    ),
+    pytest.param(Turn, "_forget", _skip_the_last, "", id="a fault that costs another connection"),
+    pytest.param(Turn, "_recorded", _do_nothing, "", id="a decision that is never settled"),
+    pytest.param(Turn, "drained", _do_nothing, "", id="a slow tower that stays behind"),
+    pytest.param(Journal, "_append", _lose_silently, "records are lost", id="records lost unsaid"),
+]
+
+
+@pytest.mark.parametrize(("owner", "name", "fault", "says"), FAULTS_INSIDE)
+def test_a_fault_of_the_shell_is_found_and_names_its_seed(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Any, says: str
+) -> None:
+    monkeypatch.setattr(Turn, "_kept_forget", Turn._forget, raising=False)
+    monkeypatch.setattr(Journal, "_kept_append", Journal._append, raising=False)
+    monkeypatch.setattr(owner, name, fault)
+    with pytest.raises(StoryError, match=f"(?s){says}.*--seed.*--inside"):
+        _run_all(range(200), inside=True)
+
+
+def test_text_that_no_json_carries_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tapui.runtime.inprocess.encodable", lambda message: message)
+    with pytest.raises(StoryError, match=r"(?s)surrogates not allowed.*--inside"):
+        _run_all(range(200), inside=True)

@@ -35,13 +35,11 @@ class TowerActor:
 
     def connect(self) -> None:
         """Connect."""
-        from tests.simulator.world import Link
-
         if self.world.gateway.refusal() is not None:
             self.world.later(3.0, self.connect)
             return
         self.is_watching = False
-        self.link = Link(self.world, self, None)
+        self.link = self.world.link_type(self.world, self, None)
         self.link.say(p.Auth(token=INTERNAL_TOKEN))
 
     def heard(self, link: "Link", message: m.Message) -> None:
@@ -102,6 +100,8 @@ class TowerActor:
         elif kind == 16:
             say(t.StreamRead("x", "log@ann", session))
             say(t.ToolsRead("x", session))
+            calls = [*state.recent_calls, "call-0"]
+            say(t.DetailRead("x", "call", dice.choice(calls)))
         elif kind == 17:
             say(t.TokenMint(f"m{self.world.number()}", session))
         elif kind == 18:

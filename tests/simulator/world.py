@@ -15,6 +15,7 @@ from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.message import Message
+from tapui.wire.surrogates import without_surrogates
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, CountingMint
 from tests.simulator.ledger import Ledger
 
@@ -58,7 +59,7 @@ class Link:
         self.world = world
         self.actor = actor
         self.origin = origin
-        self.number: ConnectionId = world.gateway.opened(origin, world.now)
+        self.number: ConnectionId = world.opened(self)
         world.is_touched = True
         self.token = ""
         self.is_cut = False
@@ -88,7 +89,7 @@ class Link:
         if isinstance(message, Message):
             world.ledger.entering(self, message)
         world.is_touched = True
-        world.gateway.received(self.number, data, world.now)
+        world.received(self, data)
 
     def hear(self, message: Message) -> None:
         """The gateway said something to this end."""
@@ -121,11 +122,13 @@ class Link:
     def _gone(self) -> None:
         self.world.note("%d is lost", self.number)
         self.world.is_touched = True
-        self.world.gateway.closed(self.number, self.world.now)
+        self.world.gone(self)
 
 
 class World:
     """Everything that a seed brings about."""
+
+    link_type = Link
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -148,6 +151,8 @@ class World:
         """Tokens for one session that a tower made, for whoever comes next."""
         self.codes: deque[str] = deque()
         """Pairing codes that the person has read and may read aloud."""
+        self.faults = 0
+        """How often something broke inside the gateway."""
         self.is_over = False
         self.is_touched = True
         """Whether the gateway had an input since the last check."""
@@ -155,8 +160,35 @@ class World:
         self._numbers = 0
         self._pace = self.dice.choice((0.001, 0.02, 0.3))
         self._inside: dict[ConnectionId, Callable[[Message], None]] = {}
+        self._begin()
         self.tools = BuiltinTools(self._open_inside, 60.0)
         self.turn()
+
+    def _begin(self) -> None:
+        """Set up what carries out the effects."""
+
+    def end(self) -> None:
+        """Tidy up."""
+
+    # Inputs
+
+    def opened(self, link: Link) -> ConnectionId:
+        """A link was made; return its number."""
+        return self.gateway.opened(link.origin, self.now)
+
+    def received(self, link: Link, data: bytes) -> None:
+        """A frame arrived."""
+        self.gateway.received(link.number, data, self.now)
+
+    def gone(self, link: Link) -> None:
+        """The gateway learns that a link is gone."""
+        self.gateway.closed(link.number, self.now)
+
+    def everybody_leaves(self) -> None:
+        """The ends in this process close."""
+
+    def check_records(self) -> None:
+        """Check what is on the disk."""
 
     def number(self) -> int:
         """Return a number that nobody else has."""
@@ -172,7 +204,9 @@ class World:
         lines = []
         for when, text, values in self.trace:
             shown = tuple(
-                encode(one)[:600].decode() if isinstance(one, msgspec.Struct) else one
+                encode(without_surrogates(one))[:600].decode()
+                if isinstance(one, msgspec.Struct)
+                else one
                 for one in values
             )
             lines.append(f"{when:10.3f}  " + text % shown)
@@ -199,9 +233,7 @@ class World:
         """Let the next thing happen; return whether there was one."""
         due = self.gateway.next_deadline
         if self._agenda and (due is None or self._agenda[0][0] < due):
-            when, _, what = heapq.heappop(self._agenda)
-            self.now = max(self.now, when)
-            what()
+            self._take_step()
         elif due is not None:
             self.now = max(self.now, due)
             self.is_touched = True
@@ -210,6 +242,11 @@ class World:
             return False
         self.turn()
         return True
+
+    def _take_step(self) -> None:
+        when, _, what = heapq.heappop(self._agenda)
+        self.now = max(self.now, when)
+        what()
 
     # The shell
 
