@@ -47,6 +47,12 @@ class Ledger:
             PROVIDER_TOKEN: None,
             INTERNAL_TOKEN: None,
         }
+        self._widened: dict[int, set[str]] = {}
+        """Sessions into which the person moved one connection, beyond its token."""
+        self._everywhere: set[int] = set()
+        """Connections that the person allowed to bind to all sessions."""
+        self._askers: dict[str, int] = {}
+        """Who asked for an approval, by its id."""
         self._seen: dict[int, set[str]] = {}
         """Sessions that a connection was led into, by connection."""
         self._link_of: dict[str, int] = {}
@@ -102,9 +108,16 @@ class Ledger:
         elif isinstance(event, ev.ProviderMoved):
             number = self._link_of[event.provider.id]
             self._seen[number].add(event.session_id)
-            grant = self._grants[self._world.links[number].token]
-            if grant is not None and event.reason.startswith("moved by"):
-                grant.add(event.session_id)
+            if event.reason.startswith("moved by"):
+                self._widened.setdefault(number, set()).add(event.session_id)
+        elif isinstance(event, ev.ApprovalRequested):
+            waiting = self._world.gateway._parts.approvals.waiting.get(event.approval.id)
+            if waiting is not None:
+                self._askers[event.approval.id] = waiting.asker.id
+        elif isinstance(event, ev.ApprovalDecided):
+            number = self._askers.pop(event.approval.id, 0)
+            if event.approval.kind == "bindAll" and event.approval.state == "approved":
+                self._everywhere.add(number)
         elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
             provider = self._world.gateway._parts.providers.connected.get(event.provider.id)
             if provider is not None:
@@ -123,7 +136,7 @@ class Ledger:
         for grant in self._grants.values():
             if grant is not None and former in grant:
                 grant.add(current)
-        for seen in self._seen.values():
+        for seen in (*self._seen.values(), *self._widened.values()):
             if former in seen:
                 seen.add(current)
         self._posted[current] = self._posted.pop(former, [])
@@ -232,7 +245,9 @@ class Ledger:
 
     def _may_see(self, link: "Link", session_id: str) -> None:
         grant = self._grants[link.token]
-        assert grant is None or session_id in grant, (
+        is_wider = link.number in self._everywhere
+        is_wider = is_wider or session_id in self._widened.get(link.number, ())
+        assert grant is None or session_id in grant or is_wider, (
             f"{link.number} is told of session {session_id}, which its token does not cover"
         )
 
