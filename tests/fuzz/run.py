@@ -43,7 +43,7 @@ def fuzz(frames: int, seed: int, looks: int = LOOKS) -> Done:
 
 
 def _on_a_stage(dice: Random, most: int, looks: int, done: Done) -> None:
-    stage = Stage()
+    stage = Stage(dice)
     before: tuple[Any, ...] | None = None
     batch: list[tuple[int, bytes, Error]] = []
     for _ in range(most):
@@ -138,6 +138,9 @@ def _is_busy(stage: Stage, number: int) -> bool:
 def _may_change(error: Error, standing: Standing, *, is_busy: bool) -> bool:
     """Return whether a refusal has its own consequences, by the rules of the interface."""
     if error.code.is_fatal:
+        return True
+    if error.code is ErrorCode.INTERNAL:
+        # A decision that could not be recorded is settled all the same: it has failed.
         return True
     if is_busy and error.reply_to in ANSWERS:
         return True

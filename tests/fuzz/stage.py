@@ -1,6 +1,7 @@
 """A gateway with somebody in every state, and a fingerprint of all that it knows."""
 
 import json
+from random import Random
 from typing import Any
 
 from tapui.core.effects import CheckFile, Close, Effect, MakeDurable, ReadRecords, Send
@@ -23,9 +24,14 @@ MATCHER = RegexMatcher()
 
 
 class Stage:
-    """Connections in every state, with calls, gates, prompts and approvals that wait."""
+    """Connections in every state, with calls, gates, prompts and approvals that wait.
 
-    def __init__(self) -> None:
+    With `dice`, what the shell is asked for fails now and then once the stage is set: decisions
+    that cannot be recorded, files that cannot be looked at, records that cannot be read.
+    """
+
+    def __init__(self, dice: Random | None = None) -> None:
+        self._dice: Random | None = None
         self.now = 0.0
         self.gateway = Gateway(
             run="run-1",
@@ -43,6 +49,10 @@ class Stage:
         self.turn()
         self.numbers: list[int] = []
         self._set()
+        self._dice = dice
+
+    def _fails(self) -> bool:
+        return self._dice is not None and self._dice.random() < 0.3
 
     def _set(self) -> None:
         tower = self.enter(INTERNAL_TOKEN, {"type": "tower.hello", "protocolVersion": 2})
@@ -149,11 +159,13 @@ class Stage:
             elif isinstance(effect.message, Error) and effect.connection == number:
                 return effect.message
         elif isinstance(effect, MakeDurable):
-            self.gateway.recorded(effect.ticket, self.now, is_ok=True)
+            self.gateway.recorded(effect.ticket, self.now, is_ok=not self._fails())
         elif isinstance(effect, CheckFile):
-            self.gateway.file_checked(effect.ticket, self.now, None, 3)
+            fault = "file.path: the file could not be checked" if self._fails() else None
+            self.gateway.file_checked(effect.ticket, self.now, fault, 3)
         elif isinstance(effect, ReadRecords):
-            self.gateway.records_read(effect.ticket, self.now, [])
+            fault = "the records cannot be read" if self._fails() else None
+            self.gateway.records_read(effect.ticket, self.now, [], fault)
         return None
 
     def wait(self, seconds: float) -> None:
