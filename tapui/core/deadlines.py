@@ -15,6 +15,8 @@ class Due(Enum):
     CANCEL_GRACE = auto()
     SHUTDOWN = auto()
     TOOLS_CHANGED = auto()
+    SESSIONS_CHANGED = auto()
+    PAIRING_LINE = auto()
     APPROVAL = auto()
     MODE_SET = auto()
     IDENTITY = auto()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Raw, UnsetType
 
 from tapui.core.approvals.approvals import Decided
 from tapui.core.approvals.modes import ModeOrder
@@ -336,6 +336,10 @@ class Gateway:
             self._parts.calls.grace_over(subject)
         elif due is Due.TOOLS_CHANGED:
             self._parts.tools.tell(subject)
+        elif due is Due.SESSIONS_CHANGED:
+            self._parts.announcements.send()
+        elif due is Due.PAIRING_LINE:
+            self._parts.pairings.line_due()
         elif due is Due.AUTH:
             error = WireError(ErrorCode.AUTH_FAILED, f"no auth within {limits.AUTH_TIMEOUT:g} s")
             self._connections.refuse(subject, error)
@@ -404,8 +408,17 @@ def _oversized(start: bytes) -> WireError:
 
 def _head_of(message: m.Message) -> Envelope:
     """Return the envelope of a message that never was bytes."""
-    given = getattr(message, "id", None)
+
+    def field(name: str) -> Raw | UnsetType:
+        given = getattr(message, name, None)
+        return UNSET if given is None else raw(given)
+
     return Envelope(
         type=str(message.__struct_config__.tag),
-        id=raw(given) if isinstance(given, str) else UNSET,
+        id=field("id"),
+        request_id=field("request_id"),
+        query_id=field("query_id"),
+        session_id=field("session_id"),
+        session=field("session"),
+        sessions=field("sessions"),
     )

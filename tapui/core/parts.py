@@ -66,7 +66,7 @@ class Parts:
         self.sessions = sessions = OpenSessions(out)
         self.subagents = subagents = Subagents(clock=clock, sessions=sessions)
         self.announcements = announcements = Announcements(
-            out=out, connections=connections, sessions=sessions
+            clock=clock, out=out, deadlines=deadlines, connections=connections, sessions=sessions
         )
         self.trustees = trustees = Trustees()
         # The rules of each concept
@@ -195,6 +195,7 @@ class Parts:
             binding=binding,
             native=native,
             subagents=subagents,
+            streams=streams,
             budgets=budgets,
             approvals=approvals,
             modes=modes,

@@ -118,6 +118,10 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
 
 
 def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
+    _touch(state, event.provider_id, ts)
+    session = state.sessions.get(event.session_id)
+    if session is not None and not is_open(session):
+        return  # the streams of an ended session are in the records only
     key = (event.session_id, event.stream)
     line = line_head(event.line)
     known = state.streams.get(key)

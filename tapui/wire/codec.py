@@ -33,7 +33,7 @@ _MISSING = re.compile(r"missing required field `(.+)`$")
 _QUOTE, _LF, _CR = b'"\n\r'
 _encoder = msgspec.json.Encoder()
 _json_decoder = json.JSONDecoder()
-_ECHOED = frozenset({"type", "id", "requestId"})
+_ECHOED = frozenset({"type", "id", "requestId", "queryId", "sessionId"})
 _SPACE_AND_BRACE = re.compile(r"[ \t\r\n]*\{[ \t\r\n]*")
 _COLON = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 _COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
@@ -46,6 +46,10 @@ class Envelope(Struct):
     type: str
     id: Raw | UnsetType = UNSET
     request_id: Raw | UnsetType = msgspec.field(default=UNSET, name="requestId")
+    query_id: Raw | UnsetType = msgspec.field(default=UNSET, name="queryId")
+    session_id: Raw | UnsetType = msgspec.field(default=UNSET, name="sessionId")
+    session: Raw | UnsetType = UNSET
+    sessions: Raw | UnsetType = UNSET
 
     def refusal(self, code: ErrorCode, text: str, *, session_id: str | None = None) -> WireError:
         """Return the error that refuses this message."""
@@ -55,8 +59,25 @@ class Envelope(Struct):
             reply_to=self.type,
             id=_echo(self.id),
             request_id=_echo(self.request_id),
-            session_id=session_id,
+            query_id=_echo(self.query_id),
+            session_id=self._named(session_id),
         )
+
+    def _named(self, session_id: str | None) -> str | None:
+        """Return the session that the message named; `session_id` where it is in an inner field.
+
+        A message that names none has no session in its error.
+        """
+        given = _echo(self.session_id)
+        if given is None:
+            given = _echo(self.session)
+            if given == "all":
+                return None
+        if given is not None:
+            return given
+        inner = (self.session, self.sessions)
+        is_named = any(one is not UNSET and bytes(one) != b"null" for one in inner)
+        return session_id if is_named else None
 
 
 _envelope_decoder = msgspec.json.Decoder(Envelope)
@@ -114,8 +135,14 @@ def envelope_of_start(start: bytes) -> Envelope | None:
         pass  # here it was cut, or it is no JSON
     if "type" not in found:
         return None
-    echoed = {name: raw(found[name]) for name in ("id", "requestId") if name in found}
-    return Envelope(found["type"], echoed.get("id", UNSET), echoed.get("requestId", UNSET))
+    echoed = {name: raw(value) for name, value in found.items()}
+    return Envelope(
+        type=found["type"],
+        id=echoed.get("id", UNSET),
+        request_id=echoed.get("requestId", UNSET),
+        query_id=echoed.get("queryId", UNSET),
+        session_id=echoed.get("sessionId", UNSET),
+    )
 
 
 def _too_deep(head: Envelope | None, field: str = "") -> WireError:

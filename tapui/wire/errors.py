@@ -43,8 +43,9 @@ class CallError(StrEnum):
 class WireError(Exception):
     """A message that is refused. Decoding raises nothing else.
 
-    `code` and `text` go to the peer; `reply_to`, `id` and `request_id` are echoed where the
-    refused message had them (`id` and `request_id` only when they were strings).
+    `code` and `text` go to the peer; `reply_to`, `id`, `request_id` and `query_id` are echoed
+    where the refused message had them (the ids only when they were strings). `session_id` is the
+    session that the error is about; the peer is told it only if its message named one.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class WireError(Exception):
         reply_to: str | None = None,
         id: str | None = None,  # noqa: A002 - the field's name on the wire
         request_id: str | None = None,
+        query_id: str | None = None,
         session_id: str | None = None,
     ) -> None:
         super().__init__(f"{code}: {text}")
@@ -63,4 +65,5 @@ class WireError(Exception):
         self.reply_to = reply_to
         self.id = id
         self.request_id = request_id
+        self.query_id = query_id
         self.session_id = session_id

@@ -75,6 +75,10 @@ RECENT_GATES = 50
 """Settled gates that the live state keeps."""
 
 SHUTDOWN_MS = 10_000
+SESSIONS_QUIET = 0.2
+"""After a change of a label or of the foreground `sessions.updated` waits so long for others."""
+SESSIONS_QUIET_MAX = 1.0
+"""... and is not put off longer than this by a steady flow of changes."""
 TOOLS_QUIET = 0.2
 """`tools.changed` is sent at most once per this quiet period."""
 TOOLS_QUIET_MAX = 1.0
@@ -83,6 +87,12 @@ TOOLS_QUIET_MAX = 1.0
 PAIRING_TIMEOUT = 120.0
 MAX_PAIRINGS = 3
 PAIRING_ATTEMPTS_PER_MINUTE = 5
+ORIGIN_REQUESTS_PER_MINUTE = 5
+"""Pairing requests of one Origin; local programs, which have none, count as one."""
+PAIRING_REQUESTS_PER_MINUTE = 10
+"""Pairing requests over the whole gateway."""
+PAIRING_LINE_INTERVAL = 30.0
+"""Without a tower at most one pairing code goes to the timeline in this time."""
 BIND_ALL_TIMEOUT = 120.0
 HOST_APPROVAL_TIMEOUT = 24 * 3600.0
 """A host's request without a `timeout` lives until it is settled, or so long."""

@@ -95,6 +95,7 @@ class Error(Message, tag="error", frozen=True):
     request_id: str | None = None
     provider_id: str | None = None
     session_id: str | None = None
+    query_id: str | None = None
 
 
 class SessionEvent(Message, tag="session.event", frozen=True):

@@ -239,7 +239,8 @@ class ConversationMachine(RuleBasedStateMachine):
         asked = {id_ for one in r.connections.by_number.values() for id_ in one.requests.values()}
         deciding = len(self.talk.held)
         assert len(asked - r.approvals.waiting.keys()) <= deciding
-        assert r.streams._logs.keys() <= r.sessions.open.keys()
+        ending = {id_ for one in r.providers.connected.values() for id_ in one.sessions}
+        assert r.streams._logs.keys() <= r.sessions.open.keys() | ending
 
     @invariant()
     def every_deadline_belongs_to_something(self) -> None:
@@ -258,6 +259,8 @@ class ConversationMachine(RuleBasedStateMachine):
             + len(leaving)
             + len(r.providers._departed)
             + len(r.modes._setting)
+            + (r.announcements.pending is not None)
+            + (r.pairings.next_line is not None)
             + len(r.streams._departed)
             + sum(one.turn_due is not None for one in r.sessions.open.values())
         )

@@ -502,3 +502,26 @@ def test_external_providers_may(scene: Scene) -> None:
     assert peer.ask(type="stream.query", queryId="q", streams=["log"])[0]["streams"]["log@page"]
     refused = peer.error(type="stream.query", queryId="q", streams=["x@greeter"])
     assert refused["code"] == "UNAUTHORIZED"
+
+
+def test_an_answer_for_another_gate_is_ignored(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    provider.hear()
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    for word in ("allow", "deny"):
+        answer = {"type": "gate.result", "callId": call, "gateId": "other", "decision": word}
+        assert provider.ask(answer) == []
+        assert host.hear() == []
+    provider.say(type="gate.result", callId=call, gateId="ci", decision="allow")
+    assert decision(host)["decision"] == "allow"
+
+
+def test_a_gate_that_was_answered_for_another_only_denies(talk: Conversation) -> None:
+    host, provider = guarded(talk, GATE)
+    provider.hear()
+    asks(host)
+    call = provider.hear_one("gate.check")["callId"]
+    provider.say(type="gate.result", callId=call, gateId="other", decision="allow")
+    talk.wait(5)
+    assert decision(host)["decision"] == "deny"

@@ -517,3 +517,122 @@ def test_a_hello_without_metadata_drops_it_unless_the_token_restores_it(scene: S
     assert known() == {"title": "Dashboard"}
     peer.hello(session="s1")
     assert known() is None
+
+
+# Unbound
+
+
+def test_answers_to_what_was_asked_before_are_absorbed_while_unbound(scene: Scene) -> None:
+    scene.provider.hello(
+        session="s1",
+        hooks={
+            "onPreToolUse": [{"action": "gate", "gateId": "g", "match": {"tool": "bash"}}],
+            "transforms": {"custom_instructions": {"action": "callback"}},
+        },
+    )
+    scene.host.invoke("s1")
+    hook = {"type": "hook.preToolUse", "id": "k", "sessionId": "s1", "tool": "bash", "args": {}}
+    scene.host.say(hook)
+    scene.host.say(type="prompt.submitted", id="q", sessionId="s1", prompt="p")
+    asked = {one["type"]: one for one in scene.provider.hear()}
+    scene.provider.hello(session="s9")
+    assert scene.provider.state == "Unbound"
+    scene.provider.hear()
+    call, gate = asked["tool.call"]["id"], asked["gate.check"]["callId"]
+    section = asked["transform.request"]["callId"]
+    for answer in (
+        {"type": "tool.progress", "id": call, "message": "60 %"},
+        {"type": "gate.result", "callId": gate, "gateId": "g", "decision": "allow"},
+        {"type": "transform.result", "callId": section, "content": "c"},
+        {"type": "tool.result", "id": call, "data": 1},
+        {"type": "tool.result", "id": call, "data": 1},
+        {"type": "tool.result", "id": "call-99", "data": 1, "error": "both"},
+    ):
+        assert scene.provider.ask(answer) == []
+    assert scene.provider.state == "Unbound"
+    assert scene.talk.gateway.state.calls == {}
+    scene.talk.wait(10)
+    assert scene.talk.deadlines == 0
+
+
+def test_a_late_answer_of_the_wrong_shape_is_absorbed_while_unbound(scene: Scene) -> None:
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    scene.provider.hello(session="s9")
+    scene.provider.hear()
+    assert scene.provider.result(call, data=1, error="both").hear() == []
+    assert scene.talk.gateway.state.calls == {}
+
+
+def test_what_is_no_answer_is_refused_while_unbound(scene: Scene) -> None:
+    scene.provider.hello(session="s9")
+    error = scene.provider.error(type="push", level="keep", event="e")
+    assert (error["code"], error["replyTo"]) == ("UNKNOWN_TYPE", "push")
+
+
+# Updates of a provider of all sessions that is in none
+
+
+def test_updates_are_acknowledged_while_no_session_is_open(talk: Conversation) -> None:
+    peer = everywhere(talk)
+    updates: list[dict[str, Any]] = [
+        {"type": "tools.update", "tools": [tool("late")]},
+        {"type": "hooks.update", "onPreToolUse": []},
+        {"type": "context.update", "context": "c"},
+        {"type": "filter.set", "stream": "s", "rules": []},
+    ]
+    for revision, update in enumerate(updates, 1):
+        assert peer.ask(update, requestId="r") == [
+            {"type": "ack", "requestId": "r", "sessionId": "all", "revision": revision}
+        ]
+    assert talk.gateway.state.providers["p-1"].revision == 4
+    talk.host().open("s1")
+    peer.say(type="session.ready", sessionId="s1")
+    assert peer.ask(type="context.update", context="d", requestId="r") == [
+        {"type": "ack", "requestId": "r", "sessionId": "s1", "revision": 1}
+    ]
+
+
+# Which session an error names
+
+
+def test_an_error_carries_the_session_that_the_message_named(scene: Scene) -> None:
+    """Without one in the message there is none in the error."""
+    scene.host.open("s2")
+    cases: list[tuple[dict[str, Any], str | None]] = [
+        ({"type": "push", "level": "keep", "event": ""}, None),
+        ({"type": "push", "level": "keep", "event": "", "sessionId": "s1"}, "s1"),
+        ({"type": "push", "level": "keep", "event": 7, "sessionId": "s1"}, "s1"),
+        ({"type": "push", "level": "keep", "event": "e", "sessionId": "s2"}, "s2"),
+        ({"type": "push", "level": "keep", "event": "", "sessionId": None}, None),
+        ({"type": "tools.update", "tools": [tool("")]}, None),
+        ({"type": "tools.update", "tools": [tool("")], "sessionId": "s1"}, "s1"),
+        ({"type": "nonsense"}, None),
+        ({"type": "nonsense", "sessionId": "s1"}, "s1"),
+        ({"type": "tool.result", "id": "c", "data": 1, "error": 7}, None),
+        ({"type": "hello", "name": "", "protocolVersion": 2, "session": "s1"}, "s1"),
+        ({"type": "hello", "name": "", "protocolVersion": 2, "session": "all"}, None),
+        ({"type": "hello", "name": "", "protocolVersion": 2}, None),
+    ]
+    for message, session in cases:
+        error = scene.provider.error(message)
+        assert error.get("sessionId") == session, message
+        assert error["providerId"] == "p-1"
+    assert "sessionId" not in scene.provider.error(b"[1]")
+
+
+def test_a_refused_result_names_no_session(scene: Scene) -> None:
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    error = scene.provider.result(call, data=1, error="both").hear_one("error")
+    assert (error["code"], error["id"], "sessionId" in error) == ("INVALID_JSON", call, False)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"last": 0}, {"last": "x"}, {"streams": ["x@other"]}, {"sessionId": "s9"}, {"streams": 7}],
+)
+def test_a_refused_query_echoes_its_id(scene: Scene, wrong: dict[str, Any]) -> None:
+    query = {"type": "stream.query", "queryId": "q-7", "streams": []}
+    error = scene.provider.error({**query, **wrong})
+    assert (error["replyTo"], error["queryId"]) == ("stream.query", "q-7")

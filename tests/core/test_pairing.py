@@ -297,3 +297,94 @@ def test_a_right_code_whose_approval_cannot_be_recorded_earns_nothing(scene: Sce
     assert client.error(type="auth.confirm", code=code)["code"] == "AUTH_FAILED"
     assert client.closed
     assert scene.talk.mint.numbers.get("ext-") is None
+
+
+# How many may ask
+
+
+def asked(talk: Conversation, number: int, origin: str | None) -> list[str]:
+    """Return what `number` requests, one after the other, were answered with."""
+    answers = []
+    for _ in range(number):
+        client = ask(talk, origin)
+        first = client.hear()[0]
+        answers.append(first.get("code") or first["type"])
+        client.drop()
+    return answers
+
+
+def test_five_requests_a_minute_of_one_origin(scene: Scene) -> None:
+    assert asked(scene.talk, 6, ORIGIN) == ["auth.pairing"] * 5 + ["RATE_LIMITED"]
+    assert asked(scene.talk, 1, "https://other.example.com") == ["auth.pairing"]
+    scene.talk.wait(59.9)
+    assert asked(scene.talk, 1, ORIGIN) == ["RATE_LIMITED"]
+    scene.talk.wait(0.1)
+    assert asked(scene.talk, 5, ORIGIN) == ["auth.pairing"] * 5
+
+
+def test_local_programs_count_as_one_origin(scene: Scene) -> None:
+    assert asked(scene.talk, 6, None) == ["auth.pairing"] * 5 + ["RATE_LIMITED"]
+
+
+def test_ten_requests_a_minute_over_the_gateway(scene: Scene) -> None:
+    for number in range(10):
+        assert asked(scene.talk, 1, f"https://{number}.example.com") == ["auth.pairing"]
+    client = ask(scene.talk, "https://ten.example.com")
+    error = client.hear_one("error")
+    assert (error["code"], error["replyTo"]) == ("RATE_LIMITED", "auth")
+    assert client.state == "AwaitAuth"
+    scene.talk.wait(60)
+    assert asked(scene.talk, 1, ORIGIN) == ["auth.pairing"]
+
+
+def test_a_refused_request_is_not_counted(scene: Scene) -> None:
+    asked(scene.talk, 5, ORIGIN)
+    scene.talk.wait(50)
+    assert asked(scene.talk, 20, ORIGIN) == ["RATE_LIMITED"] * 20
+    scene.talk.wait(10)
+    assert asked(scene.talk, 1, ORIGIN) == ["auth.pairing"]
+
+
+def test_without_a_tower_one_code_in_thirty_seconds_is_in_the_timeline(
+    talk: Conversation,
+) -> None:
+    host = talk.host()
+    host.open("s1")
+    clients = [ask(talk) for _ in range(3)]
+    codes = []
+    for _ in range(3):
+        codes.append(host.hear_one("session.log")["message"][-6:])
+        talk.wait(29.9)
+        assert host.hear() == []
+        talk.wait(0.1)
+    assert host.hear() == []
+    assert codes == ["000001", "000002", "000003"]
+    for client, code in zip(clients, codes, strict=True):
+        client.hear()
+        assert client.ask(type="auth.confirm", code=code)[0]["type"] == "sessions"
+    assert talk.deadlines == 0
+
+
+def test_a_tower_that_came_meanwhile_opens_the_others(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    ask(talk)
+    ask(talk)
+    host.hear()
+    tower = talk.tower()
+    talk.wait(40)
+    assert host.hear() == []
+    tower.drop()
+    assert "Pairing code" in host.hear_one("session.log")["message"]
+
+
+def test_a_request_that_is_gone_takes_no_code(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1")
+    ask(talk)
+    ask(talk).drop()
+    host.hear()
+    talk.wait(60)
+    assert host.hear() == []
+    ask(talk)
+    assert host.hear_one("session.log")

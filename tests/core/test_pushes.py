@@ -82,7 +82,7 @@ def test_ten_pushes_a_second_and_what_is_refused_is_not_stored(scene: Scene) -> 
     for i in range(10):
         assert scene.provider.ask(type="push", level="keep", event=str(i)) == []
     scene.talk.wait(0.999)
-    error = scene.provider.error(type="push", level="keep", event="one too many")
+    error = scene.provider.error(type="push", level="keep", event="one too many", sessionId="s1")
     assert (error["code"], error["replyTo"], error["sessionId"]) == ("RATE_LIMITED", "push", "s1")
     assert len(lines(scene)) == 10
     scene.talk.wait(0.001)

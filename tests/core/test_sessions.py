@@ -229,11 +229,81 @@ def test_shutdown_ready_of_a_session_that_goes_on_changes_nothing(scene: Scene) 
     assert (error["code"], error["sessionId"]) == ("INVALID_SESSION", "s7")
 
 
-def test_a_provider_of_an_ending_session_can_push_nothing_to_it(scene: Scene) -> None:
+def test_a_provider_of_an_ending_session_may_still_push_and_query(scene: Scene) -> None:
+    scene.provider.push("before")
+    close(scene)
+    scene.host.hear()
+    scene.provider.hear()
+    for session in ("s1", None):
+        assert scene.provider.push("kept", sessionId=session).hear() == []
+        assert scene.provider.push("shown", "surface", sessionId=session).hear() == []
+    assert [one["message"] for one in scene.host.hear_of("session.log")] == [
+        "greeter@greeter: shown"
+    ] * 2
+    query = {"type": "stream.query", "queryId": "q", "streams": ["greeter"]}
+    lines = scene.provider.ask(query)[0]["streams"]["greeter@greeter"]
+    assert [line["event"] for line in lines] == ["shown", "kept", "shown", "kept", "before"]
+    posted = scene.talk.events("stream.posted")
+    assert [(one["sessionId"], one["line"]["seq"]) for one in posted] == [
+        ("s1", seq) for seq in range(1, 6)
+    ]
+    assert scene.talk.gateway.state.streams == {}
+
+
+@pytest.mark.parametrize("push", [{"level": "inject", "event": "e"}, {"prompt": "p"}])
+def test_nothing_is_injected_into_an_ending_session(scene: Scene, push: dict[str, str]) -> None:
+    rules = [{"match": "raised", "outcome": "inject"}]
+    scene.provider.say(type="filter.set", stream="log", rules=rules)
     close(scene)
     scene.provider.hear()
-    error = scene.provider.push().hear_one("error")
-    assert (error["code"], error["replyTo"]) == ("INVALID_SESSION", "push")
+    message = {"type": "push", "level": "keep", **push}
+    for more in ({}, {"sessionId": "s1"}):
+        error = scene.provider.error(message, **more)
+        assert (error["code"], error["replyTo"]) == ("INVALID_SESSION", "push")
+    error = scene.provider.error(type="push", level="keep", event="raised", stream="log")
+    assert error["code"] == "INVALID_SESSION"
+    assert scene.talk.events("stream.posted") == []
+
+
+def test_updates_of_an_ending_session_are_refused(scene: Scene) -> None:
+    close(scene)
+    scene.provider.hear()
+    for update in ({"type": "tools.update", "tools": []}, {"type": "context.update"}):
+        assert scene.provider.error(update)["code"] == "INVALID_SESSION"
+
+
+def test_results_are_absorbed_while_a_session_ends(scene: Scene) -> None:
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    close(scene)
+    scene.provider.hear()
+    assert scene.provider.result(call, data=1).hear() == []
+    assert scene.talk.gateway.state.calls == {}
+
+
+def test_streams_of_an_ended_session_are_gone_with_its_last_provider(scene: Scene) -> None:
+    close(scene)
+    scene.provider.push("kept")
+    streams = scene.talk.gateway._parts.streams
+    assert set(streams.of("s1")) == {"greeter@greeter"}
+    scene.provider.say(type="shutdown.ready", sessionId="s1")
+    assert streams.of("s1") == {}
+    scene.provider.hear()
+    assert scene.talk.deadlines == 0
+
+
+def test_a_session_of_the_same_id_has_streams_of_its_own(scene: Scene) -> None:
+    scene.provider.push("old")
+    close(scene)
+    scene.host.open("s1")
+    scene.provider.hear()
+    assert scene.provider.push("late").hear_one("error")["code"] == "INVALID_SESSION"
+    fresh = scene.talk.provider("s1", name="fresh", tools=[])
+    fresh.push("new")
+    scene.provider.say(type="shutdown.ready", sessionId="s1")
+    streams = scene.talk.gateway._parts.streams
+    assert set(streams.of("s1")) == {"fresh@fresh"}
+    assert set(scene.talk.gateway.state.streams) == {("s1", "fresh@fresh")}
 
 
 def test_a_host_that_disconnects_takes_its_sessions_along(scene: Scene) -> None:
@@ -506,3 +576,49 @@ def test_who_would_clash_with_the_first_session_stays_on_local(talk: Conversatio
     talk.host().open("s1", reservedTools=["greet"])
     assert [one["type"] for one in provider.hear()] == ["error", "sessions.updated"]
     assert talk.gateway.state.providers["p-1"].session_id == "local"
+
+
+# What clients are told when a session changes
+
+
+def test_a_change_of_label_or_foreground_is_told_after_a_quiet_period(scene: Scene) -> None:
+    scene.host.open("s2")
+    scene.provider.hear()
+    for number in range(3):
+        scene.host.say(type="session.update", sessionId="s1", label=f"n{number}")
+        scene.talk.wait(0.1)
+    assert scene.provider.hear() == []
+    scene.host.say(type="session.update", sessionId="s2", foreground=True)
+    scene.talk.wait(0.199)
+    assert scene.provider.hear() == []
+    scene.talk.wait(0.001)
+    told = scene.provider.hear_one("sessions.updated")["active"]
+    assert [(one["id"], one["label"], one["foreground"]) for one in told] == [
+        ("s2", "s2", True),
+        ("s1", "n2", False),
+    ]
+    scene.talk.wait(10)
+    assert (scene.provider.hear(), scene.talk.deadlines) == ([], 0)
+
+
+def test_a_steady_flow_of_labels_is_told_once_a_second(scene: Scene) -> None:
+    for number in range(25):
+        scene.host.say(type="session.update", sessionId="s1", label=f"n{number}")
+        scene.talk.wait(0.1)
+    assert len(scene.provider.hear_of("sessions.updated")) == 2
+
+
+def test_what_a_list_does_not_change_is_not_told(scene: Scene) -> None:
+    for same in ({"label": "s1"}, {"foreground": False}, {"model": "gpt-6"}):
+        scene.host.say(type="session.update", sessionId="s1", **same)
+    scene.talk.wait(10)
+    assert scene.provider.hear() == []
+
+
+def test_a_session_that_opens_tells_what_changed_before(scene: Scene) -> None:
+    scene.host.say(type="session.update", sessionId="s1", label="new")
+    scene.host.open("s2")
+    told = scene.provider.hear_one("sessions.updated")["active"]
+    assert {one["label"] for one in told} == {"new", "s2"}
+    scene.talk.wait(10)
+    assert scene.provider.hear() == []

@@ -171,7 +171,8 @@ def _bounds(r: Parts) -> None:
     for lane in r.calls._lanes.in_use:
         assert len(lane.queue) <= limits.MAX_QUEUED
         assert lane.running or lane.queue, "a lane that nobody uses"
-    assert r.streams._logs.keys() <= r.sessions.open.keys()
+    ending = {id_ for one in r.providers.connected.values() for id_ in one.sessions}
+    assert r.streams._logs.keys() <= r.sessions.open.keys() | ending
     assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
     counted = [one for one in r.connections.by_number.values() if one.is_counted]
     assert len(counted) <= limits.MAX_CONNECTIONS
@@ -194,6 +195,8 @@ def _deadlines(r: Parts) -> None:
         Due.CANCEL_GRACE: sum(one.is_settled for one in r.calls.pending.values()),
         Due.SHUTDOWN: len(leaving),
         Due.TOOLS_CHANGED: sum(one.tools_changed is not None for one in r.sessions.open.values()),
+        Due.SESSIONS_CHANGED: int(r.announcements.pending is not None),
+        Due.PAIRING_LINE: int(r.pairings.next_line is not None),
         Due.APPROVAL: len(r.approvals.waiting),
         Due.MODE_SET: len(r.modes._setting),
         Due.IDENTITY: len(r.providers._departed),

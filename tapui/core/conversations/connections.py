@@ -36,7 +36,8 @@ class Connections:
                 id=error.id,
                 request_id=error.request_id,
                 provider_id=provider.id if provider else None,
-                session_id=error.session_id or (provider.view.session_id if provider else None),
+                session_id=error.session_id if connection.grant is not None else None,
+                query_id=error.query_id,
             ),
         )
         if connection.grant is not None or error.code.is_fatal:

@@ -24,6 +24,7 @@ from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.streams import Streams
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.errors import ErrorCode, WireError
@@ -100,6 +101,7 @@ class HostConversation:
         binding: Binding,
         native: NativeCalls,
         subagents: Subagents,
+        streams: Streams,
         budgets: Budgets,
         approvals: Approvals,
         modes: Modes,
@@ -117,6 +119,7 @@ class HostConversation:
         self._binding = binding
         self._native = native
         self._subagents = subagents
+        self._streams = streams
         self._budgets = budgets
         self._approvals = approvals
         self._modes = modes
@@ -155,6 +158,7 @@ class HostConversation:
             )
         self._sessions.aliases.pop(wanted.id, None)
         self._providers.session_opened(wanted.id)
+        self._streams.drop(wanted.id)  # of an ending session that had the same id
         session = self._new_session(connection, wanted)
         if former is not None:
             self._out.emit(SessionReplaced(session.id, session.view, former.id))
@@ -216,8 +220,11 @@ class HostConversation:
             for name in ("label", "cwd", "foreground", "model")
             if (value := getattr(message, name)) is not None
         }
+        shown = (session.view.label, session.view.foreground)
         if changes:
             self._sessions.update(session, **changes)
+        if shown != (session.view.label, session.view.foreground):
+            self._announcements.soon()
         if message.agents is not None:
             session.agents = _allowlists(message.agents)
             self._tools.agents_changed(session)

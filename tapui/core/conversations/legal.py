@@ -37,7 +37,10 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         p.Hello,
         p.Goodbye,
     ),
-    Standing.UNBOUND: _table(p.Hello, p.Goodbye),
+    # Answers to what it was asked while it was bound are absorbed.
+    Standing.UNBOUND: _table(
+        p.ToolResult, m.ToolProgress, p.GateResult, p.TransformResult, p.Hello, p.Goodbye
+    ),
     Standing.BUILTIN: _table(
         p.ToolResult,
         m.ToolProgress,

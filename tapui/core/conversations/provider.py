@@ -16,12 +16,19 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.rules import compile_rules, reindex, require_rules
 from tapui.core.hooks.sections import check_context, check_transforms, require_transforms, warnings
-from tapui.core.model import ConnectedProvider, Connection, HookSet, OpenSession, PendingCall
+from tapui.core.model import (
+    ConnectedProvider,
+    Connection,
+    HookSet,
+    OpenSession,
+    PendingCall,
+    Standing,
+)
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.definitions import check_count, check_definitions
-from tapui.core.providers.identity import Providers
+from tapui.core.providers.identity import ALL, Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
@@ -101,6 +108,9 @@ class ProviderConversation:
         call = provider.calls.get(message.id)
         if call is None or call.awaits_file or call.is_queued:
             return
+        if connection.standing is Standing.UNBOUND:
+            self._calls.result(call, message)  # it was cancelled when the provider was unbound
+            return
         is_error = message.error is not None or message.error_code is not None
         is_file = message.file is not None
         is_data = isinstance(message.data, Raw) and not (
@@ -151,7 +161,11 @@ class ProviderConversation:
         if message.broadcast and message.session_id is None:
             sessions = [one for one in provider.sessions.values() if one.is_open]
         else:
-            sessions = [self._membership.session_of(provider, message.session_id, "push")]
+            sessions = [
+                self._membership.session_of(
+                    provider, message.session_id, "push", may_be_ending=True
+                )
+            ]
         self._pushes.push(provider, sessions, post)
 
     def tools_update(self, connection: Connection, message: ToolsUpdate) -> None:
@@ -177,10 +191,7 @@ class ProviderConversation:
         for session, tools in changed:
             provider.tools[session.id] = tools
             self._tools.put(session, provider, tools)
-            revision = provider.revise(session.id)
-            if message.request_id is not None:
-                self._out.send(connection.id, Ack(message.request_id, session.id, revision))
-        self._providers.refresh(provider)
+        self._acknowledge(provider, sessions, message.request_id)
 
     def hooks_update(self, connection: Connection, message: HooksUpdate) -> None:
         """Replace the rules, change transforms."""
@@ -243,7 +254,9 @@ class ProviderConversation:
         names = [split_name(name, provider.name) for name in message.streams]
         if any(name.rpartition("@")[2] != provider.name for name in names):
             require(provider.grant, Capability.OTHERS_STREAMS)
-        session = self._membership.session_of(provider, message.session_id, "stream.query")
+        session = self._membership.session_of(
+            provider, message.session_id, "stream.query", may_be_ending=True
+        )
         found = {
             name: [
                 HistoryLine(line.ts, line.event, line.level, line.metadata)
@@ -269,12 +282,18 @@ class ProviderConversation:
         *,
         changes_sections: bool = False,
     ) -> None:
-        """The update is in force: it has a revision for each session, and the tower shows it."""
-        for session in sessions:
-            revision = provider.revise(session.id)
+        """The update is in force: it has a revision for each session, and the tower shows it.
+
+        A provider of all sessions that is in none of them has a revision of its own, for `"all"`.
+        """
+        for session_id in [session.id for session in sessions] or [ALL]:
+            revision = provider.revise(session_id)
             if request_id is not None:
-                told = warnings(provider, [session]) if changes_sections else None
-                self._out.send(provider.connection.id, Ack(request_id, session.id, revision, told))
+                session = provider.sessions.get(session_id)
+                told = (
+                    warnings(provider, [session] if session else []) if changes_sections else None
+                )
+                self._out.send(provider.connection.id, Ack(request_id, session_id, revision, told))
         self._providers.refresh(provider)
 
     def session_ready(self, connection: Connection, message: SessionReady) -> None:

@@ -107,6 +107,7 @@ class TowerConversation:
         if connection.is_interactive:
             connection.is_interactive = False
             self._count(but=connection)
+            self._pairings.open_into_timeline()
 
     def _count(self, but: Connection) -> None:
         towers = self._connections.interactive_towers()

@@ -103,7 +103,6 @@ class Endings:
             reason=reason,
         )
         self._out.emit(SessionClosed(session.id, session.view))
-        self._streams.drop(session.id)
         self._announcements.send()
         self._ask_to_leave(session)
 

@@ -79,7 +79,7 @@ class Membership:
         provider.hooks.pop(session.id, None)
         session.providers.pop(provider.id, None)
         reindex(session)
-        if not instances_of(session, provider.name):
+        if session.is_open and not instances_of(session, provider.name):
             self._streams.provider_left(session.id, provider.name)
         self._tools.remove(session, provider)
         self._budgets.forget_provider(session, provider)
@@ -96,6 +96,8 @@ class Membership:
         self._deadlines.cancel(session.shutdown)
         session.shutdown = None
         self._sessions.forget(session)
+        if session.id not in self._sessions.open:
+            self._streams.drop(session.id)
         host = self._connections.by_number.get(session.host)
         if host is not None and host.is_open:
             self._out.send(host.id, HostSessionClosed(session.id))
@@ -112,11 +114,17 @@ class Membership:
         )
 
     def session_of(
-        self, provider: ConnectedProvider, session_id: str | None, what: str
+        self,
+        provider: ConnectedProvider,
+        session_id: str | None,
+        what: str,
+        *,
+        may_be_ending: bool = False,
     ) -> OpenSession:
         """Return the open session that a provider's message is about, among its own.
 
-        Raises `WireError` (`INVALID_SESSION`).
+        With `may_be_ending` also one that the provider cleans up after, unless another session has
+        its id by now. Raises `WireError` (`INVALID_SESSION`).
         """
         if session_id is None:
             if provider.is_everywhere:
@@ -126,7 +134,9 @@ class Membership:
             session = next(iter(provider.sessions.values()), None)
         else:
             session = self.named(provider, session_id)
-        if session is None or not session.is_open:
+        if session is None or not (
+            session.is_open or (may_be_ending and session.id not in self._sessions.open)
+        ):
             raise no_session(session_id or provider.view.session_id or "")
         return session
 

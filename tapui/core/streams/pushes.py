@@ -11,6 +11,7 @@ from tapui.core.clock import Clock
 from tapui.core.model import ConnectedProvider, HeldInject, OpenSession, Outcome
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
+from tapui.core.sessions.sessions import no_session
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams, filtered, full_name
 from tapui.wire import limits
@@ -80,6 +81,8 @@ class Pushes:
             self._providers.count_fault(provider)
         if level == "drop":
             return level
+        if level == "inject" and not session.is_open:
+            raise no_session(session.id)
         if level == "inject" and not self._budgets.may_hold(session, provider):
             raise _limited(session, f"{limits.MAX_HELD_INJECTS} injects wait for the session")
         self._streams.require_room(session.id, post.stream, provider.name)

@@ -4,12 +4,13 @@ Provider Interface v2 "External providers"; `tapui/wire/README.md`.
 """
 
 import hmac
+from collections import deque
 from dataclasses import dataclass
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadlines
+from tapui.core.deadlines import Deadline, Deadlines, Due
 from tapui.core.effects import Authenticated
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, Standing
@@ -57,25 +58,67 @@ class Pairings:
         self._approvals = approvals
         self._trustees = trustees
         self._tries = SlidingWindow(limits.PAIRING_ATTEMPTS_PER_MINUTE, 60.0)
+        self._requests: deque[tuple[float, str | None]] = deque()
+        """When the requests of the last minute came, and their Origins."""
+        self._line_at = -limits.PAIRING_LINE_INTERVAL
+        """When the last code went to the timeline."""
+        self.next_line: Deadline | None = None
 
     def ask(self, connection: Connection) -> None:
-        """A client asks to pair. Raises `RATE_LIMITED` when three requests wait already."""
+        """A client asks to pair.
+
+        Raises `RATE_LIMITED` when three requests wait already, or for too many in a minute.
+        """
         if len(self._approvals.of_kind("pairing")) >= limits.MAX_PAIRINGS:
             raise WireError(
                 ErrorCode.RATE_LIMITED,
                 f"{limits.MAX_PAIRINGS} pairing requests wait already; try again later",
             )
+        self._count(connection.origin)
         self._deadlines.cancel(connection.deadline)
         connection.standing = Standing.AWAIT_PAIRING
         pairing = Pairing()
         detail = {"origin": connection.origin, "transport": "websocket"}
-        waiting = self._approvals.request(
-            "pairing", connection, pairing, detail, limits.PAIRING_TIMEOUT
-        )
+        self._approvals.request("pairing", connection, pairing, detail, limits.PAIRING_TIMEOUT)
         prompt = "Enter the pairing code that the person at tapui reads to you"
         self._out.send(connection.id, AuthPairing(prompt))
-        if self._sessions.open and not self._connections.interactive_towers():
-            self.reveal(waiting, None, (), by="nobody")
+        self.open_into_timeline()
+
+    def _count(self, origin: str | None) -> None:
+        """Count a request. Raises `RATE_LIMITED` for too many of an Origin, or of all."""
+        now, requests = self._clock.now, self._requests
+        while requests and requests[0][0] <= now - 60.0:
+            requests.popleft()
+        if len(requests) >= limits.PAIRING_REQUESTS_PER_MINUTE:
+            most, whose = limits.PAIRING_REQUESTS_PER_MINUTE, ""
+        elif sum(one == origin for _, one in requests) >= limits.ORIGIN_REQUESTS_PER_MINUTE:
+            most, whose = limits.ORIGIN_REQUESTS_PER_MINUTE, " of this origin"
+        else:
+            requests.append((now, origin))
+            return
+        raise WireError(
+            ErrorCode.RATE_LIMITED, f"more than {most} pairing requests{whose} a minute"
+        )
+
+    def open_into_timeline(self) -> None:
+        """Where nobody sits at a tower, open the oldest request; one code goes out at a time."""
+        unopened = [
+            one for one in self._approvals.of_kind("pairing") if one.view.state == "waiting"
+        ]
+        if not unopened or not self._sessions.open or self._connections.interactive_towers():
+            return
+        now, next_at = self._clock.now, self._line_at + limits.PAIRING_LINE_INTERVAL
+        if now >= next_at:
+            self._line_at, next_at = now, now + limits.PAIRING_LINE_INTERVAL
+            self.reveal(unopened[0], None, (), by="nobody")
+            unopened = unopened[1:]
+        if unopened and self.next_line is None:
+            self.next_line = self._deadlines.add(next_at, Due.PAIRING_LINE, None)
+
+    def line_due(self) -> None:
+        """The timeline may have another code."""
+        self.next_line = None
+        self.open_into_timeline()
 
     def reveal(
         self, waiting: WaitingApproval, tower: Connection | None, sessions: tuple[str, ...], by: str
