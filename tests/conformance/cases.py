@@ -24,8 +24,6 @@ class Case:
     message: Json
     code: str
     text: str
-    session: str | None = "{session}"
-    """The session that the error names: the provider's own, unless the message names another."""
     after: str = "Bound"
     before: list[Json] = field(default_factory=list)
     closes: int | None = None
@@ -34,6 +32,14 @@ class Case:
     def name(self) -> str:
         """What the case is about."""
         return f"{self.who}-{self.message['type']}-{self.code}-{self.text[:32]}"
+
+    @property
+    def echoed(self) -> Json:
+        """What the error carries because the message had it."""
+        named = self.message.get("sessionId", self.message.get("session"))
+        session = {"sessionId": named} if named not in (None, "all") else {}
+        query = {"queryId": self.message["queryId"]} if "queryId" in self.message else {}
+        return {**session, **query}
 
 
 def hello(**fields: Any) -> Json:
@@ -73,7 +79,7 @@ def push(**fields: Any) -> Json:
 
 
 INVALID, LARGE, NO_RIGHT = "INVALID_JSON", "PAYLOAD_TOO_LARGE", "UNAUTHORIZED"
-NOWHERE: Json = {"session": "nowhere", "text": "Session nowhere does not exist"}
+NOWHERE: Json = {"text": "Session nowhere does not exist"}
 DROP: Json = {"match": "x", "outcome": "drop"}
 
 CASES: list[Case] = [
@@ -130,28 +136,28 @@ CASES: list[Case] = [
     Case("project", push(event=None), INVALID, "event: missing"),
     Case("project", push(sessionId="nowhere"), "INVALID_SESSION", **NOWHERE),
     Case("project", push(), "RATE_LIMITED", "more than 10 pushes a second", before=[push()] * 10),
-    Case("all", push(), "INVALID_SESSION", session="all",
-         text="a push of a provider of all sessions names one"),
+    Case("all", push(), "INVALID_SESSION",
+         "a push of a provider of all sessions names one"),
     # hello: concurrency, instances, capabilities, subscriptions, identity
     Case("client", hello(concurrency={"max": 0}), INVALID, "concurrency.max: at least 1",
-         session=None, after="AwaitHello"),
+         after="AwaitHello"),
     Case("client", hello(concurrency={"max": 1, "scope": "world"}), INVALID,
-         "concurrency.scope: Invalid enum value 'world'", session=None, after="AwaitHello"),
+         "concurrency.scope: Invalid enum value 'world'", after="AwaitHello"),
     Case("client", hello(instance=""), INVALID, "instance: 1 to 64 characters",
-         session=None, after="AwaitHello"),
+         after="AwaitHello"),
     Case("client", hello(instance="i", tools=[{**GREET, "name": "list_greeter_instances"}]),
          "TOOL_CONFLICT",
          "Tool 'list_greeter_instances' already registered by provider 'greeter'",
          after="AwaitHello"),
     Case("client", hello(session="all"), NO_RIGHT,
          "binding to all sessions waits for the person's approval",
-         session=None, after="AwaitHello"),
+         after="AwaitHello"),
     Case("client", hello(protocolVersion=3), "UNSUPPORTED_VERSION",
          "protocolVersion 3 is not supported; this gateway speaks 2",
-         session=None, after="Closed", closes=1008),
+         after="Closed", closes=1008),
     Case("external", hello(name="tab", subscribe=["user.message"]), NO_RIGHT,
          "external providers may not subscribe to events other than those of tools",
-         session=None, after="Unbound"),
+         after="Unbound"),
     Case("project", hello(protocolVersion="2"), INVALID,
          "protocolVersion: Expected `int | float`, got `str`"),
     Case("project", hello(session="nowhere"), "INVALID_SESSION", **NOWHERE, after="Unbound"),
@@ -168,17 +174,17 @@ CASES: list[Case] = [
     # towers and hosts
     Case("tower", {"type": "approval.decide", "approvalId": "a-0", "decision": "deny"},
          "UNKNOWN_APPROVAL", "approval a-0 no longer waits for a decision",
-         session=None, after="Tower"),
+         after="Tower"),
     Case("tower", {"type": "injects.resume", "providerId": "p-0", "sessionId": "{session}"},
-         "NOT_FOUND", "provider p-0 is not connected", session=None, after="Tower"),
+         "NOT_FOUND", "provider p-0 is not connected", after="Tower"),
     Case("tower", {"type": "tools.read", "sessionId": "nowhere"}, "INVALID_SESSION",
-         "unknown session nowhere", session="nowhere", after="Tower"),
+         "unknown session nowhere", after="Tower"),
     Case("tower", {"type": "token.mint", "sessionId": "nowhere"}, "INVALID_SESSION", **NOWHERE,
          after="Tower"),
     Case("host", {"type": "hook.preToolUse", "sessionId": "nowhere", "tool": "bash"},
-         "INVALID_SESSION", "unknown session nowhere", session="nowhere", after="Host"),
+         "INVALID_SESSION", "unknown session nowhere", after="Host"),
     Case("host", {"type": "prompt.submitted", "sessionId": "nowhere", "prompt": "p"},
-         "INVALID_SESSION", "unknown session nowhere", session="nowhere", after="Host"),
+         "INVALID_SESSION", "unknown session nowhere", after="Host"),
     Case("host", {"type": "hook.preToolUse", "sessionId": "{session}", "tool": "bash",
-                  "args": []}, INVALID, "args: expected an object", session=None, after="Host"),
+                  "args": []}, INVALID, "args: expected an object", after="Host"),
 ]  # fmt: skip

@@ -57,10 +57,8 @@ async def test_a_refusal(scene: Scene, case: Case) -> None:
         "replyTo": case.message["type"],
         "id": "i7",
         "requestId": "r7",
-        "sessionId": case.session,
+        **case.echoed,
     }
-    if case.session is None:
-        del expected["sessionId"]
     assert answer == about(scene.session, expected)
     assert after == case.after
     if case.closes is not None:
@@ -89,7 +87,6 @@ async def test_the_twenty_first_stream(scene: Scene) -> None:
         "message": "a provider may have at most 20 streams",
         "replyTo": "push",
         "providerId": provider.id,
-        "sessionId": scene.session,
     }
     assert await state_of(provider) == "Bound"
 
@@ -128,6 +125,7 @@ async def test_an_identity_that_is_taken(scene: Scene) -> None:
             ),
             "replyTo": "hello",
             "requestId": "r7",
+            "sessionId": scene.session,
         }
     ]
     assert (after, await state_of(first)) == ("AwaitHello", "Bound")
