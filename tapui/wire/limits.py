@@ -69,6 +69,9 @@ MAX_EVENT_OUTPUT = 64 * 1024
 """Bytes of a call's output in `tool.execution_complete`."""
 MAX_SUBJECT = 64 * 1024
 """Bytes of text that a regex is tried on."""
+MAX_SHOWN_METADATA = 2 * 1024
+"""Bytes of a provider's metadata that lists of tools and a session's state include; more is left
+out of them."""
 MAX_CONTEXT = 64 * 1024
 """Characters of a context that the person and the model are shown."""
 RECENT_GATES = 50

@@ -43,6 +43,13 @@ class Tool(Struct, rename="camel", omit_defaults=True, frozen=True):
     timeout: Number | None = None
 
 
+class InstanceMetadata(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """An instance of a provider, and what it says about itself."""
+
+    instance: str
+    metadata: OptionalRaw = None
+
+
 class OfferedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A tool as a host sees it. `provider` is the name of the provider that offers it."""
 
@@ -52,6 +59,10 @@ class OfferedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
     provider: str
     read_only: bool | None = None
     """Set for built-in tools that change nothing, and need no permission of the host's."""
+    metadata: OptionalRaw = None
+    """What the provider says about itself, where one alone offers the tool and it is not long."""
+    instances: list[InstanceMetadata] | None = None
+    """Of the tool that lists a provider's instances: what each of them says about itself."""
 
 
 class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -186,3 +186,60 @@ def test_same_tool_of_another_provider_still_conflicts(talk: Conversation, host:
         type="hello", name="other", protocolVersion=2, session="s1", tools=[tool("shot")]
     )
     assert (error["code"], "browser" in error["message"]) == ("TOOL_CONFLICT", True)
+
+
+# Metadata in the list of tools
+
+
+ABOUT = {"title": "Dashboard", "url": "https://app.example.com"}
+
+
+@pytest.mark.parametrize("instance", [None, "a"])
+def test_metadata_is_in_the_list_of_tools(
+    talk: Conversation, host: Peer, instance: str | None
+) -> None:
+    provider = talk.provider("s1", name="tab", instance=instance, metadata=ABOUT)
+    tools = tools_of(talk, host)
+    assert tools["greet"]["metadata"] == ABOUT
+    if instance:
+        listed = tools["list_tab_instances"]["instances"]
+        assert listed == [{"instance": "a", "metadata": ABOUT}]
+    provider.hello(session="s1", name="tab", instance=instance)
+    tools = tools_of(talk, host)
+    assert "metadata" not in tools["greet"]
+
+
+def test_metadata_of_each_instance_is_with_the_lister(talk: Conversation, host: Peer) -> None:
+    tab(talk, "a", metadata=ABOUT)
+    other = tab(talk, "b", metadata={"title": "Settings"}, tools=[])
+    tools = tools_of(talk, host)
+    assert tools["shot"]["metadata"] == ABOUT
+    assert tools["list_browser_instances"]["instances"] == [
+        {"instance": "a", "metadata": ABOUT},
+        {"instance": "b", "metadata": {"title": "Settings"}},
+    ]
+    other.hello(session="s1", name="browser", instance="b", tools=[tool("shot")])
+    tools = tools_of(talk, host)
+    assert "metadata" not in tools["shot"]
+    assert tools["list_browser_instances"]["instances"][1] == {"instance": "b"}
+    other.drop()
+    listed = tools_of(talk, host)["list_browser_instances"]["instances"]
+    assert [one["instance"] for one in listed] == ["a"]
+
+
+def test_long_metadata_is_not_repeated_with_each_tool(talk: Conversation, host: Peer) -> None:
+    talk.provider("s1", metadata={"text": "x" * 4096})
+    assert "metadata" not in tools_of(talk, host)["greet"]
+
+
+@pytest.mark.parametrize("instance", [None, "a"])
+def test_metadata_is_in_the_sessions_state(
+    talk: Conversation, host: Peer, instance: str | None
+) -> None:
+    talk.tools()
+    talk.provider("s1", name="tab", instance=instance, metadata=ABOUT)
+    talk.provider("s1", name="plain", tools=[])
+    host.hear()
+    host.invoke("s1", "tap_get_session_state")
+    providers = host.hear_one("tool.outcome")["data"]["providers"]
+    assert [one.get("metadata") for one in providers] == [ABOUT, None]

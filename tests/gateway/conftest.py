@@ -62,10 +62,10 @@ class Place:
         await self.host.expect("session.closed", sessionId=ended)
         return provider
 
-    async def pairing(self) -> Peer:
+    async def pairing(self, origin: str = "https://app.example.com") -> Peer:
         """Return a client that waits for its code (with a tower, which opens no request)."""
         await self.tower()
-        peer = await self.connect(origin="https://app.example.com")
+        peer = await self.connect(origin=origin)
         await peer.send({"type": "auth", "mode": "pair"})
         await peer.expect("auth.pairing")
         return peer

@@ -5,8 +5,9 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.connections import Connections
-from tapui.core.model import Connection
+from tapui.core.model import ConnectedProvider, Connection
 from tapui.core.output import Output
+from tapui.core.providers.instances import shown_metadata
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.pushes import Post, Pushes
 from tapui.core.streams.streams import Streams, full_name
@@ -73,7 +74,7 @@ class BuiltinConversation:
                 {"name": name, "provider": entry.owner} for name, entry in session.tools.items()
             ],
             "providers": [
-                {"name": provider.label, "trust": provider.view.trust}
+                _described(provider)
                 for provider in session.providers.values()
                 if not provider.connection.is_builtin
             ],
@@ -126,3 +127,9 @@ class BuiltinConversation:
         waiting = self._approvals.waiting.get(connection.modes.pop(message.id, ""))
         if waiting is not None:
             self._approvals.withdraw(waiting, reason="the caller gave up")
+
+
+def _described(provider: ConnectedProvider) -> dict[str, Any]:
+    metadata = shown_metadata(provider)
+    described: dict[str, Any] = {"name": provider.label, "trust": provider.view.trust}
+    return described if metadata is None else {**described, "metadata": metadata}

@@ -9,10 +9,12 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
+from tapui.wire import limits
 from tapui.wire.codec import raw
-from tapui.wire.message import OfferedTool, Tool
+from tapui.wire.message import InstanceMetadata, OfferedTool, Tool
 
 _NOT_TOOL_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 _TARGETS = ("target", "targetInstance")
@@ -101,16 +103,30 @@ def lister(name: str) -> OfferedTool:
     )
 
 
-def offered(entry: RegisteredTool) -> OfferedTool:
-    """Return a registered tool as a host sees it."""
+def shown_metadata(provider: ConnectedProvider) -> Raw | None:
+    """Return what a provider says about itself, unless it is too long for lists."""
+    given = provider.view.metadata
+    if given is None or len(memoryview(given)) > limits.MAX_SHOWN_METADATA:
+        return None
+    return given
+
+
+def offered(session: OpenSession, entry: RegisteredTool) -> OfferedTool:
+    """Return a registered tool as a session's host sees it."""
     if entry.lists:
-        return lister(entry.owner)
+        instances = [
+            InstanceMetadata(one.view.instance or one.id, shown_metadata(one))
+            for one in instances_of(session, entry.owner)
+        ]
+        return replace(lister(entry.owner), instances=instances)
+    offering = [provider for provider, _ in entry.offers.values()]
     return OfferedTool(
         name=entry.tool.name,
         description=entry.tool.description,
         parameters=with_target(entry),
         provider=entry.owner,
         read_only=True if entry.is_read_only else None,
+        metadata=shown_metadata(offering[0]) if len(offering) == 1 else None,
     )
 
 

@@ -62,9 +62,12 @@ class ToolTable:
         return bool(names)
 
     def _settle_instances(self, session: OpenSession, name: str) -> bool:
-        """Bring the lister and the targets of a provider's tools up to date."""
-        is_multiple = instances.is_multiple(session, name)
-        lister, changed = instances.lister_name(name), False
+        """Bring the lister and the targets of a provider's tools up to date.
+
+        Returns whether the host sees a difference: the lister tells who is there.
+        """
+        is_multiple = changed = instances.is_multiple(session, name)
+        lister = instances.lister_name(name)
         if is_multiple and lister not in session.tools:
             definition = instances.lister(name)
             session.tools[lister] = RegisteredTool(
@@ -73,7 +76,6 @@ class ToolTable:
                 is_read_only=True,
                 lists=True,
             )
-            changed = True
         elif not is_multiple and lister in session.tools and session.tools[lister].lists:
             del session.tools[lister]
             changed = True
@@ -101,14 +103,18 @@ class ToolTable:
 
     def offer(self, session: OpenSession) -> list[OfferedTool]:
         """Return the session's complete list, in order of registration."""
-        return [instances.offered(entry) for entry in session.tools.values()]
+        return [instances.offered(session, entry) for entry in session.tools.values()]
 
     def agents(self, session: OpenSession) -> list[AgentTools] | None:
         """Return the definitions of the tools on each custom agent's allowlist."""
         listed = [
             AgentTools(
                 agent,
-                [instances.offered(session.tools[name]) for name in names if name in session.tools],
+                [
+                    instances.offered(session, session.tools[name])
+                    for name in names
+                    if name in session.tools
+                ],
             )
             for agent, names in session.agents.items()
             if names is not None

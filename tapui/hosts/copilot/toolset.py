@@ -196,7 +196,7 @@ class Toolset:
         return [
             Tool(
                 name=tool.name,
-                description=tool.description,
+                description=_description(tool),
                 parameters=msgspec.json.decode(tool.parameters, type=dict[str, Any])
                 or _NO_ARGUMENTS,
                 handler=self._run,
@@ -318,3 +318,11 @@ class Toolset:
     def _closed(self, closing: "asyncio.Future[None]") -> None:
         if not closing.cancelled() and (error := closing.exception()) is not None:
             self._uplink.report(f"{error}", "warning")
+
+
+def _description(tool: OfferedTool) -> str:
+    """Return what the model reads of a tool, with what its provider says about itself."""
+    if tool.metadata is None:
+        return tool.description
+    about = bytes(tool.metadata).decode()
+    return f"{tool.description}\n\nProvider '{tool.provider}': {about}"
