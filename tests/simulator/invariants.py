@@ -52,7 +52,8 @@ def _projection(world: "World", r: Parts) -> None:
     kept = {
         (id_, name): log.count for id_ in r.sessions.open for name, log in r.streams.of(id_).items()
     }
-    known = kept | r.streams._released
+    released = r.streams._released.items()
+    known = kept | {key: count for key, count in released if key[0] in r.sessions.open}
     assert counts == known, f"streams on show {counts}, known {known}"
 
 
