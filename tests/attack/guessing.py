@@ -90,7 +90,8 @@ class Attack:
             for _ in range(burst):
                 if self._asking:
                     self._guess_on(self._dice.choice(self._asking))
-            self._wait(self._gap * self._dice.random())
+            # Without a request that waits it cannot guess, until the gateway takes another.
+            self._wait(self._gap * self._dice.random() if self._asking else 1.0)
         self.tally.minutes = self.now / MINUTE
         return self.tally
 
