@@ -6,6 +6,7 @@ sends is collected and written once per turn of the event loop, compression is o
 """
 
 import asyncio
+import importlib
 import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -54,6 +55,10 @@ class Server:
             self._listeners.append(listener)
         self._roster = roster
         return number
+
+    def load(self) -> None:
+        """Load the WebSocket library now, which the first client would wait for."""
+        importlib.import_module("tapui.runtime.websocket")
 
     def flush(self) -> None:
         """Write what was sent in this turn now, instead of at the turn's end."""

@@ -14,20 +14,21 @@ SWITCH_INTERVAL = 0.0001
 A tower that paints for 15 ms holds a call up for as long as Python's own 5 ms, several times over;
 at 0.1 ms the gateway's p99 beside it is 3 to 4 ms, at 5 ms it is 13 to 15.
 """
-_THRESHOLDS = gc.get_threshold()
+COLLECTOR = (2_000, 10, 50)
+"""The collector's thresholds: a collection after 2,000 new objects (Python's own: 700), one of a
+few milliseconds after 20,000 and a full one after a million. Almost everything here goes by its
+reference count; what the collector alone finds is little."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt`."""
 _KEPT_BYTES = 32 * 1024 * 1024
 _MAPPED_BYTES = 8 * 1024 * 1024
-
-
 _STARTING_THRESHOLD = 200_000
 """New objects that start a garbage collection while the program is being loaded."""
 
 
 def start() -> None:
     """Call first of all: loading makes objects that stay, and collections that walk them again and
-    again take a tenth of the time to the first frame. `settle` sets Python's own figures again."""
+    again take a tenth of the time to the first frame. `settled` makes them frequent again."""
     gc.set_threshold(_STARTING_THRESHOLD)
 
 
@@ -42,17 +43,24 @@ def switching_often() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def settle() -> None:
-    """Call once, when what is loaded stays for good.
+@contextmanager
+def settled() -> Iterator[None]:
+    """Enter once what is loaded stays for good; leave at the process's end.
 
-    A full garbage collection no longer walks it, so that it does not hold the loops up for tens of
-    milliseconds. And memory that large messages leave free is kept, up to 32 MiB, for the next
-    ones: given back to the system with each, it came anew page by page, at half of their cost.
+    A full garbage collection no longer walks what is there now, and collections come less often:
+    one of tens of milliseconds stops every thread. And memory that large messages leave free is
+    kept, up to 32 MiB, for the next ones: given back to the system with each, it came anew page by
+    page, at half of their cost.
     """
+    before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
+    gc.set_threshold(*COLLECTOR)
     if sys.platform == "linux":
         _keep_freed()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _keep_freed() -> None:

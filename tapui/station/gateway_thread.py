@@ -173,10 +173,11 @@ class _Life:
             return start_fault(error)
         self._feed = FeedSource(self.running.turn, self._lane)
         self._told.put(Started())
-        tuning.settle()
         within = 0.0
         try:
-            within = await self._stop
+            self.running.load()
+            with tuning.settled():
+                within = await self._stop
         finally:
             if within and self.running.is_waited_for:
                 self._told.put(Waiting())

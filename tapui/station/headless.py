@@ -45,10 +45,11 @@ async def _serve(options: Options) -> int:
             return fault.code
         try:
             _announce(options, announced)
-            tuning.settle()
+            running.load()
             if options.exit_when_idle:
                 running.end_when_idle(lambda: running.has_sessions, ended.set)
-            await ended.wait()
+            with tuning.settled():
+                await ended.wait()
         finally:
             await running.stop()
     return 0

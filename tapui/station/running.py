@@ -102,6 +102,10 @@ class RunningGateway:
         self._parts.start(self.turn, self._files.announced, home, options)
         return self._files.announced
 
+    def load(self) -> None:
+        """Load what the first client needs; it takes some 50 ms, so it comes after the start."""
+        self._server.load()
+
     def _tell(self, text: str, level: ReportLevel) -> None:
         """Tell every tower, and whoever started this gateway."""
         with contextlib.suppress(RuntimeError):  # the loop has closed: only the log is left

@@ -5,11 +5,14 @@ import sys
 
 import pytest
 
+from tapui.runtime import tuning
+
 PROBE = """
 import resource
 from tapui.runtime import tuning
 if {settles}:
-    tuning.settle()
+    settled = tuning.settled()
+    settled.__enter__()
 def pass_on():
     for _ in range(50):
         first = bytearray(1 << 20)
@@ -40,13 +43,27 @@ def test_memory_of_large_messages_is_kept_for_the_next_ones() -> None:
 
 
 def test_settling_takes_loaded_objects_out_of_the_collectors_sight() -> None:
-    text = (
-        "import gc; from tapui.runtime import tuning; tuning.settle(); print(gc.get_freeze_count())"
-    )
+    text = """
+import gc
+from tapui.runtime import tuning
+before = gc.get_threshold()
+with tuning.settled():
+    print(gc.get_freeze_count(), gc.get_threshold() == tuning.COLLECTOR)
+print(gc.get_threshold() == before)
+"""
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=30
     )
-    assert int(done.stdout) > 1000
+    frozen, is_set, is_restored = done.stdout.split()
+    assert int(frozen) > 1000
+    assert (is_set, is_restored) == ("True", "True")
+
+
+def test_threads_take_turns_often_only_within_the_block() -> None:
+    before = sys.getswitchinterval()
+    with tuning.switching_often():
+        assert sys.getswitchinterval() == pytest.approx(tuning.SWITCH_INTERVAL)
+    assert sys.getswitchinterval() == before
 
 
 COLLECTING = """
@@ -55,9 +72,9 @@ from tapui.runtime import tuning
 usual = gc.get_threshold()
 tuning.start()
 assert gc.get_threshold()[0] > 100 * usual[0], "few collections while the program is loaded"
-tuning.settle()
-assert gc.get_threshold() == usual
-assert gc.get_freeze_count() > 0
+with tuning.settled():
+    assert gc.get_threshold()[0] < 10 * usual[0]
+    assert gc.get_freeze_count() > 0
 """
 
 

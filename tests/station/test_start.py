@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import inspect
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -123,3 +124,28 @@ async def test_a_state_folder_whose_name_is_not_utf_8_is_refused(tmp_path: Path)
     with pytest.raises(OSError, match="the path is not UTF-8"):
         await running.start()
     assert left_behind(root) == []
+
+
+@pytest.mark.expects_error_log("a step of the gateway's end failed")
+@pytest.mark.parametrize("step", ["turn.shut_down", "_parts.stop", "_server.stop"])
+async def test_whatever_fails_at_the_end_the_token_files_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    running = RunningGateway(options_in(tmp_path), told_nobody, lambda: None)
+    await running.start()
+    owner, _, name = step.partition(".")
+    real = getattr(getattr(running, owner), name)
+
+    def fail(*given: object) -> object:
+        if not inspect.iscoroutinefunction(real):
+            raise ValueError("a fault of the test's own")
+
+        async def after() -> None:
+            await real(*given)
+            raise ValueError("a fault of the test's own")
+
+        return after()
+
+    monkeypatch.setattr(getattr(running, owner), name, fail)
+    await running.stop(0)
+    assert left_behind(tmp_path) == []
