@@ -3,6 +3,8 @@
 import argparse
 import asyncio
 import contextlib
+import difflib
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -13,9 +15,18 @@ from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, Refused
 from tapui.client.gateways import FoundGateway
+from tapui.wire.events import Entry
 from tapui.wire.limits import MAX_MESSAGE_BYTES
-from tapui.wire.message import Error, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
-from tapui.wire.tower import GatewayStopping
+from tapui.wire.message import (
+    Error,
+    Message,
+    OfferedTool,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
+from tapui.wire.tower import GatewayStopping, ToolsList, ToolsRead
 
 CALL_ID = "call"
 
@@ -60,6 +71,7 @@ async def _call(
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")
             session = connection.sessions[0].id
+        _check(tool, arguments, await _tools(connection, session))
         await connection.send(ToolInvoke(id=CALL_ID, session_id=session, tool=tool, args=arguments))
         try:
             return await _outcome(connection)
@@ -67,6 +79,53 @@ async def _call(
             with contextlib.suppress(GatewayError):
                 await connection.send(ToolAbort(id=CALL_ID, reason="interrupted by the person"))
             raise
+
+
+async def _tools(connection: GatewayConnection, session: str) -> list[OfferedTool]:
+    """Return the tools that the session has now."""
+
+    def is_answer(came: Message | Entry) -> bool:
+        return isinstance(came, ToolsList) and came.id == CALL_ID
+
+    answer = await connection.ask(ToolsRead(id=CALL_ID, session_id=session), is_answer)
+    assert isinstance(answer, ToolsList)
+    return answer.tools
+
+
+def _check(name: str, arguments: Raw, tools: list[OfferedTool]) -> None:
+    """Raise `Failure` for a tool that does not exist, or that lacks arguments it requires."""
+    tool = next((one for one in tools if one.name == name), None)
+    if tool is None:
+        raise Failure(f"there is no tool {name}; {_there_are(name, [one.name for one in tools])}")
+    schema = msgspec.json.decode(tool.parameters)
+    required = schema.get("required")
+    if not isinstance(required, list):
+        return
+    given = msgspec.json.decode(arguments)
+    missing = [one for one in required if isinstance(one, str) and one not in given]
+    if missing:
+        them = "it" if len(missing) == 1 else "them"
+        raise Failure(
+            f"{name} requires {_described(missing, schema)}; give {them} with --args", WRONG_USE
+        )
+
+
+def _there_are(wanted: str, names: list[str]) -> str:
+    if near := difflib.get_close_matches(wanted, names, n=1):
+        return f"did you mean {near[0]}?"
+    return f"there are: {', '.join(names)}" if names else "this session has none"
+
+
+def _described(missing: list[str], schema: dict[str, Any]) -> str:
+    """Return the missing arguments, each with its type where the schema has one."""
+    properties = schema.get("properties")
+    about = properties if isinstance(properties, dict) else {}
+    types = {
+        name: of["type"] for name, of in about.items() if isinstance(of, dict) and "type" in of
+    }
+    return ", ".join(
+        f"{name} ({types[name]})" if isinstance(types.get(name), str) else name for name in missing
+    )
 
 
 async def _outcome(connection: GatewayConnection) -> ToolOutcome:

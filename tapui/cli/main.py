@@ -37,7 +37,7 @@ def _run(argv: list[str]) -> int:
         argv = ["copilot", "--", *argv[2 if argv[1:2] == ["--"] else 1 :]]
     from tapui.cli import parser
 
-    args = parser.build().parse_args(argv)
+    args = parser.parse(argv)
     try:
         command = importlib.import_module(f"tapui.cli.{args.command}")
         code: int = command.run(args)

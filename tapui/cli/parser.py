@@ -1,6 +1,8 @@
 """The arguments of every command. Nothing but argparse is imported here."""
 
 import argparse
+import difflib
+import re
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tapui import __version__
@@ -18,11 +20,39 @@ environment:
   NO_COLOR        no colour in any output"""
 
 
+COMMANDS = (
+    "serve",
+    "stop",
+    "copilot",
+    "status",
+    "call",
+    "tail",
+    "token",
+    "approve",
+    "deny",
+    "records",
+    "config",
+    "demo",
+)
+_NO_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(?P<word>[^']*)'")
+
+
 class _Parser(argparse.ArgumentParser):
     """Errors in the commands' own form: one line, then where the help is."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"tapui: {safe_text(message)}\ntry: {self.prog} --help\n")
+        told = safe_text(_plain(message))
+        self.exit(2, f"tapui: {told}\ntry: {self.prog} --help\n")
+
+
+def _plain(message: str) -> str:
+    """Return argparse's message; for a command that does not exist, one that names the nearest."""
+    found = _NO_COMMAND.match(message)
+    if found is None:
+        return message
+    near = difflib.get_close_matches(found["word"], COMMANDS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+    return f"there is no command {found['word']}; {hint}"
 
 
 if TYPE_CHECKING:
@@ -72,8 +102,19 @@ def _add_attach(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def build() -> argparse.ArgumentParser:
-    """Return the parser. A parsed command has its module's name in `command`."""
+def parse(argv: list[str]) -> argparse.Namespace:
+    """Parse a command line; `command` is the name of the command's module.
+
+    Ends the process for `--help`, and for wrong use.
+    """
+    args, unknown = _build().parse_known_args(argv)
+    if unknown:
+        # Told by the command's own parser, as its help is the one to read.
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return args
+
+
+def _build() -> _Parser:
     parser = _Parser(
         prog="tapui",
         description="The control tower for GitHub Copilot sessions.\n\n"
@@ -89,7 +130,7 @@ def build() -> argparse.ArgumentParser:
     parser.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
     )
-    parser.set_defaults(command="tower")
+    parser.set_defaults(command="tower", parser=parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
     _add_gateway_commands(commands)
     _add_client_commands(commands)
@@ -108,7 +149,7 @@ def _add(commands: "_Commands", name: str, module: str, text: str, more: str = "
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(command=module)
+    parser.set_defaults(command=module, parser=parser)
     return parser
 
 
@@ -118,16 +159,13 @@ def _add_gateway_commands(commands: "_Commands") -> None:
         "serve",
         "serve",
         "run the gateway without a screen",
-        "It stays until `tapui stop`, SIGTERM or Ctrl-C.",
+        "It stays until `tapui stop`, SIGTERM or Ctrl-C. With --json it prints one line\n"
+        "when it is ready:\n"
+        '  {"event":"ready","url":...,"pid":...,"tokenFile":...,"internalTokenFile":...}',
     )
     _add_attach(serve)
     _add_port(serve, "the gateway's port (9400); 0 takes a free one")
-    serve.add_argument(
-        "--json",
-        action="store_true",
-        help='when ready, print one line: {"event":"ready","url":...,"pid":...,"tokenFile":...,'
-        '"internalTokenFile":...}',
-    )
+    serve.add_argument("--json", action="store_true", help="print one line of JSON when ready")
     serve.add_argument(
         "--detach",
         action="store_true",
@@ -199,10 +237,10 @@ def _add_decisions(commands: "_Commands") -> None:
         commands,
         "approve",
         "approve",
-        "approve what waits for you",
-        "Approving a pairing prints the code to type at the provider.",
+        "approve a request that waits for you",
+        "Approving a pairing prints the code to enter on the web page.",
     )
-    deny = _add(commands, "deny", "deny", "deny what waits for you")
+    deny = _add(commands, "deny", "deny", "deny a request that waits for you")
     for parser in (approve, deny):
         parser.add_argument(
             "id", metavar="ID", help="the approval's id, or a beginning of it that fits only one"
@@ -243,8 +281,9 @@ def _add_local_commands(commands: "_Commands") -> None:
         commands,
         "demo",
         "demo.command",
-        "show the tower with a scripted session and three provider processes",
-        "It has a gateway, a folder and a port of its own, and attaches to nothing.",
+        "show the tower with a scripted session, two providers and a page that asks to pair",
+        "It has a gateway, a folder and a port of its own, and attaches to nothing. The other\n"
+        "commands reach it with --port, as the tower's header shows it.",
     )
     demo.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"

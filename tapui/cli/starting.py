@@ -56,7 +56,6 @@ def options(args: argparse.Namespace) -> Options:
         theme=found.settings.theme,
         json=getattr(args, "json", False),
         exit_when_idle=getattr(args, "exit_when_idle", False),
-        detach=getattr(args, "detach", False),
     )
 
 

@@ -40,8 +40,8 @@ async def _serve(options: Options) -> int:
         try:
             announced = await running.start()
         except Exception as error:  # noqa: BLE001 - told; what is not foreseen is logged
-            fault = start_fault(error)
-            _write(sys.stderr, fault.text)
+            fault = start_fault(error, Home.at(options.home, options.copilot_home))
+            _write(sys.stderr, f"tapui: {fault.text}")
             return fault.code
         try:
             _announce(options, announced)

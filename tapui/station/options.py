@@ -35,5 +35,3 @@ class Options:
     """`serve`: print one JSON line when ready."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""
-    detach: bool = False
-    """`serve`: this process was started in the background."""

@@ -3,8 +3,9 @@
 import logging
 from dataclasses import dataclass
 
-from tapui.home.run_folder import PortClaimedError
-from tapui.runtime.listening import ListenError
+from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile, PortClaimedError, find_gateway
+from tapui.runtime.listening import ListenError, PortTaken
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)
@@ -18,8 +19,15 @@ class StartFault:
     text: str
 
 
-def start_fault(error: Exception) -> StartFault:
-    """Say what an exception of a start means; what is not foreseen is logged."""
+def start_fault(error: Exception, home: Home | None = None) -> StartFault:
+    """Say what an exception of a start means; what is not foreseen is logged.
+
+    `home` is where to look whether a port that is taken belongs to a gateway of this person.
+    """
+    if isinstance(error, PortTaken) and home is not None:
+        own = find_gateway(home, error.port)
+        if own is not None:
+            return StartFault(2, safe_text(_held_by_own(own)))
     if isinstance(error, ListenError | PortClaimedError):
         return StartFault(2, safe_text(str(error)))
     if isinstance(error, OSError) and error.strerror:
@@ -27,3 +35,10 @@ def start_fault(error: Exception) -> StartFault:
         return StartFault(1, safe_text(f"{where}: {error.strerror}"))
     _log.error("the gateway could not start", exc_info=error)
     return StartFault(1, safe_text(f"the gateway could not start: {type(error).__name__}: {error}"))
+
+
+def _held_by_own(own: GatewayFile) -> str:
+    return (
+        f"a gateway of yours already serves port {own.port} (pid {own.pid}): `tapui` shows it, "
+        f"`tapui stop --port {own.port}` ends it; choose another port with --port N"
+    )

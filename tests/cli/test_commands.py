@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tapui.cli import parser
 from tests.cli.schemas import check
 from tests.rig.gateway import Home, tapui_argv
 
@@ -18,6 +19,7 @@ COMMANDS = [
     ("status",),
     ("call",),
     ("tail",),
+    ("token",),
     ("approve",),
     ("deny",),
     ("records",),
@@ -74,6 +76,16 @@ def test_version_and_help_import_nothing_that_takes_time(home: Home, argument: s
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
+def test_every_command_is_known_by_its_name_alone() -> None:
+    assert {(name,) for name in parser.COMMANDS} == set(COMMANDS) - {()}
+    (choices,) = (
+        action.choices
+        for action in parser._build()._actions
+        if action.dest == "==SUPPRESS==" and isinstance(action.choices, dict)
+    )
+    assert list(choices) == list(parser.COMMANDS)
+
+
 @pytest.mark.parametrize("command", ["status", "config", "records", "doctor"])
 def test_commands_without_a_screen_do_not_import_textual(home: Home, command: str) -> None:
     script = (
@@ -113,7 +125,11 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        (("frobnicate",), "invalid choice: 'frobnicate'"),
+        (("frobnicate",), "there is no command frobnicate; there are serve, stop, copilot,"),
+        (("statsu",), "there is no command statsu; did you mean status?\ntry: tapui --help\n"),
+        (("--port", "1", "rocords"), "there is no command rocords; did you mean records?"),
+        (("records", "nosuch"), "unrecognized arguments: nosuch\ntry: tapui records --help\n"),
+        (("--nope",), "unrecognized arguments: --nope\ntry: tapui --help\n"),
         (("--port", "many"), "expected a port number, got 'many'"),
         (("--port", "65536"), "expected a port number, got '65536'"),
         (("--attach", "--no-attach"), "not allowed with argument"),

@@ -146,14 +146,52 @@ async def test_how_a_call_ends(
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("nope",), "NOT_FOUND: Tool 'nope' is not supported"),
-        (("tap_list_streams", "--session", "gone"), "NOT_FOUND: unknown session gone"),
+        (("nope",), "there is no tool nope; there are: tap_post, tap_list_streams,"),
+        (("tap_list_stream",), "there is no tool tap_list_stream; did you mean tap_list_streams?"),
+        (("tap_list_streams", "--session", "gone"), "unknown session gone"),
     ],
 )
 def test_a_call_that_cannot_be_made_is_1(home: Home, args: tuple[str, ...], said: str) -> None:
     done = home.run("call", *args)
     assert (done.returncode, done.stdout) == (1, "")
     assert said in done.stderr
+
+
+@pytest.mark.usefixtures("gateway")
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ("{}", "stream (string), message (string); give them with --args"),
+        ('{"stream": "x"}', "message (string); give it with --args"),
+    ],
+)
+def test_arguments_that_the_tool_requires_are_asked_for(home: Home, args: str, said: str) -> None:
+    done = home.run("call", "tap_post", "--args", args)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"tapui: tap_post requires {said}\n"
+
+
+async def test_any_schema_of_a_tool_lets_a_call_through_or_says_what_lacks(
+    gateway: Gateway, home: Home
+) -> None:
+    schemas = [
+        {"type": "object", "required": "all of them"},
+        {"required": [1, None]},
+        {"required": ["x"], "properties": {"x": {"type": ["string", "null"]}}},
+        {"required": ["x"], "properties": ["x"]},
+    ]
+    tools = [
+        {"name": f"t{number}", "description": "d", "parameters": schema}
+        for number, schema in enumerate(schemas)
+    ]
+    async with provider(gateway, tools=tools) as one:
+        for name, args in (("t0", "{}"), ("t1", "{}"), ("t2", '{"x": 1}'), ("t3", '{"x": 1}')):
+            command = await Command.start(home, "call", name, "--args", args)
+            await one.answer(data=name)
+            assert await command.end() == (0, f'"{name}"\n', "")
+        for name in ("t2", "t3"):
+            code, _, err = await run(home, "call", name)
+            assert (code, err) == (2, f"tapui: {name} requires x; give it with --args\n")
 
 
 async def test_interrupting_a_call_cancels_it_and_is_130(gateway: Gateway, home: Home) -> None:

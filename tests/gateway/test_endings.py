@@ -89,9 +89,18 @@ def test_a_second_gateway_on_the_port_says_so_and_touches_nothing(
     second = home.run("serve", "--port", str(gateway.port), "--no-attach")
     assert second.returncode == 2
     assert second.stdout == ""
-    assert len(second.stderr.splitlines()) == 1
-    assert str(gateway.port) in second.stderr
-    assert "--port" in second.stderr
+    assert second.stderr == (
+        f"tapui: a gateway of yours already serves port {gateway.port} (pid {gateway.pid}): "
+        f"`tapui` shows it, `tapui stop --port {gateway.port}` ends it; "
+        "choose another port with --port N\n"
+    )
+    elsewhere = home.run(
+        *("serve", "--port", str(gateway.port), "--no-attach"),
+        env=home.env(TAPUI_HOME=str(home.root / "other")),
+    )
+    assert elsewhere.returncode == 2
+    assert elsewhere.stderr.startswith(f"tapui: port {gateway.port} is held by a tapui gateway")
+    assert "of another user or another TAPUI_HOME" in elsewhere.stderr
     assert gateway.token == token
     assert run_folder(gateway).is_dir()
 
