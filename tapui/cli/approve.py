@@ -5,7 +5,7 @@ import asyncio
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.deciding import decide, waiting
+from tapui.cli.deciding import decide, described, waiting
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
@@ -40,7 +40,7 @@ async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
 
     revealed = await connection.ask(ApprovalReveal(approval_id=approval.id), is_answer)
     assert isinstance(revealed, RevealedCode)
-    output.note(
-        f"type this code at the provider, before {times.date_and_time(revealed.expires_at)}:"
-    )
+    output.note(f"approved {described(connection, approval)}")
+    until = times.date_and_time(revealed.expires_at)
+    output.note(f"enter this code on the web page before {until}:")
     output.say(revealed.code)

@@ -7,6 +7,8 @@ from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
 from tapui.projection.state import is_waiting
+from tapui.tower import requests
+from tapui.tower.view import View
 from tapui.wire.events import (
     Approval,
     ApprovalDecided,
@@ -35,6 +37,14 @@ def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
     raise Failure(f"there is no approval {wanted}; {there}")
 
 
+def described(connection: GatewayConnection, approval: Approval) -> str:
+    """Return what an approval is about, as the tower and `tapui status` show it."""
+    view = View()
+    view.apply(connection.snapshot)
+    asks = f"{approval.kind} {approval.id}: {requests.subject(view, approval)}"
+    return asks if approval.session_id is None else f"{asks} ({requests.who(view, approval)})"
+
+
 async def decide(
     connection: GatewayConnection, approval: Approval, decision: Literal["approve", "deny"]
 ) -> None:
@@ -55,7 +65,7 @@ async def decide(
     settled = came.event.approval
     if settled.state != ("approved" if decision == "approve" else "denied"):
         raise Failure(f"{approval.id} was settled otherwise: {_how(settled)}")
-    output.say(f"{settled.state} {settled.kind} {settled.id}")
+    output.say(f"{settled.state} {described(connection, approval)}")
 
 
 def _how(approval: Approval) -> str:

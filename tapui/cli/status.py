@@ -10,12 +10,16 @@ from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection.state import is_connected, is_in_flight, is_open, is_waiting
+from tapui.tower import requests
+from tapui.tower.view import View
 from tapui.wire.events import Call, Session
 from tapui.wire.message import label_of
 from tapui.wire.tower import TowerSnapshot
 
 RECENT = 5
 """Finished calls that the text shows."""
+SHOWN = 100
+"""Characters of a text from outside; `--json` has all of it."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,6 +56,8 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
+    view = View()
+    view.apply(snapshot)
     labels = {session.id: session.label for session in state.sessions}
     _section(
         "Sessions",
@@ -114,20 +120,20 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.name,
                 labels.get(one.session_id, one.session_id),
                 str(one.count),
-                one.last.event[:60] if one.last else "-",
+                _cut(one.last.event) if one.last else "-",
             ]
             for one in state.streams
         ],
     )
     _section(
         "Waiting for you",
-        ["ID", "KIND", "WHO", "SESSION", "AGE"],
+        ["ID", "KIND", "FROM", "WHAT", "AGE"],
         [
             [
                 one.id,
                 one.kind,
-                one.provider or "-",
-                labels.get(one.session_id or "", one.session_id or "-"),
+                requests.who(view, one),
+                _cut(requests.subject(view, one)),
                 times.age(times.since(one.created_at, time.time())),
             ]
             for one in state.approvals
@@ -149,5 +155,9 @@ def _session_state(session: Session) -> str:
 
 def _call_detail(call: Call) -> str:
     if call.error is not None:
-        return f"{call.error_code or 'INTERNAL'}: {call.error}"[:60]
-    return (call.progress or "")[:60]
+        return _cut(f"{call.error_code or 'INTERNAL'}: {call.error}")
+    return _cut(call.progress or "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+from asyncio import to_thread as in_thread
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import psutil
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import tapui.cli.demo
 from tests.cli.schemas import check
 from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.peers import Tower
 from tests.rig.tmux import Tmux
 from tests.rig.waiting import until
 
@@ -95,6 +98,41 @@ def test_every_pane_has_something(played: Played) -> None:
 
     until(is_full, what=lambda: f"a full tower: {played.state()}")
     assert played.log == ""
+
+
+async def test_the_page_pairs_with_the_code_that_the_tower_shows(played: Played) -> None:
+    def asked(*states: str) -> dict[str, Any] | None:
+        return next(
+            (
+                one
+                for one in played.state()["approvals"]
+                if one["kind"] == "pairing" and one["state"] in states
+            ),
+            None,
+        )
+
+    def posted() -> list[dict[str, Any]]:
+        streams = played.state()["streams"]
+        return [one for one in streams if one["name"] == "visits@dashboard"]
+
+    async with await Tower.hello(played.gateway.url, played.gateway.internal_token) as tower:
+        # The first request may have come before the tower, and is open already.
+        first = await in_thread(until, lambda: asked("waiting", "revealed"), what="a request")
+        page = f"{first['detail']['origin']}/"
+        assert "<form>" in await in_thread(fetch, page)
+        await in_thread(fetch, f"{page}?code=000")
+        again = await in_thread(until, lambda: asked("waiting"), what="another request")
+        await tower.send({"type": "approval.reveal", "approvalId": again["id"]})
+        code = (await tower.expect("approval.revealed"))["code"]
+    await in_thread(fetch, f"{page}?code={code}")
+    await in_thread(until, posted, what="a line of the page's")
+    assert "Paired" in await in_thread(fetch, page)
+    assert played.log == ""
+
+
+def fetch(url: str) -> str:
+    with urlopen(url, timeout=10) as response:
+        return str(response.read().decode())
 
 
 def test_the_calls_end_in_every_way(played: Played) -> None:
@@ -186,10 +224,14 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
         size=(160, 45),
     )
     screen.wait_for("Keep main green")
-    screen.wait_for("dashb")
+    screen.wait_for(r"http://127")
     screen.wait_for("builds@ci-watch")
     screen.wait_for("yearly_report")
-    assert not (home.tapui / "run").exists()
+    until(lambda: [*home.tapui.glob("run/*/gateway.json")], what="the demo is announced")
+    (port,) = (path.name for path in (home.tapui / "run").iterdir())
+    status = home.run("status", "--port", port)
+    assert (status.returncode, status.stderr) == (0, "")
+    assert "Keep main green" in status.stdout
     (demo,) = psutil.Process(screen.pid).children()
     (host,) = demo.children()
     processes = [demo, host, *host.children()]
@@ -199,6 +241,7 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
         screen.wait_for("y quit")
         screen.keys("y")
         screen.wait_for("^ended with 0$")
+        assert list((home.tapui / "run").iterdir()) == []
     else:
         demo.kill()
     until(

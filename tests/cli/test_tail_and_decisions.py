@@ -124,7 +124,8 @@ async def test_a_permission_is_decided_by_a_beginning_of_its_id(
 ) -> None:
     host, watching, id_ = await ask_permission(gateway)
     async with host, watching:
-        assert await run(home, command, id_[:-1]) == (0, f"{word} permission {id_}\n", "")
+        said = f"{word} permission {id_}: shell ls (First)\n"
+        assert await run(home, command, id_[:-1]) == (0, said, "")
         assert (await host.expect("approval.answer", id="r1"))["decision"] == decision
         decided = await next_event(watching, "approval.decided")
         assert decided["approval"]["decidedBy"] == f"tapui {command}"
@@ -156,7 +157,9 @@ async def test_approving_a_pairing_prints_the_code_that_pairs(gateway: Gateway, 
         code, out, err = await run(home, "approve", id_)
         assert code == 0
         assert re.fullmatch(r"\d{6}\n", out)
-        assert err.startswith("type this code at the provider, before ")
+        assert err.startswith(
+            f"approved pairing {id_}: https://dash.example\nenter this code on the web page before "
+        )
         await visitor.send({"type": "auth.confirm", "code": out.strip()})
         assert (await visitor.expect("sessions"))["token"].startswith("ext-")
 
@@ -178,5 +181,6 @@ async def test_denying_a_pairing_turns_the_visitor_away(gateway: Gateway, home: 
     async with watching, visitor:
         await visitor.send({"type": "auth", "mode": "pair"})
         id_ = (await next_event(watching, "approval.requested"))["approval"]["id"]
-        assert await run(home, "deny", id_) == (0, f"denied pairing {id_}\n", "")
+        said = f"denied pairing {id_}: https://dash.example\n"
+        assert await run(home, "deny", id_) == (0, said, "")
         assert (await visitor.expect("error"))["code"] == "AUTH_FAILED"

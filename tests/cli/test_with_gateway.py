@@ -46,7 +46,7 @@ async def test_status_shows_everything_and_nothing_raw(gateway: Gateway, home: H
                 "\\x1b]0;owned",
                 "builds@",
                 "Waiting for you (1)",
-                approval_id,
+                f"{approval_id}  permission  First  shell ls",
             ):
                 assert expected in out
             code, out, err = await run(home, "status", "--json")

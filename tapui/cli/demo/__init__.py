@@ -1,4 +1,5 @@
-"""The demo: a scripted session and three providers, as processes that anybody could have written.
+"""The demo: a scripted session, two providers and a web page that asks to pair.
 
-`host`, `ci_watch`, `workshop` and `visitor` import `websockets` and the standard library only.
+`host`, `ci_watch`, `workshop` and `visitor` are processes that anybody could have written: they
+import `websockets` and the standard library only.
 """

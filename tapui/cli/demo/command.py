@@ -1,23 +1,32 @@
 """`tapui demo`: the tower with something to look at, in a home of its own."""
 
 import argparse
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
+from tapui.cli import starting
 from tapui.cli.starting import options
 from tapui.cli.tower import need_terminal
+from tapui.home.paths import Home
+from tapui.home.run_folder import PortClaimedError, RunFolder, gateways
+from tapui.secret import Secret
 from tapui.station.options import Options
 
 LEAVE_WITHIN = 5.0
 """Seconds that the demo's processes have after the tower has ended."""
+_POLL = 0.1
+
+_log = logging.getLogger(__name__)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,14 +46,49 @@ def run(args: argparse.Namespace) -> int:
                 stderr=log,
                 start_new_session=True,
             )
+        announcement = Announcement(starting.home(), Home.at(scratch.home))
         try:
             from tapui.station import tower
 
             return tower.run(scratch)
         finally:
+            announcement.end()
             _end(host)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Announcement:
+    """Announces the demo's gateway in the person's home, so that their other commands find it."""
+
+    def __init__(self, home: Home, demo: Home) -> None:
+        self._home = home
+        self._demo = demo
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="announce the demo", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Take the announcement back."""
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not (found := gateways(self._demo)):
+            if self._ended.wait(_POLL):
+                return
+        said = found[0]
+        try:
+            folder = RunFolder.claim(self._home, said.port)
+            try:
+                token = Path(said.internal_token_file).read_text().strip()
+                folder.write_internal_token(Secret(token))
+                folder.announce(said.url, said.version, Path(said.token_file))
+                self._ended.wait()
+            finally:
+                folder.release()
+        except (OSError, PortClaimedError) as error:
+            _log.warning("the demo cannot be announced to other commands: %s", error)
 
 
 def demo_options(chosen: Options, folder: Path) -> Options:
