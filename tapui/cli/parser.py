@@ -107,14 +107,15 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
     Ends the process for `--help`, and for wrong use.
     """
-    args, unknown = _build().parse_known_args(argv)
+    args, unknown = build().parse_known_args(argv)
     if unknown:
         # Told by the command's own parser, as its help is the one to read.
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
 
 
-def _build() -> _Parser:
+def build() -> _Parser:
+    """Return the parser of the whole command line."""
     parser = _Parser(
         prog="tapui",
         description="The control tower for GitHub Copilot sessions.\n\n"

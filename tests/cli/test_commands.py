@@ -80,7 +80,7 @@ def test_every_command_is_known_by_its_name_alone() -> None:
     assert {(name,) for name in parser.COMMANDS} == set(COMMANDS) - {()}
     (choices,) = (
         action.choices
-        for action in parser._build()._actions
+        for action in parser.build()._actions
         if action.dest == "==SUPPRESS==" and isinstance(action.choices, dict)
     )
     assert list(choices) == list(parser.COMMANDS)
