@@ -6,9 +6,8 @@ from typing import Literal
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
-from tapui.projection.state import is_waiting
-from tapui.tower import requests
-from tapui.tower.view import View
+from tapui.projection import asking
+from tapui.projection.state import State, is_waiting
 from tapui.wire.events import (
     Approval,
     ApprovalDecided,
@@ -39,10 +38,9 @@ def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
 
 def described(connection: GatewayConnection, approval: Approval) -> str:
     """Return what an approval is about, as the tower and `tapui status` show it."""
-    view = View()
-    view.apply(connection.snapshot)
-    asks = f"{approval.kind} {approval.id}: {requests.subject(view, approval)}"
-    return asks if approval.session_id is None else f"{asks} ({requests.who(view, approval)})"
+    state = State.of(connection.snapshot.state)
+    asks = f"{approval.kind} {approval.id}: {asking.subject(state, approval)}"
+    return asks if approval.session_id is None else f"{asks} ({asking.who(state, approval)})"
 
 
 async def decide(

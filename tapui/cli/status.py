@@ -9,9 +9,8 @@ from tapui.cli import output
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection.state import is_connected, is_in_flight, is_open, is_waiting
-from tapui.tower import requests
-from tapui.tower.view import View
+from tapui.projection import asking
+from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
 from tapui.wire.events import Call, Session
 from tapui.wire.message import label_of
 from tapui.wire.tower import TowerSnapshot
@@ -56,8 +55,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
-    view = View()
-    view.apply(snapshot)
+    folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
     _section(
         "Sessions",
@@ -132,8 +130,8 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
             [
                 one.id,
                 one.kind,
-                requests.who(view, one),
-                _cut(requests.subject(view, one)),
+                asking.who(folded, one),
+                _cut(asking.subject(folded, one)),
                 times.age(times.since(one.created_at, time.time())),
             ]
             for one in state.approvals

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.tower import requests
+from tapui.projection import asking
 from tapui.tower.view import DetailKey, Happening, View
 from tapui.wire import events as ev
 from tapui.wire.message import Line, Message
@@ -84,7 +84,7 @@ class Bodies:
 
     def detail(self, approval: ev.Approval) -> Mapping[str, Any]:
         """Return everything that a request says, for who decides it."""
-        return requests.detail_of(approval)
+        return asking.detail_of(approval)
 
 
 def _key(part: ev.Call | ev.Approval | ev.Provider) -> DetailKey:

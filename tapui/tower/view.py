@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
+from tapui.projection.asking import session_name
 from tapui.projection.fold import fold
 from tapui.projection.state import (
     State,
@@ -273,10 +274,7 @@ class View:
 
     def session_name(self, session_id: str | None) -> str:
         """Return a session's label (not made safe), or its id where it has none."""
-        if session_id is None:
-            return ""
-        session = self.state.sessions.get(session_id)
-        return session.label or session_id if session else session_id
+        return session_name(self.state, session_id)
 
     def _begin(self, snapshot: TowerSnapshot) -> None:
         if snapshot.run != self.run:

@@ -3,8 +3,9 @@
 from textual.content import Content
 
 from tapui import times
+from tapui.projection import asking
 from tapui.projection.state import is_waiting
-from tapui.tower import marks, requests
+from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
 from tapui.tower.table import Cell, Column, Row, Table, heading
@@ -58,10 +59,10 @@ A request ignores keys in its first half second on screen.
             headline(
                 marks.APPROVAL[approval.state], marks.KINDS[approval.kind], f"{age} ago{left}"
             ),
-            plain(requests.subject(view, approval), limit=400),
+            plain(asking.subject(view.state, approval), limit=400),
             facts(
                 [
-                    f"from {requests.who(view, approval)}",
+                    f"from {asking.who(view.state, approval)}",
                     f"decided by {approval.decided_by}" if approval.decided_by else None,
                     approval.reason,
                     "Enter opens it" if is_waiting(approval) else None,
@@ -84,10 +85,12 @@ def _row(view: View, approval: ev.Approval) -> Row:
     return Row(
         approval.id,
         (
-            Cell(requests.subject(view, approval), "strong" if is_waiting(approval) else "muted"),
+            Cell(
+                asking.subject(view.state, approval), "strong" if is_waiting(approval) else "muted"
+            ),
             Cell(marks.KINDS[approval.kind], "" if is_waiting(approval) else "muted"),
             Cell(mark.text, mark.tone),
-            Cell(requests.who(view, approval), "muted"),
+            Cell(asking.who(view.state, approval), "muted"),
             Cell(time_left(approval, view.now), "warning"),
             Cell(times.age(times.since(approval.created_at, view.now)), "muted"),
         ),
