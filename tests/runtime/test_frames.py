@@ -81,6 +81,22 @@ def wire_frames(draw: st.DrawFn) -> bytes:
     return header + mask + bytes(b ^ mask[i % 4] for i, b in enumerate(payload))
 
 
+def comparable(sent: list[bytes]) -> list[bytes]:
+    """Return the frames up to a control frame that the library refuses as too large.
+
+    It counts a control frame against what is left of the limit of the message around it; ours does
+    not.
+    """
+    reference, kept = Reference(), []
+    for one in sent:
+        reference.receive(one)
+        closed = reference.protocol.close_sent
+        if closed is not None and closed.code == CloseCode.MESSAGE_TOO_BIG and one[0] & 0x08:
+            break
+        kept.append(one)
+    return kept
+
+
 @settings(max_examples=600, deadline=None)
 @given(
     sent=st.lists(wire_frames(), max_size=12),
@@ -90,7 +106,7 @@ def wire_frames(draw: st.DrawFn) -> bytes:
 def test_any_stream_in_any_pieces_reads_as_the_library_reads_it(
     sent: list[bytes], cuts: list[int], single: bool
 ) -> None:
-    stream = b"".join(sent)
+    stream = b"".join(comparable(sent))
     reference = Reference()
     reference.receive(stream)
 
