@@ -32,6 +32,7 @@ COMMANDS = (
     "deny",
     "records",
     "config",
+    "doctor",
     "demo",
 )
 _NO_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(?P<word>[^']*)'")
