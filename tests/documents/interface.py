@@ -1,0 +1,142 @@
+"""The tables of `tapui/wire/README.md`, made from the code: messages, shapes, limits, codes."""
+
+import ast
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Raw, Struct, UnsetType
+
+from tapui.core.conversations.legal import LEGAL
+from tapui.wire import builtin, host, limits, provider, tower
+from tapui.wire.errors import CallError, ErrorCode
+from tapui.wire.message import Message
+
+README = Path(limits.__file__).with_name("README.md")
+_WORDS: dict[Any, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    Raw: "JSON",
+    Any: "JSON",
+    ErrorCode: "code",
+}
+
+
+def tables() -> dict[str, str]:
+    """Return every generated table, by the name in its markers."""
+    return {
+        "provider": _conversation(provider.FromProvider, provider.ToProvider),
+        "host": _conversation(host.FromHost, host.ToHost),
+        "tower": _conversation(tower.FromTower, tower.ToTower),
+        "builtin": _conversation(builtin.FromBuiltin, builtin.ToBuiltin),
+        "shapes": _shapes(),
+        "limits": _limits(),
+        "errors": _list(ErrorCode),
+        "call-errors": _list(CallError),
+    }
+
+
+def written(text: str, name: str) -> str:
+    """Return what a document has between the markers of a table."""
+    begin, end = _markers(name)
+    return text.partition(begin)[2].partition(end)[0].strip("\n")
+
+
+def updated(text: str) -> str:
+    """Return a document with its tables made anew."""
+    for name, table in tables().items():
+        begin, end = _markers(name)
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: from the code -->", f"<!-- {name}: end -->"
+
+
+def _conversation(incoming: Any, outgoing: Any) -> str:
+    rows = ["| | message | in state | fields |", "|---|---|---|---|"]
+    for kind in get_args(incoming):
+        type_ = str(kind.__struct_config__.tag)
+        states = ", ".join(state for state, legal in LEGAL.items() if legal.get(type_) is kind)
+        rows.append(f"| → | `{type_}` | {states} | {_fields(kind)} |")
+    rows += [
+        f"| ← | `{kind.__struct_config__.tag}` | | {_fields(kind)} |" for kind in get_args(outgoing)
+    ]
+    return "\n".join(rows)
+
+
+def _fields(kind: type[Struct]) -> str:
+    return ", ".join(
+        f"`{one.encode_name}{'' if one.required else '?'}`: {_words(one.type)}"
+        for one in msgspec.structs.fields(kind)
+    )
+
+
+def _words(kind: Any) -> str:
+    """Return a type as the document has it."""
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if get_origin(kind) is Literal:
+        return " \\| ".join(f'"{value}"' for value in get_args(kind))
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [one for one in get_args(kind) if one not in (types.NoneType, UnsetType)]
+        return "number" if set(kinds) == {int, float} else " \\| ".join(map(_words, kinds))
+    if get_origin(kind) is list:
+        return f"list of {_words(get_args(kind)[0])}"
+    if get_origin(kind) is dict:
+        return f"{_words(get_args(kind)[1])} by name"
+    return f"[{kind.__name__}](#{kind.__name__.lower()})"
+
+
+def _shapes() -> str:
+    found: dict[str, type[Struct]] = {}
+    every = [provider.FromProvider, provider.ToProvider, host.FromHost, host.ToHost]
+    every += [tower.FromTower, tower.ToTower, builtin.FromBuiltin, builtin.ToBuiltin]
+    for union in every:
+        for kind in get_args(union):
+            found.update({one.__name__: one for one in _inner(kind)})
+    rows = ["| shape | fields |", "|---|---|"]
+    for name in sorted(found):
+        rows.append(f'| <a id="{name.lower()}"></a>{name} | {_fields(found[name])} |')
+    return "\n".join(rows)
+
+
+def _inner(kind: Any) -> Iterator[type[Struct]]:
+    """Yield the structs inside of a type, messages left out."""
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        if not issubclass(kind, Message):
+            yield kind
+        for one in msgspec.structs.fields(kind):
+            yield from _inner(one.type)
+    else:
+        for one in get_args(kind):
+            yield from _inner(one)
+
+
+def _limits() -> str:
+    """Return each limit with its number and what the code says it is for."""
+    tree = ast.parse(Path(limits.__file__).read_text())
+    rows = ["| limit | number | what it bounds |", "|---|---|---|"]
+    for at, node in enumerate(tree.body):
+        if isinstance(node, ast.Assign):
+            name = ast.unparse(node.targets[0])
+            after = tree.body[at + 1] if at + 1 < len(tree.body) else None
+            said = ""
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                said = " ".join(str(after.value.value).split())
+            rows.append(f"| `{name}` | {_number(getattr(limits, name))} | {said} |")
+    return "\n".join(rows)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _list(codes: Any) -> str:
+    return ", ".join(f"`{code.value}`" for code in codes)
