@@ -1,5 +1,6 @@
-"""What the README shows is run; what it names exists."""
+"""What the README shows is run; what the documents name exists."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,11 +10,13 @@ from urllib.parse import unquote
 
 import pytest
 
+from tapui.cli.config import KEYS
 from tapui.cli.parser import build
 from tests.rig.gateway import Gateway, Home
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+DOCUMENTS = [ROOT / "README.md", ROOT / "tapui/README.md", ROOT / "tapui/wire/README.md"]
 
 
 def snippet(language: str) -> str:
@@ -62,17 +65,38 @@ def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:
     assert named == choices
 
 
-@pytest.mark.parametrize("target", re.findall(r"\]\((?!https?:)([^)#]+)\)", README))
-def test_links_of_the_readme_lead_somewhere(target: str) -> None:
-    assert (ROOT / unquote(target)).exists()
+LINKS = [
+    pytest.param(document, target, id=f"{document.parent.name}-{target}")
+    for document in DOCUMENTS
+    for target in sorted(set(re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text())))
+]
+TEXT = "".join(document.read_text() for document in DOCUMENTS)
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", README))))
-def test_proofs_that_the_readme_names_exist(path: str) -> None:
+@pytest.mark.parametrize(("document", "target"), LINKS)
+def test_links_lead_somewhere(document: Path, target: str) -> None:
+    assert (document.parent / unquote(target)).exists()
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", TEXT))))
+def test_tests_that_the_documents_name_exist(path: str) -> None:
     assert (ROOT / path).exists()
 
 
-@pytest.mark.parametrize("module", sorted(set(re.findall(r"`python -m (tests[\w.]+)", README))))
-def test_programs_that_the_readme_names_exist(module: str) -> None:
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:tapui/)?(?:[a-z_]+/)+[a-z_]+\.py)`", TEXT)))
+)
+def test_modules_that_the_documents_name_exist(path: str) -> None:
+    assert (ROOT / path).exists() or (ROOT / "tapui" / path).exists()
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"`python -m (tests[\w.]+)", TEXT))))
+def test_programs_that_the_documents_name_exist(module: str) -> None:
     path = ROOT / module.replace(".", "/")
     assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
+
+
+def test_every_setting_is_in_the_readme_with_its_default() -> None:
+    table = README.partition("| setting |")[2].partition("\n\n")[0]
+    rows = dict(re.findall(r"^\| `([a-z.-]+)` \| ([^|]+) \|", table, re.MULTILINE))
+    assert rows == {key.name: json.dumps(key.default) for key in KEYS.values()}

@@ -102,8 +102,9 @@ def _shapes() -> str:
         for kind in get_args(union):
             found.update({one.__name__: one for one in _inner(kind)})
     rows = ["| shape | fields |", "|---|---|"]
-    for name in sorted(found):
-        rows.append(f'| <a id="{name.lower()}"></a>{name} | {_fields(found[name])} |')
+    rows += [
+        f'| <a id="{name.lower()}"></a>{name} | {_fields(found[name])} |' for name in sorted(found)
+    ]
     return "\n".join(rows)
 
 
