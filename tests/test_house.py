@@ -1,6 +1,7 @@
 """The house stands: imports run down, in no circle, one name is one thing, the core does no I/O."""
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -252,3 +253,10 @@ def test_a_sound_house_has_no_faults(tmp_path: Path) -> None:
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text(text)
     assert House(package).faults() == []
+
+
+def test_the_repository_stands_alone() -> None:
+    """No module cites a text that the repository does not have."""
+    elsewhere = re.compile(r"design section|design\.md|\.\./shared", re.IGNORECASE)
+    files = [*(ROOT / "tapui").rglob("*.py"), *(ROOT / "tapui").rglob("*.md"), ROOT / "README.md"]
+    assert [str(file) for file in files if elsewhere.search(file.read_text())] == []

@@ -1,4 +1,4 @@
-"""One connection to a running gateway, in the tower's conversation (design section 6)."""
+"""One connection to a running gateway, in the tower's conversation."""
 
 import asyncio
 from collections import deque

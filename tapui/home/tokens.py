@@ -27,6 +27,11 @@ def fresh_token(prefix: Literal["ptk-", "itk-", "ext-"]) -> Secret:
     return Secret(prefix + secrets.token_urlsafe(32))
 
 
+def default_token_file(copilot: Path) -> Path:
+    """Return where providers look for their token, in a `COPILOT_HOME`."""
+    return copilot.joinpath(*_FOLDER, PROVIDER_TOKEN_NAME)
+
+
 class TokenFileUnavailable(Exception):  # noqa: N818 - a state of the world, not a fault
     """The well-known token file is not ours to write. The text says why and what follows."""
 

@@ -1,4 +1,4 @@
-"""Who may open a connection: the opening handshake's rules for Host and Origin (design section 5).
+"""Who may open a connection: the opening handshake's rules for Host and Origin.
 
 A browser sends `Origin` and cannot forge it, and a page that rebinds its name to 127.0.0.1 cannot
 forge `Host`: both are compared exactly. The path carries no meaning: every path is the gateway.

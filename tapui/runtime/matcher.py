@@ -1,4 +1,4 @@
-"""The regex engine with a time limit per match: `regex`, 1 ms (design section 5, "regexes")."""
+"""The regex engine with a time limit per match: `regex`, 1 ms."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING

@@ -33,5 +33,7 @@ class Options:
     """The name of the tower's theme."""
     json: bool = False
     """`serve`: print one JSON line when ready."""
+    is_demo: bool = False
+    """Whether the demonstration runs: its screen does not offer it once more."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""

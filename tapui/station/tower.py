@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tapui.client import gateways
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
+from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, terminal
@@ -147,7 +148,15 @@ def _app(
         on_start_here=on_start_here,
         on_shown=on_shown,
         log_file=log,
+        token_file=_shown(default_token_file(options.copilot_home)),
+        is_demo=options.is_demo,
     )
+
+
+def _shown(path: Path) -> str:
+    """Return a path as people write it, with `~` for their home."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def _remember(path: Path, name: str) -> None:

@@ -91,6 +91,8 @@ class TowerApp(PlainApp):
         on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
         log_file: Path | None = None,
+        token_file: str = "~/.copilot/extensions/tap/.provider-token",  # noqa: S107 - a path
+        is_demo: bool = False,
         panes: Sequence[PaneKind] = PANES,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
@@ -98,6 +100,8 @@ class TowerApp(PlainApp):
     ) -> None:
         super().__init__()
         self.log_file = log_file
+        self.token_file = token_file
+        self.is_demo = is_demo
         self.pane_kinds = tuple(panes)
         for kind in self.pane_kinds:
             self.bind(kind.key, f"pane('{kind.id}')", show=False)

@@ -83,6 +83,7 @@ class Screen(App[None]):
         self.feeder = Feeder(self.view)
         self.sent: list[Message] = []
         self.clock: Callable[[], float] = lambda: NOW
+        self.is_demo = False
 
     def compose(self) -> ComposeResult:
         yield StreamsPane()

@@ -38,6 +38,14 @@ async def test_the_empty_screen_says_what_to_do_next() -> None:
             assert command in rig.text
 
 
+async def test_the_demonstration_does_not_offer_itself_and_names_its_own_token() -> None:
+    async with running(size=(200, 50), is_demo=True, token_file="/demo/.provider-token") as rig:
+        assert "tapui copilot" in rig.text
+        assert "tapui demo" not in rig.text
+        assert "/demo/.provider-token" in rig.text
+        assert "~/.copilot" not in rig.text
+
+
 @pytest.mark.parametrize("size", [(80, 24), (100, 24), (100, 30), (120, 36), (200, 50)], ids=str)
 async def test_the_first_start_shows_the_session_and_whole_hints(size: tuple[int, int]) -> None:
     alone = State(sessions={"local": session("local", "tapui", host="local")})

@@ -107,6 +107,7 @@ def demo_options(chosen: Options, folder: Path) -> Options:
         attach_port=None,
         port=0,
         port_is_explicit=True,
+        is_demo=True,
     )
 
 

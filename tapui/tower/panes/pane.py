@@ -31,6 +31,14 @@ class Tower(Protocol):
     def ticks(self) -> Callable[[], float]:
         """Seconds that only go forward."""
 
+    @property
+    def token_file(self) -> str:
+        """Where providers find their token."""
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is the demonstration already."""
+
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""
 

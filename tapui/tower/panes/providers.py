@@ -146,13 +146,12 @@ its session three times without your input; further messages are held.
     def first_steps(self) -> list[tuple[str, str]]:
         """How a provider gets here."""
         command = "bold $primary"
+        demo = [("", ""), ("To see a demonstration:", ""), ("  tapui demo", command)]
         return [
             ("No provider yet. A provider connects to the address above with the token in", ""),
-            ("  ~/.copilot/extensions/tap/.provider-token", command),
+            (f"  {self.tower.token_file}", command),
             ("or asks to pair from a web page; you are then asked under Approvals.", ""),
-            ("", ""),
-            ("To see a demonstration:", ""),
-            ("  tapui demo", command),
+            *([] if self.tower.is_demo else demo),
         ]
 
     def _provider(self) -> ev.Provider | None:

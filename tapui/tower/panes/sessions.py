@@ -135,7 +135,7 @@ how to change that.
         the table and the lines about that session."""
         room = self.size.height - _OWN_LINES
         steps: list[Content] = [Content("")]
-        for what, command in _NEXT_STEPS:
+        for what, command in _NEXT_STEPS[: -1 if self.tower.is_demo else None]:
             if len(steps) + 2 <= room:
                 steps += [plain(what), plain(f"  {command}", "bold $primary")]
         return steps if len(steps) > 1 else []
@@ -143,17 +143,16 @@ how to change that.
     def first_steps(self) -> list[tuple[str, str]]:
         """What to do when nothing is connected, with the literal commands."""
         command = "bold $primary"
+        demo = [("To see a demonstration:", ""), ("  tapui demo", command), ("", "")]
         return [
             ("No session yet. In another terminal:", ""),
             ("  tapui copilot", command),
             ("or, for a session that already ran:", ""),
             ("  copilot --ui-server --resume ID", command),
             ("", ""),
-            ("To see a demonstration:", ""),
-            ("  tapui demo", command),
-            ("", ""),
+            *([] if self.tower.is_demo else demo),
             ("A provider connects to the address above with the token in", ""),
-            ("  ~/.copilot/extensions/tap/.provider-token", command),
+            (f"  {self.tower.token_file}", command),
         ]
 
     def _session(self) -> ev.Session | None:

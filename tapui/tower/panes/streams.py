@@ -110,7 +110,9 @@ list. `┊` marks a line before which others are missing.
                         placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True
                     )
                     yield Static("", classes="refusal", markup=False)
-        steps = [plain(text, style) for text, style in _FIRST_STEPS]
+        steps = [
+            plain(text, style) for text, style in _FIRST_STEPS[: 1 if self.tower.is_demo else None]
+        ]
         yield Static(Content("\n").join(steps), classes="empty", markup=False)
 
     @property
