@@ -119,5 +119,7 @@ def _summary(record: Record) -> str:
             return name
         case ev.ErrorSent() as error:
             return f"{error.code}: {error.message}"
+        case ev.EventLost() as lost:
+            return f"{lost.lost} lost: {lost.error}"
         case _:
             return record.line[:_SHOWN].decode("utf-8", "replace")

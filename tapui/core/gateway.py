@@ -118,8 +118,8 @@ class Gateway:
             }
         )
 
-    def take(self) -> tuple[list[Entry], list[Effect]]:
-        """Hand over the events and effects since the last time, in order."""
+    def take(self) -> tuple[list[Entry], list[bytes], list[Effect]]:
+        """Hand over the events, their JSON and the effects since the last time, in order."""
         return self._out.take()
 
     # What a shell reports

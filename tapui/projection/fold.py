@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from tapui.projection.cuts import restored
 from tapui.projection.heads import (
     approval_head,
     call_head,
@@ -69,13 +70,14 @@ def _put_provider(state: State, event: Any, ts: str) -> None:
     provider = provider_head(event.provider)
     known = state.providers.get(provider.id)
     seen = known.last_activity if known else None
-    state.providers[provider.id] = replace(provider, last_activity=seen or ts)
+    state.providers[provider.id] = replace(restored(provider, known), last_activity=seen or ts)
 
 
 def _drop_provider(state: State, event: ev.ProviderDisconnected, _ts: str) -> None:
     known = state.providers.pop(event.provider.id, None)
     state.providers[event.provider.id] = replace(
-        provider_head(event.provider), last_activity=known.last_activity if known else None
+        restored(provider_head(event.provider), known),
+        last_activity=known.last_activity if known else None,
     )
     _trim(state.providers, is_connected, limits.RECENT_PROVIDERS)
 
@@ -98,14 +100,14 @@ def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
 def _change_call(state: State, event: Any, _ts: str) -> None:
     known = state.calls.get(event.call.id)
     if known is not None:
-        call = call_head(event.call)
+        call = restored(call_head(event.call), None)
         state.calls[known.id] = replace(
             call, args=known.args, args_cut=known.args_cut, is_cut=call.is_cut or known.is_cut
         )
 
 
 def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
-    call = call_head(event.call)
+    call = restored(call_head(event.call), None)
     known = state.calls.pop(call.id, None)
     if known is None:
         return
@@ -143,7 +145,8 @@ def _last_line(state: State, key: StreamKey) -> str:
 
 
 def _put_approval(state: State, event: Any, _ts: str) -> None:
-    approval = approval_head(event.approval)
+    known = state.approvals.get(event.approval.id)
+    approval = restored(approval_head(event.approval), known)
     if not is_waiting(approval):
         state.approvals.pop(approval.id, None)
     state.approvals[approval.id] = approval
@@ -198,4 +201,5 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,
+    ev.EventLost: _nothing,
 }

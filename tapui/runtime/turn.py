@@ -39,7 +39,6 @@ from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
 from tapui.text import safe_text
 from tapui.wire import limits
-from tapui.wire.codec import encode
 from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import Error, Message
@@ -258,8 +257,9 @@ class Turn:
         self._is_scheduled = False
         self._now = 0.0
         self._mint.follow()
-        entries, effects = self._gateway.take()
-        bodies = self._record(entries) if entries else []
+        entries, bodies, effects = self._gateway.take()
+        if entries:
+            self._record(entries, bodies)
         if self._refusals:
             effects += self._refusals
             self._refusals = []
@@ -293,15 +293,13 @@ class Turn:
         except Exception:  # noqa: BLE001 - logged; it is not the turn that failed
             _log.exception("what looks at the state after each turn failed")
 
-    def _record(self, entries: list[Entry]) -> list[bytes]:
-        """Write a turn's events ahead of its effects; return their JSON."""
-        bodies = [encode(entry.event) for entry in entries]
+    def _record(self, entries: list[Entry], bodies: list[bytes]) -> None:
+        """Write a turn's events ahead of its effects."""
         try:
             self._journal.write(list(zip(entries, bodies, strict=True)))
         except Exception:  # noqa: BLE001 - logged; what happened has happened, and peers wait
             first, last = entries[0].seq, entries[-1].seq
             _log.exception("the journal failed; events %d to %d are not recorded", first, last)
-        return bodies
 
     def _effect_failed(self, effect: Effect) -> None:
         """Log a fault with what it was about; the connection that it belongs to is closed."""

@@ -440,4 +440,5 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),
+    ev.EventLost: ("errors",),
 }

@@ -317,8 +317,8 @@ def explain(error: msgspec.DecodeError) -> str:
     return f"{path}: {reason}" if path else reason
 
 
-def encode(message: Struct) -> bytes:
-    """Encode a message or an event to compact JSON."""
+def encode(message: Any) -> bytes:
+    """Encode a message, an event or a decoded JSON value to compact JSON."""
     return _encoder.encode(message)
 
 

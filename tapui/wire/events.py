@@ -71,6 +71,8 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     """The newest of them, in order of their start."""
     ended_at: str | None = None
     reason: str | None = None
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
 class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -114,6 +116,8 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """How often one of its patterns could not be tried to its end in time."""
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
 class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -127,6 +131,8 @@ class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
     started_at: str
     decided_by: str | None = None
     reason: str | None = None
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
 class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -157,6 +163,8 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     """What rules and gates added, once it has ended."""
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
 class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -184,10 +192,17 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     reason: str | None = None
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class Event(Struct, tag_field="kind", rename="camel", omit_defaults=True, frozen=True):
+class Event(
+    Struct, tag_field="kind", rename="camel", omit_defaults=True, frozen=True, kw_only=True
+):
     """Base of all events; the tag is the event's `kind`."""
+
+    cuts: dict[str, Cut] = {}
+    """Its own fields that were too large to record, by name."""
 
 
 class SessionOpened(Event, tag="session.opened", frozen=True):
@@ -397,6 +412,14 @@ class ErrorSent(Event, tag="error.sent", frozen=True):
     origin: str | None = None
 
 
+class EventLost(Event, tag="error.event", frozen=True):
+    """An event of the kind `lost` could not be encoded; this stands in its place."""
+
+    lost: str
+    error: str
+    session_id: str | None = None
+
+
 AnyEvent = (
     SessionOpened
     | SessionUpdated
@@ -425,6 +448,7 @@ AnyEvent = (
     | InjectPaused
     | InjectResumed
     | ErrorSent
+    | EventLost
 )
 
 

@@ -181,7 +181,7 @@ class Attack:
 
     def _turn(self) -> None:
         while True:
-            entries, effects = self._gateway.take()
+            entries, _, effects = self._gateway.take()
             if not entries and not effects:
                 return
             for effect in effects:

@@ -95,7 +95,7 @@ def core(seconds: float) -> Lines:
         for _ in range(100):
             now += 1.1 / PUSHES_PER_SECOND
             gateway.received(provider, push, now)
-        entries, effects = gateway.take()
+        entries, _, effects = gateway.take()
         if effects:
             raise RuntimeError(f"a line was not kept: {effects[0]}")
         for entry in entries:

@@ -257,7 +257,7 @@ class Conversation:
     def turn(self) -> None:
         """Carry out what the core brought forth, until it is quiet."""
         while True:
-            entries, effects = self.gateway.take()
+            entries, _, effects = self.gateway.take()
             if not entries and not effects:
                 return
             self.entries += entries

@@ -266,7 +266,7 @@ def test_what_passes_through_is_not_touched(scene: Scene) -> None:
     data = '{"type":"tool.invoke","id":"i1","sessionId":"s1","tool":"greet","args":' + spaced + "}"
     gateway, talk = scene.talk.gateway, scene.talk
     gateway.received(scene.host.number, data.encode(), talk.now)
-    _, effects = gateway.take()
+    _, _, effects = gateway.take()
     message: Any = effects[0]
     assert bytes(message.message.args).decode() == spaced
 

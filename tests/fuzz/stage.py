@@ -141,7 +141,7 @@ class Stage:
         """Carry out what the core brought forth."""
         refused, has_closed = None, False
         while True:
-            entries, effects = self.gateway.take()
+            entries, _, effects = self.gateway.take()
             if not entries and not effects:
                 return refused, has_closed
             for entry in entries:

@@ -9,7 +9,7 @@ import pytest
 from tapui.runtime.roster import Timing
 from tapui.runtime.server import Server
 from tests.runtime.doors import EchoDoor, RecordingDoor
-from tests.runtime.house import House
+from tests.runtime.house import House, Witness
 
 QUICK = Timing(handshake=0.3, ping=0.1, pong=0.3, close=0.3)
 
@@ -88,3 +88,10 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
     yield made
     made.turn.close()
     made.journal.close(1.0)
+
+
+@pytest.fixture
+async def witness(house: House) -> Witness:
+    made = Witness(house)
+    await made.is_bound()
+    return made

@@ -11,67 +11,7 @@ from tapui.wire.events import Entry
 from tapui.wire.host import HostHello, HostSession, HostSessionOpened, SessionOpen
 from tapui.wire.message import Message
 from tapui.wire.tower import TowerHello, TowerSnapshot
-from tests.runtime.house import House, until
-
-
-class Witness:
-    """A session, its provider and a tower that have nothing to do with the fault."""
-
-    def __init__(self, house: House) -> None:
-        self.house = house
-        self.host = house.host("other")
-        self.provider = house.provider("other")
-        self.tower = house.tower()
-        self._calls = 0
-
-    async def is_bound(self) -> None:
-        await until(lambda: self.provider.heard("hello.ack") and self.tower.heard("tower.snapshot"))
-
-    def ask(self) -> str:
-        """Invoke the tool; what the fault shares a turn with."""
-        self._calls += 1
-        id_ = f"witness-{self._calls}"
-        self.house.say(
-            self.host, type="tool.invoke", id=id_, sessionId="other", tool="greet", args={"n": id_}
-        )
-        return id_
-
-    async def is_answered(self, id_: str) -> None:
-        """The call is dispatched, answered, recorded and shown like any other."""
-
-        def of(messages: list[dict[str, Any]], key: str, value: Any) -> dict[str, Any] | None:
-            return next((one for one in messages if one.get(key) == value), None)
-
-        await until(lambda: of(self.provider.heard("tool.call"), "args", {"n": id_}))
-        call = of(self.provider.heard("tool.call"), "args", {"n": id_})
-        assert call is not None
-        self.house.say(self.provider, type="tool.result", id=call["id"], data="hello")
-        await until(lambda: of(self.host.heard("tool.outcome"), "id", id_))
-        outcome = of(self.host.heard("tool.outcome"), "id", id_)
-        assert outcome is not None
-        assert outcome["data"] == "hello"
-        finished = [
-            one["event"]["call"]["id"]
-            for one in self.tower.heard("tower.event")
-            if one["event"]["kind"] == "call.finished"
-        ]
-        assert call["id"] in finished
-        assert [port.closed for port in (self.host, self.provider, self.tower)] == [None] * 3
-
-    def saw_every_event(self) -> None:
-        """The tower has every event since its snapshot, the disk every event of the run."""
-        first = self.tower.heard("tower.snapshot")[0]["seq"] + 1
-        seen = [one["seq"] for one in self.tower.heard("tower.event")]
-        assert seen == list(range(first, first + len(seen)))
-        recorded = [one["seq"] for one in self.house.records()]
-        assert recorded == list(range(1, self.house.gateway.seq + 1))
-
-
-@pytest.fixture
-async def witness(house: House) -> Witness:
-    made = Witness(house)
-    await made.is_bound()
-    return made
+from tests.runtime.house import House, Witness, until
 
 
 @pytest.mark.expects_error_log("an effect failed: Send of HostSessionOpened")

@@ -253,7 +253,7 @@ class World:
     def turn(self) -> None:
         """Carry out what the core brought forth, until it is quiet."""
         while True:
-            entries, effects = self.gateway.take()
+            entries, _, effects = self.gateway.take()
             if not entries and not effects:
                 return
             for entry in entries:
