@@ -53,6 +53,7 @@ APPROVAL: dict[str, Mark] = {
     "denied": Mark("✗", "denied", "error"),
     "expired": Mark("-", "expired", "muted"),
     "withdrawn": Mark("-", "withdrawn", "muted"),
+    "failed": Mark("✗", "failed", "error"),
 }
 MODE_TONE: dict[str, str] = {"interactive": "", "plan": "primary", "autopilot": "warning"}
 TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "warning"}

@@ -24,7 +24,10 @@ ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
 GateStanding = Literal["waiting", "allow", "deny", "context"]
 ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
-ApprovalStanding = Literal["waiting", "revealed", "approved", "denied", "expired", "withdrawn"]
+ApprovalStanding = Literal[
+    "waiting", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
+]
+"""`failed`: the decision could not be recorded, so whoever asked was denied."""
 
 
 class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -346,7 +349,7 @@ class ApprovalRevealed(Event, tag="approval.revealed", frozen=True):
 
 
 class ApprovalDecided(Event, tag="approval.decided", frozen=True):
-    """The person decided."""
+    """The person decided; a second one with the state `failed` follows if it cannot be recorded."""
 
     approval: Approval
     session_id: str | None = None

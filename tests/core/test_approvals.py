@@ -102,6 +102,20 @@ def test_a_decision_that_cannot_be_recorded_does_not_hold(scene: Scene) -> None:
     ]
 
 
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+def test_a_decision_that_is_not_recorded_has_one_outcome_for_whoever_looks(
+    scene: Scene, decision: str
+) -> None:
+    approval = ask(scene)
+    scene.talk.records = "refused"
+    decide(scene.tower, approval, decision)
+    assert scene.host.hear_one("approval.answer")["decision"] == "deny"
+    (shown,) = scene.talk.tower().ack["state"]["approvals"]
+    assert (shown["state"], shown["reason"]) == ("failed", "the decision could not be recorded")
+    assert scene.talk.events("approval.decided")[-1]["approval"] == shown
+    assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
+
+
 @pytest.mark.parametrize(("timeout", "seconds"), [(60_000, 60), (0.5, 0.0005), (1e12, 24 * 3600)])
 def test_a_request_expires(scene: Scene, timeout: float, seconds: float) -> None:
     approval = ask(scene, timeout=timeout)

@@ -287,6 +287,10 @@ def test_an_opening_that_cannot_be_recorded_refuses_the_client(scene: Scene) -> 
     assert client.hear()[0]["code"] == "AUTH_FAILED"
     assert client.closed
     assert scene.talk.mint.numbers.get("code") is None
+    (shown,) = scene.talk.tower().ack["state"]["approvals"]
+    assert (shown["state"], shown["reason"]) == ("failed", "the decision could not be recorded")
+    scene.talk.wait(200)
+    assert scene.talk.events("approval.decided", "approval.expired")[-1]["approval"] == shown
 
 
 def test_a_right_code_whose_approval_cannot_be_recorded_earns_nothing(scene: Scene) -> None:

@@ -164,3 +164,55 @@ async def test_an_end_in_this_process_may_do_what_its_grant_says(house: House) -
     end.send(StreamQuery("q1", ["ci@other"]))
     await until(lambda: isinstance(heard[-1], Error))
     assert "project" in heard[-1].message
+
+
+async def test_a_snapshot_is_no_backlog_however_large_it_is(house: House) -> None:
+    """A tower that reads nothing of a snapshot of 20 MiB still gets 8 MiB of events."""
+    house.host()
+    provider, tower = house.provider(), house.tower()
+    await until(lambda: tower.heard("tower.snapshot"))
+    tower.sent_bytes += 20 * 1024 * 1024 - house.turn._snapshots[tower.number]
+    house.turn._snapshots[tower.number] = tower.sent_bytes
+    tower.outbox_bytes = 20 * 1024 * 1024
+    for number in range(3):
+        seen = len(tower.heard("tower.event"))
+        house.say(provider, type="push", level="keep", event=f"line {number}")
+        await until(lambda seen=seen: len(tower.heard("tower.event")) > seen)
+        house.turn.drained(tower)
+    assert len(tower.heard("tower.snapshot")) == 1
+    assert tower.closed is None
+
+
+async def test_a_tower_that_fell_behind_gets_one_snapshot_each_time_it_has_read(
+    house: House,
+) -> None:
+    house.host()
+    provider, tower = house.provider(), house.tower()
+    await until(lambda: tower.heard("tower.snapshot"))
+    for times in range(1, 4):
+        # It has not read a byte; what came after its snapshot is too much.
+        tower.sent_bytes += limits.OUTBOX_BYTES + 1
+        tower.outbox_bytes = tower.sent_bytes
+        house.say(provider, type="push", level="keep", event="one too many")
+        await until(lambda: tower.number in house.turn._behind)
+        assert len(tower.heard("tower.snapshot")) == times
+        house.turn.drained(tower)
+        house.turn.drained(tower)
+        await until(lambda times=times: len(tower.heard("tower.snapshot")) == times + 1)
+    house.say(provider, type="push", level="keep", event="seen")
+    last = tower.heard("tower.snapshot")[-1]["seq"]
+    await until(lambda: tower.heard("tower.event")[-1]["seq"] == last + 1)
+
+
+async def test_a_tower_that_asks_on_and_on_and_reads_nothing_is_dropped(house: House) -> None:
+    house.host()
+    provider, tower, other = house.provider(), house.tower(), house.tower()
+    await until(lambda: tower.heard("tower.snapshot") and provider.heard("hello.ack"))
+    tower.sent_bytes += 2 * limits.OUTBOX_BYTES + 1
+    tower.outbox_bytes = tower.sent_bytes
+    house.say(tower, type="stream.read", id="q", sessionId="s1", stream="p@p", last=1)
+    await until(lambda: tower.closed)
+    assert tower.closed is not None
+    assert tower.closed[0] == 1008
+    house.say(provider, type="push", level="keep", event="seen")
+    await until(lambda: other.heard("tower.event"))

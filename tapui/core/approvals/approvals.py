@@ -134,18 +134,24 @@ class Approvals:
         self._tickets.make_durable(seq, decided)
 
     def recorded(self, decided: Decided, *, is_ok: bool) -> Decided:
-        """Return the decision as it holds now that its record is durable, or is known not to be."""
+        """Return the decision as it holds now that its record is durable, or is known not to be.
+
+        One that could not be recorded has failed: whoever asked is denied, and the approval says so
+        from now on.
+        """
+        waiting = decided.waiting
         if decided.verdict == "reveal":
-            decided.waiting.is_deciding = False
+            waiting.is_deciding = False
         if is_ok:
             return decided
+        reason = "the decision could not be recorded"
+        if waiting.view.state in ("approved", "denied", "revealed"):
+            self.waiting.pop(waiting.view.id, None)
+            self._deadlines.cancel(waiting.deadline)
+            waiting.view = replace(waiting.view, state="failed", reason=reason)
+            self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
         return Decided(
-            decided.waiting,
-            "deny",
-            decided.by,
-            is_recorded=False,
-            reason="the decision could not be recorded",
-            tower=decided.tower,
+            waiting, "deny", decided.by, is_recorded=False, reason=reason, tower=decided.tower
         )
 
     def withdraw(

@@ -99,7 +99,11 @@ class ApprovalScreen(LiveScreen[None]):
             return
         if self._sent is not None and approval.state == "revealed":
             self._was_opened, self._sent, self._aim = True, None, None
-        if (self._sent or self._was_opened) and approval.state in ("approved", "denied"):
+        if (self._sent or self._was_opened) and approval.state in (
+            "approved",
+            "denied",
+            "failed",
+        ):
             self.dismiss(None)
             return
         self._show_request(view, approval)
