@@ -78,6 +78,19 @@ def test_an_approval_with_a_large_detail(scene: Scene) -> None:
     assert detail(scene, "approval", head["id"])["approval"]["detail"] == asked
     assert scene.talk.reads == []
     scene.host.say(type="approval.withdraw", id="r")
+    # The records keep fields up to `records.inline`; of this one its size and a part.
+    found = detail(scene, "approval", head["id"])["approval"]
+    assert len(scene.talk.reads) == 1
+    assert (found["state"], found["isCut"]) == ("withdrawn", True)
+    assert found["detail"]["kind"] == "shell"
+    assert found["cuts"]["detail"]["size"] == len(json.dumps(asked, separators=(",", ":")))
+
+
+def test_an_approval_with_a_detail_that_the_records_keep_whole(scene: Scene) -> None:
+    asked = {"fullCommandText": LONG, "kind": "shell"}
+    scene.host.say(type="approval.request", id="r", sessionId="s1", kind="permission", detail=asked)
+    (head,) = snapshot(scene)["approvals"]
+    scene.host.say(type="approval.withdraw", id="r")
     assert detail(scene, "approval", head["id"])["approval"]["detail"] == asked
     assert len(scene.talk.reads) == 1
 

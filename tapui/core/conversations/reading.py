@@ -147,8 +147,13 @@ class Reading:
         approval = state.approvals.get(subject)
         for entry in entries:
             given = getattr(entry.event, "approval", None)
-            if approval is not None and given is not None:
-                approval = replace(approval, detail=given.detail, is_cut=False)
+            if approval is None or given is None:
+                continue
+            kept = given.cuts.get("detail")
+            if kept is None or kept.head:  # else it was not repeated there
+                approval = replace(
+                    approval, detail=given.detail, cuts=given.cuts, is_cut=kept is not None
+                )
         if approval is not None:
             return Detail(message.id, approval=approval)
         text = f"no {message.of} {subject}"
@@ -167,6 +172,7 @@ def _whole_call(known: Call, entries: list[Entry]) -> Call:
                 data_cut=event.call.data_cut,
                 error=event.call.error,
                 context=event.call.context,
-                is_cut=False,
+                cuts=event.call.cuts,
+                is_cut=bool(event.call.cuts),
             )
     return known
