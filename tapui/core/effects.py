@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 
 ConnectionId = int
@@ -41,12 +42,36 @@ class MakePersistDir(Struct, frozen=True, gc=False):
     provider: str
 
 
-class CheckFile(Struct, frozen=True, gc=False):
-    """Find out whether a file is inside a provider's folder, then call `Gateway.file_checked`."""
+class CopyFile(Struct, frozen=True, gc=False):
+    """Copy a file of a provider's folder to the session's, then call `Gateway.file_copied`.
+
+    The copy is named after `name`; `ttl` is seconds from now, within which it must be read.
+    """
 
     ticket: int
     path: str
     folder: str
+    session_id: str
+    name: str
+    ttl: float | None
+
+
+class Copied(Struct, frozen=True, gc=False):
+    """A file was copied: where the copy is, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class NotCopied(Struct, frozen=True, gc=False):
+    """A file may not be used, or could not be copied: the error of the call that it answers.
+
+    `is_ours`: it is not the provider's fault, the session's folder cannot be written.
+    """
+
+    code: CallError
+    text: str
+    is_ours: bool = False
 
 
 class LinesBefore(Struct, frozen=True, gc=False):
@@ -82,7 +107,7 @@ Effect = (
     | Authenticated
     | MakeDurable
     | MakePersistDir
-    | CheckFile
+    | CopyFile
     | ReadRecords
     | StopGateway
 )

@@ -16,7 +16,7 @@ from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.conversations.reading import PendingRead
 from tapui.core.deadlines import Due
-from tapui.core.effects import ConnectionId, Effect
+from tapui.core.effects import ConnectionId, Copied, Effect, NotCopied
 from tapui.core.handlers import handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
@@ -40,7 +40,6 @@ from tapui.wire.codec import (
 )
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
-from tapui.wire.message import FileResult
 
 _KINDS = {standing: frozenset(kinds.values()) for standing, kinds in LEGAL.items()}
 """By state: the messages that an end in this process may send."""
@@ -264,13 +263,13 @@ class Gateway:
             self._parts.modes.recorded(subject, is_ok=is_ok)
         self._finish()
 
-    def file_checked(self, ticket: int, now: float, fault: str | None, size: int = 0) -> None:
-        """A result's file was looked for: `fault` says why it may not be used, `size` is bytes."""
+    def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:
+        """A result's file was copied, or may not be used."""
         self._clock.now = now
         subject = self._parts.tickets.take(ticket)
         if isinstance(subject, tuple):
             call, file = subject
-            self._parts.calls.file_found(call, FileResult(file.path, file.mime_type, size), fault)
+            self._parts.calls.file_copied(call, file, copied)
         self._finish()
 
     def records_read(

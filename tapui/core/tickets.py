@@ -1,13 +1,14 @@
 """Tickets: what waits until the shell has made an event durable, has
-looked at a file, or has read records."""
+copied a file, or has read records."""
 
 from tapui.core.effects import (
-    CheckFile,
+    CopyFile,
     LinesBefore,
     MakeDurable,
     ReadRecords,
     RecordsAbout,
 )
+from tapui.core.model import PendingCall
 from tapui.core.output import Output
 from tapui.wire.message import FileResult
 
@@ -24,9 +25,12 @@ class Tickets:
         """Ask that event `seq` be made durable; `subject` waits for it."""
         self._out.effects.append(MakeDurable(self._keep(subject), seq))
 
-    def check_file(self, call: object, file: FileResult, folder: str) -> None:
-        """Ask where a file really is; the pair of call and file waits for it."""
-        self._out.effects.append(CheckFile(self._keep((call, file)), file.path, folder))
+    def copy_file(self, call: PendingCall, file: FileResult, folder: str) -> None:
+        """Ask for a copy of a result's file; the pair of call and file waits for it."""
+        ticket, ttl = self._keep((call, file)), file.ttl
+        self._out.effects.append(
+            CopyFile(ticket, file.path, folder, call.session.id, call.view.id, ttl)
+        )
 
     def read_records(
         self, session_id: str | None, wanted: LinesBefore | RecordsAbout, subject: object

@@ -24,6 +24,7 @@ from tapui.text import safe_text
 from tapui.wire.events import (
     COLLECTIONS,
     AnyEvent,
+    CallFinished,
     Entry,
     Event,
     SessionClosed,
@@ -242,6 +243,20 @@ class Journal:
         """Return the folder in which a session's records are now (None: the gateway's)."""
         return self._places.get(session_id or "", self._gateway).path
 
+    def trim(self, session_id: str) -> None:
+        """Keep a session's folder within its total, after a result was copied to it."""
+        file = self._locate(session_id, CallFinished)
+        if file is not None:
+            self._trim_later(file.folder)
+
+    def open_folder(self, session_id: str) -> tuple[int, Path] | None:
+        """Return a descriptor of a session's folder, to be closed by the caller, and its path.
+
+        None when no folder of the session can be written; that has been told.
+        """
+        file = self._locate(session_id, CallFinished)
+        return None if file is None else (os.dup(file.folder.fd), file.folder.path)
+
     def _follow(self, event: AnyEvent) -> None:
         """Learn from the life of sessions where their records go, and when their files close."""
         match event:
@@ -403,7 +418,10 @@ class Journal:
         self._syncer.retire(file.handle)
         file.reopen()
         file.rotate_at = self._limits.file
-        self._syncer.run(partial(self._trim, os.dup(file.folder.fd), file.folder.path))
+        self._trim_later(file.folder)
+
+    def _trim_later(self, folder: LockedFolder) -> None:
+        self._syncer.run(partial(self._trim, os.dup(folder.fd), folder.path))
 
     def _trim(self, folder: int, path: Path) -> None:
         """Keep a folder within its total; runs in the journal's thread and closes `folder`."""

@@ -1,11 +1,18 @@
-"""Rotated files of a folder of records: numbering them, and dropping the oldest."""
+"""Rotated files of a folder of records: numbering them, and dropping what is too much."""
 
 import contextlib
 import os
 import re
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tapui.home.locked_folder import LockedFolder
+
+RESULTS_FOLDER = "results"
+"""Holds the copies of results that providers left in files."""
+RESULT_GRACE = 60
+"""Seconds for which a result is kept whatever the total."""
 
 _ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z")
 
@@ -22,28 +29,47 @@ def rotate(folder: LockedFolder, collection: str) -> None:
 
 
 def trim(folder: int, total: int) -> list[str]:
-    """Drop the oldest rotated files while all files together exceed `total` bytes.
+    """Drop the oldest rotated files and results while all files together exceed `total` bytes.
 
     `folder` is an open descriptor. Returns the names of those dropped. Files that are written to
-    are never dropped.
+    are never dropped, nor is a result of the last minute, which its caller may not have read.
     """
     size = 0
-    rotated: list[tuple[int, int, str, int]] = []
+    droppable: list[tuple[int, int, str, int]] = []
     for name in os.listdir(folder):
         if not name.endswith(".jsonl"):
             continue
         info = os.stat(name, dir_fd=folder, follow_symlinks=False)
         size += info.st_size
         if found := _ROTATED.match(name):
-            rotated.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
+            droppable.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
+    newest = time.time_ns() - RESULT_GRACE * 1_000_000_000
+    for name, info in _results(folder):
+        size += info.st_size
+        if info.st_mtime_ns < newest:
+            droppable.append((info.st_mtime_ns, 0, f"{RESULTS_FOLDER}/{name}", info.st_size))
     dropped = []
-    for _, _, name, taken in sorted(rotated):
+    for _, _, name, taken in sorted(droppable):
         if size <= total:
             break
         os.unlink(name, dir_fd=folder)
         size -= taken
         dropped.append(name)
     return dropped
+
+
+def _results(folder: int) -> Iterator[tuple[str, os.stat_result]]:
+    try:
+        results = os.open(
+            RESULTS_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder
+        )
+    except FileNotFoundError:
+        return
+    try:
+        for name in os.listdir(results):  # noqa: PTH208 - of a descriptor
+            yield name, os.stat(name, dir_fd=results, follow_symlinks=False)
+    finally:
+        os.close(results)
 
 
 def files_of(folder: Path, collection: str) -> list[Path]:

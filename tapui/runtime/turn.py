@@ -13,17 +13,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
 from tapui.core.effects import (
     Authenticated,
-    CheckFile,
     Close,
     ConnectionId,
+    Copied,
+    CopyFile,
     Effect,
     MakeDurable,
     MakePersistDir,
+    NotCopied,
     ReadRecords,
     Send,
     StopGateway,
@@ -33,13 +36,13 @@ from tapui.core.model import Standing
 from tapui.core.trust.grants import Grant
 from tapui.records import lookup
 from tapui.records.journal import Journal
-from tapui.runtime.files import look_for
+from tapui.runtime import files
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
 from tapui.text import safe_text
 from tapui.wire import limits
-from tapui.wire.errors import WireError
+from tapui.wire.errors import CallError, WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice, TowerSnapshot
@@ -313,8 +316,9 @@ class Turn:
             self._drop(number, _INTERNAL_ERROR, "internal error")
         if isinstance(effect, MakeDurable):
             self._recorded(effect.ticket, is_ok=False)
-        elif isinstance(effect, CheckFile):
-            self._file_checked(effect.ticket, "file.path: the file could not be checked", 0)
+        elif isinstance(effect, CopyFile):
+            text = "file.path: it could not be copied"
+            self._file_copied(effect, NotCopied(CallError.INTERNAL, text))
         elif isinstance(effect, ReadRecords):
             self._records_read(effect, [], "the records cannot be read (see the log)")
 
@@ -344,9 +348,8 @@ class Turn:
             self._make_durable(effect)
         elif isinstance(effect, MakePersistDir):
             self._make_persist_dir(effect.provider)
-        elif isinstance(effect, CheckFile):
-            fault, size = look_for(effect.path, effect.folder)
-            self._file_checked(effect.ticket, fault, size)
+        elif isinstance(effect, CopyFile):
+            self._copy_file(effect)
         elif isinstance(effect, ReadRecords):
             self._read_records(effect)
         elif isinstance(effect, StopGateway):
@@ -364,8 +367,22 @@ class Turn:
     def _recorded(self, ticket: int, is_ok: bool) -> None:
         self._into_core(0, lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
 
-    def _file_checked(self, ticket: int, fault: str | None, size: int) -> None:
-        self._into_core(0, lambda now: self._gateway.file_checked(ticket, now, fault, size))
+    def _copy_file(self, effect: CopyFile) -> None:
+        """Copy a result's file off the loop; the outcome goes into the core."""
+        target = self._journal.open_folder(effect.session_id)
+        copy = partial(files.copied, effect, target, time.monotonic())
+
+        def done(copying: "asyncio.Future[Copied | NotCopied]") -> None:
+            self._file_copied(effect, copying.result())
+
+        self._loop.run_in_executor(None, copy).add_done_callback(done)
+
+    def _file_copied(self, effect: CopyFile, copied: Copied | NotCopied) -> None:
+        if isinstance(copied, Copied):
+            self._journal.trim(effect.session_id)
+        elif copied.is_ours:
+            self._notify(Notice(safe_text(copied.text), "warning"))
+        self._into_core(0, lambda now: self._gateway.file_copied(effect.ticket, now, copied))
 
     def _read_records(self, effect: ReadRecords) -> None:
         """Read records back, off the loop; what was found goes into the core."""

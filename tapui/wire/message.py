@@ -78,7 +78,10 @@ class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """A result left in a file; `size` is bytes, `ttl` seconds."""
+    """A result left in a file; `size` is bytes, `ttl` seconds.
+
+    In an outcome it is the gateway's copy in the session's folder, without `ttl`.
+    """
 
     path: str
     mime_type: str

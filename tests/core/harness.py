@@ -6,10 +6,12 @@ from typing import Any
 
 from tapui.core.effects import (
     Authenticated,
-    CheckFile,
     Close,
+    Copied,
+    CopyFile,
     MakeDurable,
     MakePersistDir,
+    NotCopied,
     ReadRecords,
     RecordsAbout,
     Send,
@@ -22,6 +24,7 @@ from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
+from tapui.wire.errors import CallError
 from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Message
 
@@ -225,7 +228,8 @@ class Conversation:
         self.records = "kept"
         self.held: list[int] = []
         self.folders: list[str] = []
-        self.files: dict[str, tuple[str | None, int]] = {}
+        self.files: dict[str, Copied | NotCopied] = {}
+        self.copies: list[CopyFile] = []
         """What there is to find, by path: a fault, or none and the size."""
         self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
@@ -285,10 +289,11 @@ class Conversation:
                     self.gateway.recorded(ticket, self.now, is_ok=is_ok)
             case MakePersistDir(provider):
                 self.folders.append(provider)
-            case CheckFile(ticket, path, folder):
+            case CopyFile(ticket, path, folder):
                 self.looked_for.append((path, folder))
-                fault, size = self.files.get(path, ("file.path: no such file", 0))
-                self.gateway.file_checked(ticket, self.now, fault, size)
+                self.copies.append(effect)
+                missing = NotCopied(CallError.INTERNAL, "file.path: no such file")
+                self.gateway.file_copied(ticket, self.now, self.files.get(path, missing))
             case ReadRecords(ticket):
                 self.reads.append(effect)
                 self.gateway.records_read(ticket, self.now, self._read_back(effect), None)

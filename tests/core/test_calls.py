@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from tapui.core.effects import Copied, NotCopied
 from tapui.settings import Settings, Timeouts
+from tapui.wire.errors import CallError
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json, tool
 
@@ -348,15 +350,24 @@ def test_the_person_calls_and_cancels(scene: Scene) -> None:
     assert (error["code"], error["id"]) == ("NOT_FOUND", call)
 
 
-def test_result_in_a_file_holds_once_the_file_was_found(scene: Scene) -> None:
-    scene.talk.files[FILE["path"]] = (None, 42)
+def test_result_in_a_file_holds_once_the_file_was_copied(scene: Scene) -> None:
+    scene.talk.files[FILE["path"]] = Copied("/work/files/tap/results/x.png", 42)
+    scene.host.invoke("s1")
+    call = scene.provider.take_call()
+    scene.provider.result(call, file={**FILE, "ttl": 300})
+    (copy,) = scene.talk.copies
+    assert (copy.session_id, copy.name, copy.ttl) == ("s1", call, 300)
+    kept = {"path": "/work/files/tap/results/x.png", "mimeType": FILE["mimeType"], "size": 42}
+    assert outcomes(scene)[0]["file"] == kept
+    assert scene.talk.events("call.finished")[-1]["call"]["file"] == kept
+
+
+def test_result_in_a_file_that_is_too_large_fails_the_call_with_that_code(scene: Scene) -> None:
+    scene.talk.files[FILE["path"]] = NotCopied(CallError.PAYLOAD_TOO_LARGE, "file: too large")
     scene.host.invoke("s1")
     scene.provider.result(scene.provider.take_call(), file=FILE)
-    assert outcomes(scene)[0]["file"] == {
-        "path": FILE["path"],
-        "mimeType": FILE["mimeType"],
-        "size": 42,
-    }
+    (outcome,) = outcomes(scene)
+    assert (outcome["errorCode"], outcome["error"]) == ("PAYLOAD_TOO_LARGE", "file: too large")
 
 
 def test_result_in_a_file_that_is_elsewhere_fails_the_call(scene: Scene) -> None:

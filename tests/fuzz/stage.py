@@ -4,11 +4,21 @@ import json
 from random import Random
 from typing import Any
 
-from tapui.core.effects import CheckFile, Close, Effect, MakeDurable, ReadRecords, Send
+from tapui.core.effects import (
+    Close,
+    Copied,
+    CopyFile,
+    Effect,
+    MakeDurable,
+    NotCopied,
+    ReadRecords,
+    Send,
+)
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
 from tapui.core.parts import Parts
 from tapui.projection.fold import fold
+from tapui.wire.errors import CallError
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
@@ -160,9 +170,10 @@ class Stage:
                 return effect.message
         elif isinstance(effect, MakeDurable):
             self.gateway.recorded(effect.ticket, self.now, is_ok=not self._fails())
-        elif isinstance(effect, CheckFile):
-            fault = "file.path: the file could not be checked" if self._fails() else None
-            self.gateway.file_checked(effect.ticket, self.now, fault, 3)
+        elif isinstance(effect, CopyFile):
+            refused = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
+            copied = refused if self._fails() else Copied("/results/x", 3)
+            self.gateway.file_copied(effect.ticket, self.now, copied)
         elif isinstance(effect, ReadRecords):
             fault = "the records cannot be read" if self._fails() else None
             self.gateway.records_read(effect.ticket, self.now, [], fault)

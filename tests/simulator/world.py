@@ -8,12 +8,22 @@ from typing import Protocol
 
 import msgspec
 
-from tapui.core.effects import CheckFile, Close, ConnectionId, Effect, MakeDurable, Send
+from tapui.core.effects import (
+    Close,
+    ConnectionId,
+    Copied,
+    CopyFile,
+    Effect,
+    MakeDurable,
+    NotCopied,
+    Send,
+)
 from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
+from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.surrogates import without_surrogates
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, CountingMint
@@ -279,21 +289,23 @@ class World:
             is_ok = self.dice.random() < 0.95
             ticket = effect.ticket
             self.at(self.now + self.latency(), lambda: self._recorded(ticket, is_ok))
-        elif isinstance(effect, CheckFile):
-            self._check_file(effect)
+        elif isinstance(effect, CopyFile):
+            self._copy_file(effect)
 
     def _recorded(self, ticket: int, is_ok: bool) -> None:
         self.note("record %d is %s", ticket, "kept" if is_ok else "refused")
         self.is_touched = True
         self.gateway.recorded(ticket, self.now, is_ok=is_ok)
 
-    def _check_file(self, effect: CheckFile) -> None:
-        fault = None if effect.path.startswith(effect.folder) else "file.path: outside"
+    def _copy_file(self, effect: CopyFile) -> None:
+        copied: Copied | NotCopied = NotCopied(CallError.INTERNAL, "file.path: outside")
+        if effect.path.startswith(effect.folder):
+            copied = Copied(f"/results/{effect.name}", 7)
         ticket = effect.ticket
 
         def found() -> None:
             self.is_touched = True
-            self.gateway.file_checked(ticket, self.now, fault, 7)
+            self.gateway.file_copied(ticket, self.now, copied)
 
         self.at(self.now + self.latency(), found)
 

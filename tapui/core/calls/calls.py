@@ -10,6 +10,7 @@ from tapui.core.calls.completions import completion
 from tapui.core.calls.lanes import Lanes
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
+from tapui.core.effects import Copied, NotCopied
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, RegisteredTool
 from tapui.core.output import Output
@@ -243,16 +244,16 @@ class Calls:
         self._take_place(again)
         return True
 
-    def file_found(self, call: PendingCall, file: FileResult, fault: str | None) -> None:
-        """A result's file was looked for; `fault` says why it may not be used."""
+    def file_copied(self, call: PendingCall, file: FileResult, copied: Copied | NotCopied) -> None:
+        """A result's file was copied for the session, or may not be used."""
         call.awaits_file = False
         if call.is_settled:
             self._absorb(call)
-        elif fault is not None:
-            self.fail(call, CallError.INTERNAL, fault)
+        elif isinstance(copied, NotCopied):
+            self.fail(call, copied.code, copied.text)
         else:
             self._forget(call)
-            self._succeed(call, None, file)
+            self._succeed(call, None, FileResult(copied.path, file.mime_type, copied.size))
 
     def fail(self, call: PendingCall, code: str, text: str) -> None:
         """Settle a call that its provider can no longer answer, or answered wrongly."""

@@ -123,12 +123,12 @@ class ProviderConversation:
             raise WireError(ErrorCode.INVALID_JSON, text, session_id=call.view.session_id)
         provider.last_active = self._clock.now
         if message.file is not None and not call.is_settled:
-            self._check_file(provider, call, message.file)
+            self._copy_file(provider, call, message.file)
             return
         self._calls.result(call, message)
 
-    def _check_file(self, provider: ConnectedProvider, call: PendingCall, file: FileResult) -> None:
-        """A result in a file holds once the file was found to be where it may be."""
+    def _copy_file(self, provider: ConnectedProvider, call: PendingCall, file: FileResult) -> None:
+        """A result in a file holds once it was copied: the provider may delete its own."""
         if provider.connection.origin is not None:
             self._calls.fail(
                 call, CallError.INTERNAL, "a provider with an Origin cannot answer with a file"
@@ -137,7 +137,7 @@ class ProviderConversation:
                 ErrorCode.UNAUTHORIZED, "file: providers with an Origin have no folder for files"
             )
         call.awaits_file = True
-        self._tickets.check_file(call, file, self._persist_dir(provider.name))
+        self._tickets.copy_file(call, file, self._persist_dir(provider.name))
 
     def tool_progress(self, connection: Connection, message: ToolProgress) -> None:
         """Pass progress on; of calls that are over it is ignored."""
