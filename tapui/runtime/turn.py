@@ -98,6 +98,8 @@ class Turn:
         """Towers that get no events until they have read what they were sent."""
         self._touched: set[ConnectionId] = set()
         self._refusals: list[Send] = []
+        self._copies_fail = False
+        """Results could not be copied, which was told."""
 
     # The door
 
@@ -379,8 +381,10 @@ class Turn:
 
     def _file_copied(self, effect: CopyFile, copied: Copied | NotCopied) -> None:
         if isinstance(copied, Copied):
+            self._copies_fail = False
             self._journal.trim(effect.session_id)
-        elif copied.is_ours:
+        elif copied.is_ours and not self._copies_fail:
+            self._copies_fail = True
             self._notify(Notice(safe_text(copied.text), "warning"))
         self._into_core(0, lambda now: self._gateway.file_copied(effect.ticket, now, copied))
 

@@ -95,7 +95,7 @@ class RunningGateway:
             await self._server.stop(0)
             _close(sockets)
             self.turn.close()
-            self.journal.close(_JOURNAL_SECONDS)
+            await asyncio.to_thread(self.journal.close, _JOURNAL_SECONDS)
             raise
         if self._files.problem:
             self._report(self._files.problem, "warning")
@@ -164,7 +164,7 @@ class RunningGateway:
             await self._step(self._parts.stop)
             await self._step(self._close_connections)
             self.turn.close()
-            self.journal.close(_JOURNAL_SECONDS)
+            await asyncio.to_thread(self.journal.close, _JOURNAL_SECONDS)
         finally:
             self.remove_files()
 

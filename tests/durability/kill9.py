@@ -1,6 +1,7 @@
 """Kill a journal's process while it writes: nothing that it acknowledged may be lost.
 
     python -m tests.durability.kill9 [--rounds 200] [--seed N] [--folder DIR]
+    python -m tests.durability.kill9 --kills N   (the whole gateway under load: `gateway_kills`)
 
 Each round starts a process that writes turns of records as fast as it can (several sessions,
 rotating files, sizes from a few bytes to 3 MB, which are not written in one step) and acknowledges
@@ -27,6 +28,7 @@ from tapui.records import index
 from tapui.records.reader import Damage
 from tapui.records.replay import records
 from tapui.wire import events as ev
+from tests.durability import gateway_kills
 from tests.records.turns import Writer, decided, opened, refused
 
 ROUNDS_A_FOLDER = 10
@@ -130,9 +132,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--folder", type=Path, help="where to write (default: the temp folder)")
     parser.add_argument("--child", nargs=2, metavar=("DIR", "RUN"), help=argparse.SUPPRESS)
+    parser.add_argument("--kills", type=int, help="kill the whole gateway so often")
     arguments = parser.parse_args()
     if arguments.child:
         write(Path(arguments.child[0]), arguments.child[1])
+    if arguments.kills:
+        with tempfile.TemporaryDirectory(dir=arguments.folder) as root:
+            return gateway_kills.main(arguments.kills, arguments.seed, Path(root))
     with tempfile.TemporaryDirectory(dir=arguments.folder) as root:
         tally = run_rounds(arguments.rounds, arguments.seed, Path(root))
     for line in tally.lost[:20]:
