@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tapui.core.effects import Copied
 from tests.core.harness import Conversation, Json, Peer, tool
 
 
@@ -74,7 +75,7 @@ def test_long_output_is_cut_at_64_kib(
 
 def test_a_file_and_an_error_are_output_too(talk: Conversation, host: Peer, listener: Peer) -> None:
     provider = talk.provider("s1")
-    talk.files["/providers/greeter/x"] = (None, 3)
+    talk.files["/providers/greeter/x"] = Copied("/work/results/x", 3)
     host.invoke("s1")
     listener.hear()
     file = {"path": "/providers/greeter/x", "mimeType": "text/plain", "size": 3}
