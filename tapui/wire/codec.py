@@ -7,7 +7,7 @@ the connection's state allows. Both raise `WireError` and nothing else.
 import json
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from itertools import accumulate
 from typing import Any, TypeVar, Union, get_args
@@ -317,9 +317,8 @@ def explain(error: msgspec.DecodeError) -> str:
     return f"{path}: {reason}" if path else reason
 
 
-def encode(message: Any) -> bytes:
-    """Encode a message, an event or a decoded JSON value to compact JSON."""
-    return _encoder.encode(message)
+encode: Callable[[Any], bytes] = _encoder.encode
+"""Encodes a message, an event or a decoded JSON value to compact JSON."""
 
 
 def raw(value: Any) -> Raw:
