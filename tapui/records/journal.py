@@ -245,16 +245,16 @@ class Journal:
 
     def trim(self, session_id: str) -> None:
         """Keep a session's folder within its total, after a result was copied to it."""
-        file = self._locate(session_id, CallFinished)
+        file = None if self._closed else self._locate(session_id, CallFinished)
         if file is not None:
             self._trim_later(file.folder)
 
     def open_folder(self, session_id: str) -> tuple[int, Path] | None:
         """Return a descriptor of a session's folder, to be closed by the caller, and its path.
 
-        None when no folder of the session can be written; that has been told.
+        None when no folder of the session can be written (that has been told), and after `close`.
         """
-        file = self._locate(session_id, CallFinished)
+        file = None if self._closed else self._locate(session_id, CallFinished)
         return None if file is None else (os.dup(file.folder.fd), file.folder.path)
 
     def _follow(self, event: AnyEvent) -> None:
