@@ -18,12 +18,12 @@ from tapui.core.gateway import Gateway
 from tapui.core.model import Standing
 from tapui.core.parts import Parts
 from tapui.projection.fold import fold
-from tapui.wire.errors import CallError
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
+from tapui.wire.errors import CallError
 from tapui.wire.message import Error, Message
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, CountingMint
 from tests.fuzz.corpus import RULE, TOOL

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tapui.core.effects import ConnectionId, Effect, Send
+from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied, Send
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import journal as journal_module
@@ -30,6 +30,7 @@ from tapui.runtime import turn as turn_module
 from tapui.runtime.turn import Turn
 from tapui.settings import Records
 from tapui.wire.codec import encode
+from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import TowerSnapshot
@@ -318,7 +319,7 @@ class ShellWorld(World):
         self.folder = Path(tempfile.mkdtemp(prefix="tapui-simulator-", dir=root))
         replaced: list[tuple[Any, str, Any]] = [
             (turn_module, "time", SimpleNamespace(monotonic=lambda: self.now)),
-            (turn_module, "look_for", self._look_for),
+            (turn_module, "files", SimpleNamespace(copied=self._copied)),
             (turn_module, "lookup", SimpleNamespace(find=self._find)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
@@ -411,7 +412,7 @@ class ShellWorld(World):
                     link.expected.append(effect.message)
                 self.ledger.leaving(link, effect.message)
 
-    def _taken(self) -> tuple[list[Entry], list[Effect]]:
+    def _taken(self) -> tuple[list[Entry], list[bytes], list[Effect]]:
         self._observe()
         self._seen = [0, 0]
         return self._take()
@@ -459,10 +460,16 @@ class ShellWorld(World):
         if self.breaks(0.01, "what looks at each turn raises"):
             raise RuntimeError("injected")
 
-    def _look_for(self, path: str, folder: str) -> tuple[str | None, int]:
-        if self.breaks(0.2, "a file cannot be looked at"):
-            raise RuntimeError("injected")
-        return (None if path.startswith(folder) else "file.path: outside"), 7
+    def _copied(
+        self, effect: CopyFile, target: tuple[int, Path] | None, _asked: float
+    ) -> Copied | NotCopied:
+        if target is not None:
+            os.close(target[0])
+        if target is None or self.breaks(0.2, "a file cannot be copied"):
+            return NotCopied(CallError.INTERNAL, "file: injected", is_ours=True)
+        if not effect.path.startswith(effect.folder):
+            return NotCopied(CallError.INTERNAL, "file.path: outside")
+        return Copied(f"/results/{effect.name}", 7)
 
     def _find(self, *asked: Any) -> list[Entry]:
         if self.breaks(0.2, "records cannot be read"):
