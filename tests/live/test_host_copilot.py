@@ -1,5 +1,7 @@
 """The copilot host on the real CLI: what the person sees there, what the gateway is told."""
 
+import base64
+import json
 import os
 import signal
 import subprocess
@@ -31,12 +33,23 @@ from tapui.wire.host import (
     SessionUpdate,
     ToolsChanged,
 )
-from tapui.wire.message import OfferedTool, ToolAbort, ToolInvoke, ToolOutcome, ToolProgress
+from tapui.wire.message import (
+    FileResult,
+    OfferedTool,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
 from tests.rig.waiting import until
 
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+"""A picture of one pixel."""
 ROOT = Path(__file__).parent.parent.parent
 ASKS_BASH = "Do you want to run this command"
 ASKS_GREET = 'Run extension tool "greet"'
@@ -467,3 +480,27 @@ def test_call_of_a_tool_that_was_taken_back_meanwhile_does_not_hang_the_turn(
     taken_back.set()
     copilot.screen.wait_for("the turn went on")
     assert not gateway.of(ToolInvoke)
+
+
+def test_image_that_a_tool_answers_with_is_one_to_the_cli(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer, tmp_path: Path
+) -> None:
+    shot = tmp_path / "shot.png"
+    shot.write_bytes(PIXEL)
+    model.script(
+        Rule(calls=[("tap_list_streams", {})], when="show me", needs="tap_list_streams"),
+        Rule(text="I see it"),
+    )
+    copilot.prompt("show me")
+    invoke = attached.wait(ToolInvoke)
+    file = FileResult(str(shot), "image/png", len(PIXEL))
+    attached.tell(ToolOutcome(invoke.id, file=file))
+    copilot.screen.wait_for("I see it")
+    lines = (copilot.workspace / "events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    (asset,) = [one["data"] for one in events if one["type"] == "session.binary_asset"]
+    assert (asset["type"], base64.b64decode(asset["data"])) == ("image", PIXEL)
+    (ended,) = [one["data"] for one in events if one["type"] == "tool.execution_complete"]
+    (image,) = ended["result"]["binaryResultsForLlm"]
+    assert image["assetId"] == asset["assetId"]
+    assert str(shot) in ended["result"]["content"]
