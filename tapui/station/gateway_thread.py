@@ -11,12 +11,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tapui.hosts.port import ReportLevel
 from tapui.runtime import tuning
 from tapui.station import loop
 from tapui.station.crossing import Mailbox, TowerLane
 from tapui.station.embedded import FeedSource
 from tapui.station.options import Options
-from tapui.station.parts.part import ReportLevel
 from tapui.station.start_fault import StartFault, start_fault
 from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import Message

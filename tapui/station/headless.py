@@ -9,11 +9,11 @@ from typing import TextIO
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
+from tapui.hosts.port import ReportLevel
 from tapui.runtime import tuning
 from tapui.station import loop
 from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
-from tapui.station.parts.part import ReportLevel
 from tapui.station.running import RunningGateway
 from tapui.station.signals import Signals
 from tapui.station.start_fault import start_fault

@@ -11,6 +11,7 @@ from tapui.home.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile
 from tapui.home.tokens import fresh_token
+from tapui.hosts.port import Report, ReportLevel
 from tapui.projection.state import is_connected, is_open
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
@@ -21,7 +22,6 @@ from tapui.station.gateway_files import GatewayFiles
 from tapui.station.idleness import Idleness
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
-from tapui.station.parts.part import Report, ReportLevel
 from tapui.station.parts.part_list import PartList
 from tapui.wire.limits import SHUTDOWN_MS
 

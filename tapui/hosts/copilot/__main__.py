@@ -20,8 +20,7 @@ from tapui.client.errors import GatewayError
 from tapui.client.socket import GatewaySocket
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
-from tapui.hosts.copilot.uplink import Severity
-from tapui.hosts.port import Closed, Receive
+from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import SocketPort
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
@@ -73,7 +72,7 @@ async def _run(args: argparse.Namespace) -> int:
         ports.append(SocketPort(socket, receive, closed))
         return ports[0]
 
-    def report(text: str, level: Severity) -> None:
+    def report(text: str, level: ReportLevel) -> None:
         _log.log(_LEVELS[level], "%s", text)
         if ports:
             ports[0].send(HostNotice(text, level))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from tapui.hosts.copilot.uplink import Report
+from tapui.hosts.port import Report
 
 
 class Chores:

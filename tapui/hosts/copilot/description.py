@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import as_agent, as_mode
-from tapui.hosts.copilot.uplink import Report
+from tapui.hosts.port import Report
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession

@@ -17,8 +17,8 @@ from tapui.hosts.copilot.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.unattached import unattached
-from tapui.hosts.copilot.uplink import Report, Uplink
-from tapui.hosts.port import HostPort, OpenPort
+from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.wire.errors import ErrorCode
 from tapui.wire.events import Unattached
 from tapui.wire.host import (

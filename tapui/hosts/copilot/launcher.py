@@ -15,8 +15,7 @@ from typing import Any
 
 from tapui.hosts.copilot.discovery import Cli, Discovery
 from tapui.hosts.copilot.unattached import unattached
-from tapui.hosts.copilot.uplink import Report
-from tapui.hosts.port import HostPort, OpenPort
+from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.child import Backoff, Command, Ended, Source, Supervisor
 from tapui.wire.events import Unattached
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached

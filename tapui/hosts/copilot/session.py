@@ -17,7 +17,8 @@ from tapui.hosts.copilot.permissions import Permissions
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.toolset import Toolset
-from tapui.hosts.copilot.uplink import Severity, Uplink
+from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -73,7 +74,7 @@ class AttachedSession:
         self._unreadable: set[str] = set()
         self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
         self._opened: asyncio.Future[None] | None = None
-        self._outgoing: deque[tuple[str, Severity | None]] = deque()
+        self._outgoing: deque[tuple[str, ReportLevel | None]] = deque()
         self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
@@ -294,7 +295,7 @@ class AttachedSession:
     def _note(self, text: str) -> None:
         self._queue(text, "info")
 
-    def _queue(self, text: str, level: Severity | None) -> None:
+    def _queue(self, text: str, level: ReportLevel | None) -> None:
         if len(self._outgoing) >= _QUEUE and level is not None:
             if len(self._outgoing) == _QUEUE:
                 self._uplink.report(
@@ -325,7 +326,9 @@ class AttachedSession:
         finally:
             self._sending = False
 
-    async def _send_one(self, session: "CopilotSession", text: str, level: Severity | None) -> None:
+    async def _send_one(
+        self, session: "CopilotSession", text: str, level: ReportLevel | None
+    ) -> None:
         if level is None:
             self._translator.sent(text)
             await sdk.call("send the prompt", session.send(text, mode="enqueue"))

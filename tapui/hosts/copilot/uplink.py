@@ -2,13 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
+from tapui.hosts.port import Report
 from tapui.wire.message import Message
-
-Severity = Literal["info", "warning", "error"]
-Report = Callable[[str, Severity], None]
-"""Tells the person something about the host; the text is not yet safe for a screen."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
+from tapui.hosts.port import Report
 from tapui.station.options import Options
 
 if TYPE_CHECKING:
     from tapui.runtime.turn import Turn
-
-ReportLevel = Literal["info", "warning", "error"]
-Report = Callable[[str, ReportLevel], None]
-"""Tells the person something that is no event. It may be called from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +24,7 @@ class GatewayAccess:
     home: Home
     options: Options
     report: Report
+    """May be called from any thread."""
     spawn: Callable[[Coroutine[Any, Any, None]], None]
     """Runs a coroutine until it ends or the part stops. What it raises is logged and told to the
     person in the part's name; the gateway and the other parts go on."""

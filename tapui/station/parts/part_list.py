@@ -8,9 +8,10 @@ from typing import Any
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
+from tapui.hosts.port import Report
 from tapui.runtime.turn import Turn
 from tapui.station.options import Options
-from tapui.station.parts.part import GatewayAccess, Part, Report
+from tapui.station.parts.part import GatewayAccess, Part
 
 _log = logging.getLogger(__name__)
 
