@@ -27,7 +27,7 @@ SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
 IDLE_SECONDS = 60.0
 """The host's process ends after so long without a CLI to attach to."""
-STOP_SECONDS = 2.7
+STOP_SECONDS = 2.5
 """How long the host may take to leave its sessions as it found them."""
 INHERITED = (
     "HOME",
@@ -160,7 +160,8 @@ class CopilotLauncher:
 
     def _failed(self, fault: Ended | OSError, pause: float) -> None:
         """Tell the person of the first end in a row; log each."""
-        text = f"the process that attaches to Copilot ended unexpectedly ({fault})"
+        what = "cannot be started" if isinstance(fault, OSError) else "ended unexpectedly"
+        text = f"the process that attaches to Copilot {what} ({fault})"
         _log.warning("%s; it is started again in %g s", text, pause)
         if pause <= self._backoff.first:
             self._report(f"{text}; it is started again, and its sessions come back", "warning")
