@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import results, toolset
+from tapui.hosts.copilot import attachment, results, toolset
+from tapui.hosts.copilot import host as host_module
 from tapui.wire.host import (
     Sender,
     SessionClose,
@@ -45,13 +46,22 @@ def hosted(cli: CliPlayed, copilot_home: Path) -> Iterator[HostThread]:
 
 
 def test_session_that_cannot_be_attached_to_leaves_the_others_alone(
-    cli: CliPlayed, copilot_home: Path
+    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(attachment, "SETTLE_TIME", 0.05)
+    monkeypatch.setattr(host_module, "SCAN_INTERVAL", 0.05)
     cli.broken = {"s1"}
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home) as host:
         assert gateway.wait(SessionOpen).session.id == "s2"
-        until(lambda: [one for one in host.reports if "s1 is corrupt" in one[1]], what="a report")
+
+        def tries() -> int:
+            return len([one for one in cli.asked("session.resume") if one["sessionId"] == "s1"])
+
+        until(lambda: tries() > 3, what="further tries")
+        assert len([text for _, text in host.reports if "s1 is corrupt" in text]) == 1
+        cli.broken = set()
+        until(lambda: len(gateway.of(SessionOpen)) == 2, what="s1")
         assert not gateway.of(SessionClose)
 
 

@@ -53,6 +53,7 @@ class Attachment:
         self._client: CopilotClient | None = None
         self._foreground: str | None = None
         self._joining: set[str] = set()
+        self._told: dict[str, str] = {}
         self._noticed: dict[str, float] = {}
         self._chores = Chores(uplink.report)
         self._replaced: set[str] = set()
@@ -81,16 +82,22 @@ class Attachment:
 
     async def _join_all(self, wanted: Iterable[str]) -> None:
         """Join sessions, each for itself. Raises the first `AttachError` if none can be joined."""
-        errors: list[AttachError] = []
+        errors: dict[str, AttachError] = {}
         for session_id in wanted:
             try:
                 await self._join(session_id)
             except AttachError as failure:
-                errors.append(failure)
+                errors[session_id] = failure
         if errors and not self.sessions:
-            raise errors[0]
-        for error in errors:
-            self._uplink.report(str(error), "warning")
+            raise next(iter(errors.values()))
+        for session_id, error in errors.items():
+            self._tell(session_id, error)
+
+    def _tell(self, session_id: str, error: AttachError) -> None:
+        """Tell why a session cannot be joined, once: it is tried again and again."""
+        if self._told.get(session_id) != str(error):
+            self._told[session_id] = str(error)
+            self._uplink.report(f"session {session_id}: {error}; it is tried again", "warning")
 
     async def _open(self) -> "CopilotClient":
         from copilot import CopilotClient, RuntimeConnection
@@ -224,6 +231,7 @@ class Attachment:
             raise
         finally:
             self._joining.discard(session_id)
+        self._told.pop(session_id, None)
         self._chores.spawn(self._when_ended(session))
 
     async def _when_ended(self, session: AttachedSession) -> None:
@@ -292,7 +300,7 @@ class Attachment:
         try:
             await self._join(session_id)
         except AttachError as error:
-            self._uplink.report(str(error), "warning")
+            self._tell(session_id, error)
 
     def _close_sessions(self, reason: str) -> None:
         for session_id in list(self.sessions):
