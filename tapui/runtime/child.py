@@ -82,7 +82,10 @@ class Child:
 
     @classmethod
     async def start(cls, command: Command, on_line: OnLine) -> "Child":
-        """Start `command`. Raises `OSError` when it cannot be started."""
+        """Start `command`.
+
+        Raises `OSError` when it cannot be started, `ValueError` when it is none (a NUL in it).
+        """
         child = cls()
         name = f"child {Path(command.argv[0]).name}"
         threading.Thread(target=child._live, args=(command,), name=name, daemon=True).start()
@@ -146,7 +149,7 @@ class Child:
         """Start the process and wait for its end, in a thread."""
         try:
             process = _popen(command)
-        except OSError as error:
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
             self._tell(self._fail, error)
             return
         started = time.monotonic()
@@ -184,7 +187,7 @@ class Child:
             return False
         return True
 
-    def _fail(self, error: OSError) -> None:
+    def _fail(self, error: Exception) -> None:
         if not self._spawned.done():
             self._spawned.set_exception(error)
 

@@ -154,6 +154,8 @@ def test_program_that_does_not_exist_is_an_error_and_leaves_nothing(
     async def test() -> None:
         with pytest.raises(FileNotFoundError):
             await Child.start(Command(("/nowhere/program",), {}), Lines())
+        with pytest.raises(ValueError, match="null"):
+            await Child.start(Command(("a\0b",), {}), Lines())
 
     run(test)
 
