@@ -4,6 +4,7 @@ Each test runs on a loop in a thread that is not the main one, as the gateway's 
 """
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -75,6 +76,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
             except BaseException as failure:  # noqa: BLE001 - raised in the test's thread
                 failures.append(failure)
 
+        gc.collect()  # what earlier tests left open is closed now, not while this one counts
         process = psutil.Process()
         before = process.num_fds(), len(process.children())
         thread = threading.Thread(target=main)
