@@ -95,7 +95,7 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
     with tuning.switching_often(), Signals(came):
         try:
             code = await screen.show()
-            if screen.is_lost and await backstage.goes_on():
+            if screen.is_lost and not options.is_demo and await backstage.goes_on():
                 screen.give_up()
                 await backstage.over()
         finally:

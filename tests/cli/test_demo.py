@@ -210,7 +210,7 @@ def test_the_processes_use_nothing_but_websockets_and_the_standard_library() -> 
 
 
 @pytest.mark.pty
-@pytest.mark.parametrize("ended_by", ["q", "SIGKILL"])
+@pytest.mark.parametrize("ended_by", ["q", "SIGKILL", "its terminal"])
 def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by: str) -> None:
     scratch = home.root / "tmp"
     scratch.mkdir(parents=True)
@@ -242,8 +242,10 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
         screen.keys("y")
         screen.wait_for("^ended with 0$")
         assert list((home.tapui / "run").iterdir()) == []
-    else:
+    elif ended_by == "SIGKILL":
         demo.kill()
+    else:
+        screen.close()
     until(
         lambda: not alive(processes),
         what=lambda: f"all processes ended: {alive(processes)}",
