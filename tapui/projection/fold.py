@@ -93,6 +93,7 @@ def _touch(state: State, provider_id: str | None, ts: str) -> None:
 
 def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
     call = call_head(event.call)
+    state.recent_calls.pop(call.id, None)  # a host may use an id once more
     state.calls[call.id] = call
     _touch(state, call.provider_id, ts)
 

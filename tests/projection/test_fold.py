@@ -127,6 +127,14 @@ def test_arguments_stay_with_a_call_to_its_end() -> None:
     assert state.recent_calls["c1"].state == "done"
 
 
+def test_a_call_whose_id_is_used_once_more_is_under_way() -> None:
+    """A host may give two of its session's own calls one id."""
+    call = ev.Call("c1", "s1", "p", "t", "running", "")
+    state = folded(ev.CallStarted("s1", call), finished("c1"), ev.CallStarted("s1", call))
+    assert (list(state.calls), list(state.recent_calls)) == (["c1"], [])
+    assert State.of(state.snapshot()) == state
+
+
 @pytest.mark.parametrize("size", [limits.DETAIL_BYTES - 11, limits.DETAIL_BYTES - 10])
 def test_large_arguments_are_cut_in_the_live_state(size: int) -> None:
     event = started("s1", "c1", size)
