@@ -22,7 +22,7 @@ FLUSH_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
-class SocketPort:
+class HostSocket:
     """A `HostPort` on an open socket. `receive` gets the gateway's greeting first."""
 
     def __init__(self, socket: GatewaySocket, receive: Receive, closed: Closed) -> None:

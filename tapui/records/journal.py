@@ -14,8 +14,8 @@ import msgspec
 
 from tapui.home.locked_folder import LockedFolder, make_path
 from tapui.records import index
-from tapui.records.logfile import AppendError, Handle, LogFile
 from tapui.records.place import Place
+from tapui.records.record_file import AppendError, Handle, RecordFile
 from tapui.records.rotation import rotate, trim
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
@@ -81,8 +81,8 @@ class Journal:
         """Sessions whose files close at the end of the turn."""
         self._gone: dict[str, None] = {}
         """Ended sessions that late records may still name."""
-        self._folders: dict[Path, tuple[LockedFolder, dict[str, LogFile]]] = {}
-        self._routes: dict[_Key, LogFile] = {}
+        self._folders: dict[Path, tuple[LockedFolder, dict[str, RecordFile]]] = {}
+        self._routes: dict[_Key, RecordFile] = {}
         # A file costs up to three descriptors (itself, its folder, its lock).
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
@@ -106,7 +106,7 @@ class Journal:
         self._turn += 1
         turn, head, routes = self._turn, self._head, self._routes
         failed: list[int] = []
-        files: list[LogFile] = []
+        files: list[RecordFile] = []
         for entry, body in entries:
             event = entry.event
             kind = type(event)
@@ -151,7 +151,7 @@ class Journal:
         _log.exception("%s could not be written to %s", about, shown(path))
         self._trouble.fail(path, OSError(errno.EIO, f"internal error: {error}"))
 
-    def _append(self, file: LogFile, data: bytes, handles: list[Handle]) -> int | None:
+    def _append(self, file: RecordFile, data: bytes, handles: list[Handle]) -> int | None:
         """Append to the file or its successor; return None, or how many records are in it."""
         if file.handle.stale is not None:
             file.folder.named.clear()
@@ -291,7 +291,7 @@ class Journal:
             del self._gone[session_id]
             del self._places[session_id]
 
-    def _locate(self, session_id: str | None, kind: type) -> LogFile | None:
+    def _locate(self, session_id: str | None, kind: type) -> RecordFile | None:
         """Open the file for a session's events of this kind; report and return None if none is.
 
         Events of a session that never opened are the gateway's: their ids may be anyone's words.
@@ -350,7 +350,7 @@ class Journal:
             if has_grown:
                 self._syncer.run(partial(index.compact, self._state_dir))
 
-    def _open(self, folder: LockedFolder, collection: str) -> LogFile:
+    def _open(self, folder: LockedFolder, collection: str) -> RecordFile:
         known = self._folders.get(folder.path)
         if known is None:
             folder.open()
@@ -366,7 +366,7 @@ class Journal:
         if file is None:
             self._make_room(folder)
             try:
-                file = LogFile(folder, collection, self._limits.file)
+                file = RecordFile(folder, collection, self._limits.file)
             except OSError:
                 if not files:
                     self._close_folder(folder.path)
@@ -387,7 +387,7 @@ class Journal:
             if file.folder is not keep and not self._folders[file.folder.path][1]:
                 self._close_folder(file.folder.path)
 
-    def _close_file(self, file: LogFile) -> None:
+    def _close_file(self, file: RecordFile) -> None:
         del self._folders[file.folder.path][1][file.collection]
         for key in [key for key, routed in self._routes.items() if routed is file]:
             del self._routes[key]
@@ -408,7 +408,7 @@ class Journal:
         for key in [key for key in self._routes if key[0] == session_id]:
             del self._routes[key]
 
-    def _rotate(self, file: LogFile) -> None:
+    def _rotate(self, file: RecordFile) -> None:
         try:
             rotate(file.folder, file.collection)
         except OSError as error:

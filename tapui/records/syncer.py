@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Literal
 
-from tapui.records.logfile import Handle
+from tapui.records.record_file import Handle
 
 Report = Callable[[str, Literal["info", "warning", "error"]], None]
 """Takes a line for the person. Called on the writing thread and on the syncing thread."""

@@ -19,8 +19,8 @@ from tapui.station import terminal
 from tapui.station.crossing import Mailbox, TowerLane
 from tapui.station.embedded import EmbeddedFeed
 from tapui.station.gateway_thread import (
-    Ended,
     Force,
+    GatewayEnded,
     GatewayThread,
     GoesOn,
     Reported,
@@ -96,7 +96,7 @@ class Backstage:
                 self._over.set()
             case Waiting() if not self._has_screen:
                 terminal.tell("tapui: waiting for providers to clean up (ctrl+c: do not wait)")
-            case Ended(fault=fault):
+            case GatewayEnded(fault=fault):
                 self.fault = fault
                 self._ended.set()
                 self._over.set()
@@ -115,7 +115,7 @@ class Backstage:
                     app.notify(text, severity="warning", timeout=12)
                 case StopAsked():
                     app.leave("the gateway was asked to end (`tapui stop`)")
-                case Ended() if not self._is_ending:
+                case GatewayEnded() if not self._is_ending:
                     app.leave("the gateway has ended")
 
     # The terminal has vanished

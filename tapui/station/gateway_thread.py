@@ -84,13 +84,13 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class GatewayEnded:
     """The last that comes. `fault` says why it could not start, or why it died."""
 
     fault: StartFault | None = None
 
 
-Told = Started | Reported | StopAsked | GoesOn | Waiting | Ended
+Told = Started | Reported | StopAsked | GoesOn | Waiting | GatewayEnded
 
 
 class GatewayThread:
@@ -116,7 +116,7 @@ class GatewayThread:
         self._thread = threading.Thread(target=self._main, name="gateway", daemon=True)
 
     def start(self) -> None:
-        """Begin; `Started` or `Ended` is told."""
+        """Begin; `Started` or `GatewayEnded` is told."""
         self._thread.start()
 
     def send(self, command: Command) -> None:
@@ -145,7 +145,7 @@ class GatewayThread:
             fault = StartFault(1, f"the gateway died: {type(error).__name__}")
         finally:
             self._lane.close()
-            self._told.put(Ended(fault))
+            self._told.put(GatewayEnded(fault))
 
     async def _live(self) -> StartFault | None:
         self._life = life = _Life(self._options, self._lane, self._told)

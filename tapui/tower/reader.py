@@ -15,7 +15,7 @@ from tapui.text import safe_text
 from tapui.tower.table import TONES, fit
 
 
-class Part(NamedTuple):
+class Paragraph(NamedTuple):
     """A paragraph: its text, a tone, and what stands before each of its lines.
 
     A margin keeps a value from passing itself off as a heading by a line feed.
@@ -26,14 +26,14 @@ class Part(NamedTuple):
     margin: str = ""
 
 
-def title(text: str) -> Part:
+def title(text: str) -> Paragraph:
     """Return the heading of a value."""
-    return Part(text, "heading")
+    return Paragraph(text, "heading")
 
 
-def value(text: str, tone: str = "") -> Part:
+def value(text: str, tone: str = "") -> Paragraph:
     """Return a value, set off from all headings."""
-    return Part(text, tone, "│ ")
+    return Paragraph(text, tone, "│ ")
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -84,11 +84,11 @@ class Reader(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._parts: list[Part] = []
-        self._lines: list[Part] = []
+        self._parts: list[Paragraph] = []
+        self._lines: list[Paragraph] = []
         self._wrapped_at = 0
 
-    def set_parts(self, parts: Iterable[Part]) -> None:
+    def set_parts(self, parts: Iterable[Paragraph]) -> None:
         """Show these parts; nothing happens if they are the ones on show."""
         found = list(parts)
         if found != self._parts:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from tapui.projection.asking import SUBJECT
-from tapui.tower.reader import Part, title, value
+from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.view import View
 from tapui.wire import events as ev
 
@@ -40,14 +40,14 @@ def as_text(field: object) -> str:
     return msgspec.json.format(msgspec.json.encode(field), indent=2).decode()
 
 
-def explain(view: View, approval: ev.Approval, body: Mapping[str, Any]) -> list[Part]:
+def explain(view: View, approval: ev.Approval, body: Mapping[str, Any]) -> list[Paragraph]:
     """Return everything that the person should know before they decide, nothing cut: `body` is the
     whole detail of the request."""
     detail = dict(body)
-    parts: list[Part] = []
+    parts: list[Paragraph] = []
 
     def tell(name: str, text: str, tone: str = "") -> None:
-        parts.extend((title(name), value(text, tone), Part("")))
+        parts.extend((title(name), value(text, tone), Paragraph("")))
 
     if approval.kind == "pairing":
         origin = detail.pop("origin", None)

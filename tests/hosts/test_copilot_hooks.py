@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tapui.hosts.copilot import hooks as module
-from tapui.hosts.copilot.hooks import LEFT, Hooks
+from tapui.hosts.copilot.hooks import LEFT, CliHooks
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
@@ -26,7 +26,7 @@ class Asked:
         self.reports: list[str] = []
         self.came = asyncio.Event()
         self._answer = answer
-        self.hooks = Hooks(
+        self.hooks = CliHooks(
             "s1",
             Uplink(
                 self._send,

@@ -10,7 +10,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 
 from tapui.client.socket import GatewaySocket
 from tapui.hosts import socket_port
-from tapui.hosts.socket_port import SocketPort
+from tapui.hosts.socket_port import HostSocket
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import SessionEvent, SessionUpdate, ToHost
@@ -29,7 +29,7 @@ class Ported:
         self.delivered: list[Message] = []
         self.closed = 0
         self.fails = False
-        self.port = SocketPort(socket, self._receive, self._close)
+        self.port = HostSocket(socket, self._receive, self._close)
 
     def _receive(self, message: Message) -> None:
         self.delivered.append(message)

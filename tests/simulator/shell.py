@@ -24,7 +24,7 @@ from tapui.projection.state import State
 from tapui.records import journal as journal_module
 from tapui.records import logfile, lookup
 from tapui.records.journal import Journal
-from tapui.records.logfile import Handle
+from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
 from tapui.runtime import turn as turn_module
 from tapui.runtime.turn import Turn

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tapui.tower.reader import Part, Reader, title, value, wrap
+from tapui.tower.reader import Paragraph, Reader, title, value, wrap
 from tapui.tower.table import Cell, Column, Row, Table, fit, heading
 
 
@@ -125,7 +125,7 @@ async def test_a_value_cannot_pass_itself_off_as_a_heading() -> None:
 async def test_long_text_is_there_to_its_end() -> None:
     shown = Reader()
     async with Shown(shown).run_test(size=(40, 10)) as pilot:
-        shown.set_parts([Part("word " * 2000 + "THE END")])
+        shown.set_parts([Paragraph("word " * 2000 + "THE END")])
         await pilot.pause()
         assert shown.lines_below > 0
         shown.focus()

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from tapui.cli.demo.line import Line, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, is_farewell, provide, run
 
 PAUSE = 0.6
 STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
@@ -24,7 +24,7 @@ async def watch() -> None:
         await line.close()
 
 
-async def _push(line: Line) -> None:
+async def _push(line: GatewayLine) -> None:
     await line.send("push", level="surface", stream="alerts", event="watching the builds of main")
     for build in itertools.count(511):
         for number, step in enumerate(STEPS, 1):

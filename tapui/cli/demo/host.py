@@ -19,7 +19,7 @@ import time
 from collections.abc import Coroutine
 from pathlib import Path
 
-from tapui.cli.demo.line import SESSION, TOKEN, URL, Json, Line, run
+from tapui.cli.demo.line import SESSION, TOKEN, URL, GatewayLine, Json, run
 
 PROVIDERS = ("ci_watch", "workshop", "visitor")
 START_WITHIN = 60.0
@@ -35,7 +35,7 @@ _CONTEXT_LIMIT = 128_000
 class Host:
     """The host's side of the conversation, and the script that it plays."""
 
-    def __init__(self, line: Line, folder: Path) -> None:
+    def __init__(self, line: GatewayLine, folder: Path) -> None:
         self._line = line
         self._folder = folder
         self._ids = itertools.count(1)
@@ -199,7 +199,7 @@ class Host:
 
 async def host(folder: Path, url: str, internal: str) -> None:
     """Play the session at a gateway, until it is gone."""
-    line = await Line.open(url, {"token": internal})
+    line = await GatewayLine.open(url, {"token": internal})
     try:
         playing = Host(line, folder)
         await playing.open()

@@ -20,14 +20,14 @@ _LISTS = ("sessions", "sessions.updated")
 TOKEN = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name
 
 
-class Line:
+class GatewayLine:
     """One open connection. Sending and reading raise `ConnectionClosed` when it is gone."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
 
     @classmethod
-    async def open(cls, url: str, auth: Json, *, origin: str | None = None) -> "Line":
+    async def open(cls, url: str, auth: Json, *, origin: str | None = None) -> "GatewayLine":
         """Connect and send the first message."""
         socket = await connect(
             url, proxy=None, compression=None, origin=Origin(origin) if origin else None
@@ -61,9 +61,9 @@ class Line:
         await self._socket.close()
 
 
-async def provide(name: str, tools: list[Json]) -> Line:
+async def provide(name: str, tools: list[Json]) -> GatewayLine:
     """Connect as a provider of the demo's session, with the token that it was started with."""
-    line = await Line.open(os.environ[URL], {"token": os.environ[TOKEN]})
+    line = await GatewayLine.open(os.environ[URL], {"token": os.environ[TOKEN]})
     while SESSION not in [one["id"] for one in (await line.until(*_LISTS))["active"]]:
         pass
     await line.send("hello", name=name, protocolVersion=2, session=SESSION, tools=tools)

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 
-from tapui.cli.demo.line import SESSION, URL, Line, is_farewell, run
+from tapui.cli.demo.line import SESSION, URL, GatewayLine, is_farewell, run
 
 PAUSE = 20.0
 """Seconds until a visitor that was turned away asks again; after a wrong code it asks at once."""
@@ -82,7 +82,7 @@ async def visit() -> None:
     """Ask to pair until it succeeds, then post to the session."""
     async with served() as page:
         while True:
-            line = await Line.open(os.environ[URL], {"mode": "pair"}, origin=page.origin)
+            line = await GatewayLine.open(os.environ[URL], {"mode": "pair"}, origin=page.origin)
             try:
                 paired = await _pair(line, page)
                 if paired:
@@ -93,7 +93,7 @@ async def visit() -> None:
             await asyncio.sleep(0 if paired is None else PAUSE)
 
 
-async def _pair(line: Line, page: Page) -> bool | None:
+async def _pair(line: GatewayLine, page: Page) -> bool | None:
     """Wait for the code and send it. Returns True when paired, None when the code was wrong, and
     False when the request was denied or has expired."""
     while not page.codes.empty():
@@ -115,7 +115,7 @@ async def _pair(line: Line, page: Page) -> bool | None:
     return True
 
 
-async def _post(line: Line) -> None:
+async def _post(line: GatewayLine) -> None:
     """Be a provider of the session until it ends."""
     await line.send("hello", name="dashboard", protocolVersion=2, session=SESSION, tools=[])
     posting = asyncio.create_task(_posts(line))
@@ -129,7 +129,7 @@ async def _post(line: Line) -> None:
         await asyncio.gather(posting, return_exceptions=True)
 
 
-async def _posts(line: Line) -> None:
+async def _posts(line: GatewayLine) -> None:
     with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
         while True:
             await line.send("push", level="keep", stream="visits", event="somebody looks at main")

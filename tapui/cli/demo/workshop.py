@@ -5,7 +5,7 @@ import contextlib
 
 from websockets.exceptions import ConnectionClosed
 
-from tapui.cli.demo.line import Json, Line, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, Json, is_farewell, provide, run
 
 STEP = 0.5
 
@@ -48,7 +48,7 @@ async def work() -> None:
         await line.close()
 
 
-async def _answer(line: Line, call: Json) -> None:
+async def _answer(line: GatewayLine, call: Json) -> None:
     id_ = call["id"]
     try:
         if call["tool"] == "run_tests":

@@ -21,7 +21,7 @@ from tapui.client.socket import GatewaySocket
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
-from tapui.hosts.socket_port import SocketPort
+from tapui.hosts.socket_port import HostSocket
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
 
@@ -66,10 +66,10 @@ async def _run(args: argparse.Namespace) -> int:
     except (OSError, GatewayError) as error:
         _log.error("the gateway cannot be reached: %s", error)
         return 1
-    ports: list[SocketPort] = []
+    ports: list[HostSocket] = []
 
-    def open_port(receive: Receive, closed: Closed) -> SocketPort:
-        ports.append(SocketPort(socket, receive, closed))
+    def open_port(receive: Receive, closed: Closed) -> HostSocket:
+        ports.append(HostSocket(socket, receive, closed))
         return ports[0]
 
     def report(text: str, level: ReportLevel) -> None:

@@ -40,7 +40,7 @@ LEFT = "tapui is leaving the session and its providers cannot be asked; try agai
 _Answer = HookDecision | PromptPrepared | Error
 
 
-class Hooks:
+class CliHooks:
     """The hooks of one session.
 
     Nothing is asked until `open()`: what comes before waits, within its time. After `close()` the

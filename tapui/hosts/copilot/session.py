@@ -12,7 +12,7 @@ from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, name_of
-from tapui.hosts.copilot.hooks import Hooks
+from tapui.hosts.copilot.hooks import CliHooks
 from tapui.hosts.copilot.permissions import Permissions
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
@@ -82,7 +82,7 @@ class AttachedSession:
         )
         self._permissions = Permissions(session_id, uplink, self._chores.spawn)
         self._questions = Questions(session_id, uplink, self._chores.spawn)
-        self.hooks = Hooks(session_id, uplink)
+        self.hooks = CliHooks(session_id, uplink)
         self._translator = Translator(session_id, self.toolset.is_ours)
 
     # Coming and going

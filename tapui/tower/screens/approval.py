@@ -15,7 +15,7 @@ from tapui import times
 from tapui.projection.state import is_waiting
 from tapui.tower import marks, requests
 from tapui.tower.plain import headline, plain
-from tapui.tower.reader import Part, Reader
+from tapui.tower.reader import Paragraph, Reader
 from tapui.tower.screens.answer import AnswerError, AnswerForm
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.screens.pairing import PairingPanel
@@ -125,9 +125,9 @@ class ApprovalScreen(LiveScreen[None]):
             return
         parts = requests.explain(view, whole, bodies.detail(whole))
         if is_partial:
-            parts.append(Part("Reading the rest of this request …", "warning"))
+            parts.append(Paragraph("Reading the rest of this request …", "warning"))
         elif whole.is_cut:
-            parts.append(Part("The rest of this request was not kept.", "warning"))
+            parts.append(Paragraph("The rest of this request was not kept.", "warning"))
         self.query_one(Reader).set_parts(parts)
         if self._is_partial:
             for form in self.query(AnswerForm):

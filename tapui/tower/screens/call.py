@@ -11,7 +11,7 @@ from tapui import times
 from tapui.tower import marks
 from tapui.tower.bodies import Bodies
 from tapui.tower.plain import headline
-from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.reader import Paragraph, Reader, title, value
 from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
@@ -66,7 +66,7 @@ class CallScreen(LiveScreen[None]):
             ask_cancel(self.tower, self.app, self._last)
 
 
-def _parts(view: View, bodies: Bodies, call: ev.Call) -> list[Part]:
+def _parts(view: View, bodies: Bodies, call: ev.Call) -> list[Paragraph]:
     facts = [
         f"run by    {call.provider}" + (f" ({call.provider_id})" if call.provider_id else ""),
         f"session   {view.session_name(call.session_id)}",
@@ -77,16 +77,16 @@ def _parts(view: View, bodies: Bodies, call: ev.Call) -> list[Part]:
         facts.append(f"called by {call.caller}")
     if call.timeout is not None:
         facts.append(f"timeout   {times.span(call.timeout / 1000)}")
-    parts = [Part(" ".join(fact.splitlines()), "muted") for fact in facts]
+    parts = [Paragraph(" ".join(fact.splitlines()), "muted") for fact in facts]
     if call.progress:
-        parts += [Part(""), title("progress"), value(call.progress)]
-    parts += [Part(""), title("arguments"), value(bodies.arguments(call).text)]
+        parts += [Paragraph(""), title("progress"), value(call.progress)]
+    parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call).text)]
     if call.error is not None:
         code = f" {call.error_code}" if call.error_code else ""
-        parts += [Part(""), title(f"error{code}"), value(call.error, "error")]
+        parts += [Paragraph(""), title(f"error{code}"), value(call.error, "error")]
     elif call.file is not None:
         file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
-        parts += [Part(""), title("result, in a file"), value(file)]
+        parts += [Paragraph(""), title("result, in a file"), value(file)]
     elif call.state == "done":
-        parts += [Part(""), title("result"), value(bodies.result(call).text)]
+        parts += [Paragraph(""), title("result"), value(bodies.result(call).text)]
     return parts

@@ -9,7 +9,7 @@ from textual.widgets import Static
 from tapui.tower.key_names import key_names
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
-from tapui.tower.reader import Part, Reader, title
+from tapui.tower.reader import Paragraph, Reader, title
 from tapui.tower.screens.live import LiveScreen
 
 
@@ -30,14 +30,14 @@ class HelpScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         """Fill it in."""
-        parts: list[Part] = []
+        parts: list[Paragraph] = []
         for name, about, keys in self._sections:
             parts.append(title(name))
-            parts.extend(Part(f"  {key:<12}{what}") for key, what in keys)
+            parts.extend(Paragraph(f"  {key:<12}{what}") for key, what in keys)
             text = " ".join(about.replace("`", "").replace("*", "").split())
             if text:
-                parts += [Part(""), Part(text, "muted")]
-            parts.append(Part(""))
+                parts += [Paragraph(""), Paragraph(text, "muted")]
+            parts.append(Paragraph(""))
         reader = self.query_one(Reader)
         reader.set_parts(parts)
         reader.focus()

@@ -12,7 +12,7 @@ from tapui import times
 from tapui.tower.clipboard import copy_line
 from tapui.tower.levels import LEVEL
 from tapui.tower.panes.pane import Tower
-from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.reader import Paragraph, Reader, title, value
 from tapui.wire.message import Line
 
 
@@ -47,19 +47,19 @@ class LineScreen(ModalScreen[None]):
         """Copy the line's text."""
         copy_line(self, self.line)
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[Paragraph]:
         line = self.line
         bodies = cast("Tower", self.app).bodies
         mark = LEVEL[line.level]
         parts = [
-            Part(mark.text, mark.tone),
-            Part(f"number {line.seq} of {self._stream} in {self._session}", "muted"),
-            Part(f"{times.moment(line.ts)}  {line.ts}", "muted"),
-            Part(""),
+            Paragraph(mark.text, mark.tone),
+            Paragraph(f"number {line.seq} of {self._stream} in {self._session}", "muted"),
+            Paragraph(f"{times.moment(line.ts)}  {line.ts}", "muted"),
+            Paragraph(""),
             title("Text"),
             value(bodies.line(line).text),
         ]
         metadata = bodies.metadata(line)
         if metadata is not None:
-            parts += [Part(""), title("Metadata"), value(metadata.text)]
+            parts += [Paragraph(""), title("Metadata"), value(metadata.text)]
         return parts

@@ -7,7 +7,7 @@ from textual.widgets import Static
 from tapui import times
 from tapui.tower import marks
 from tapui.tower.plain import headline
-from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.reader import Paragraph, Reader, title, value
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import name_of, session_of
@@ -56,18 +56,22 @@ class ProviderScreen(LiveScreen[None]):
             "reason": provider.reason,
         }
         parts = [
-            Part(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
+            Paragraph(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
             for name, fact in facts.items()
             if fact
         ]
         if provider.context:
-            parts += [Part(""), title("context added to every prompt"), value(provider.context)]
+            parts += [
+                Paragraph(""),
+                title("context added to every prompt"),
+                value(provider.context),
+            ]
         metadata = self.tower.bodies.metadata(provider)
         if metadata is not None:
-            parts += [Part(""), title("metadata"), value(metadata.text)]
-        parts += [Part(""), title("tools")]
+            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
+        parts += [Paragraph(""), title("tools")]
         parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
-        parts += [Part(""), title("errors sent to it")]
+        parts += [Paragraph(""), title("errors sent to it")]
         refused = [
             value(f"{times.moment(ts)}  {error.code}  {error.message}", "error")
             for ts, error in reversed(view.errors)

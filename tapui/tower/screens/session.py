@@ -7,7 +7,7 @@ from textual.widgets import Static
 from tapui import times
 from tapui.tower import marks
 from tapui.tower.plain import headline
-from tapui.tower.reader import Part, Reader, title, value
+from tapui.tower.reader import Paragraph, Reader, title, value
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.view import View
 from tapui.tower.words import name_of
@@ -55,32 +55,34 @@ class SessionScreen(LiveScreen[None]):
             "reason": session.reason,
         }
         parts = [
-            Part(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
+            Paragraph(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
             for name, fact in facts.items()
             if fact
         ]
         parts += _wanted([one for one in known if one is not None])
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
         parts += [
-            Part(""),
+            Paragraph(""),
             title("events" if life else "Nothing has happened since tapui attached"),
         ]
         for one in reversed(life):
             data = self.tower.bodies.happening(one)
-            parts.append(Part(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary"))
+            parts.append(
+                Paragraph(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary")
+            )
             if data is not None:
                 parts.append(value(data.text))
         self.query_one(Reader).set_parts(parts)
 
 
-def _wanted(providers: list[ev.Provider]) -> list[Part]:
+def _wanted(providers: list[ev.Provider]) -> list[Paragraph]:
     """Return what providers add to prompts, and who changes which section, in their order."""
-    parts: list[Part] = []
+    parts: list[Paragraph] = []
     contexts = [one for one in providers if one.context]
     if contexts:
-        parts += [Part(""), title("context in force")]
+        parts += [Paragraph(""), title("context in force")]
         for one in contexts:
-            parts += [Part(f"from {' '.join(name_of(one).split())}", "primary")]
+            parts += [Paragraph(f"from {' '.join(name_of(one).split())}", "primary")]
             parts += [value(one.context or "")]
     changes = [
         f"{section}: {action} by {name_of(one)}"
@@ -88,6 +90,6 @@ def _wanted(providers: list[ev.Provider]) -> list[Part]:
         for section, action in one.sections.items()
     ]
     if changes:
-        parts += [Part(""), title("sections of the system prompt")]
+        parts += [Paragraph(""), title("sections of the system prompt")]
         parts += [value(" ".join(change.split())) for change in changes]
     return parts

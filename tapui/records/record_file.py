@@ -39,7 +39,7 @@ class Handle:
         self.stale: str | None = None
 
 
-class LogFile:
+class RecordFile:
     """The file of one collection in one folder, open for appending.
 
     Raises `OSError` when it cannot be opened, is a link or anything but a plain file. `cut` is the
