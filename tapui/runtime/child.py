@@ -27,6 +27,9 @@ STOP_SECONDS = 3.0
 _LAST_OUTPUT = 0.5
 """Seconds for what is left in the pipes once the child has ended."""
 
+_LOOP_LOOK = 0.1
+"""Seconds between two looks of a child's thread whether the loop that it told of the end closed."""
+
 Source = Literal["stdout", "stderr"]
 OnLine = Callable[[Source, str], None]
 """Takes each line of output, without its end; called on the event loop."""
@@ -74,6 +77,8 @@ class Child:
         self._is_unwanted = False
         self._lock = threading.Lock()
         """Held while the pid comes and goes, so that no signal goes to its next owner."""
+        self._is_closed = threading.Event()
+        """Set when the loop has closed the pipes."""
         self._spawned: asyncio.Future[None] = self._loop.create_future()
         self._connected = asyncio.Event()
         self._outputs: list[_Output] = []
@@ -162,8 +167,11 @@ class Child:
         code = self._await_end(process)
         seconds = time.monotonic() - started
         ended = Ended(code, None, seconds) if code >= 0 else Ended(None, -code, seconds)
-        if not self._tell(self._finish, ended):
-            _close_pipes(process)
+        if self._tell(self._finish, ended):
+            # A loop that closes drops what it was told and has not done.
+            while not self._is_closed.wait(_LOOP_LOOK) and not self._loop.is_closed():
+                pass
+        _close_pipes(process)
 
     def _await_end(self, process: "subprocess.Popen[bytes]") -> int:
         """Wait for the exit, and end the rest of the group before its id can be given anew."""
@@ -211,6 +219,7 @@ class Child:
             await asyncio.wait(closed)
         assert self._process is not None
         _close_pipes(self._process)
+        self._is_closed.set()
         self._ended.set_result(ended)
 
 

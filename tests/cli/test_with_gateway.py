@@ -322,7 +322,7 @@ async def test_a_detached_gateway_tells_in_words_without_json(home: Home) -> Non
     try:
         assert code == 0
         assert re.fullmatch(r"serving ws://localhost:\d+ \(pid \d+\)\n", out)
-        assert err.startswith("`tapui stop` ends it; what it says goes to ")
+        assert err.startswith(f"`tapui stop` ends it; log: {home.tapui}/")
     finally:
         assert (await run(home, "stop"))[0] == 0
 

@@ -65,7 +65,7 @@ TABLE: list[Row] = [
             ("Bound", "tool.invoke"),
             ("Bound", "host.hello"),
             ("Unbound", "push"),
-            ("Unbound", "tool.result"),
+            ("Unbound", "push"),
             ("Host", "hello"),
             ("Host", "approval.decide"),
             ("Tower", "session.open"),
@@ -139,7 +139,8 @@ TABLE: list[Row] = [
     Row("AwaitHello", {**HELLO, "session": "SESSION", "tools": [{**GREET, "name": "theirs"}]},
         "TOOL_CONFLICT", "'theirs' already registered by provider 'taken'",
         echo={"sessionId": "SESSION"}),
-    Row("Bound", {"type": "tools.update", "tools": [{**GREET, "name": "tap_post"}]},
+    Row("Bound", {"type": "tools.update", "tools": [{**GREET, "name": "tap_post"}],
+                  "sessionId": "SESSION"},
         "TOOL_CONFLICT", "provider 'tap'", echo={"sessionId": "SESSION"}),
     # Sizes
     Row("Bound", {**KEEP, "pad": "x" * 2_097_152}, "PAYLOAD_TOO_LARGE", "2097152 bytes"),

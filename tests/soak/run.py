@@ -12,10 +12,12 @@ from pathlib import Path
 from tests.rig.faults import errors_in
 from tests.rig.gateway import Gateway, Home
 from tests.soak.members import Meeting, members
-from tests.soak.samples import Sample, Trend, sample, trends
+from tests.soak.samples import Sample, Trend, descriptors, sample, trends
 from tests.soak.wire import GONE, connected
 
 SETTLING = 25.0
+SPARE_DESCRIPTORS = 4
+"""Descriptors other than records that may be open more than at the beginning."""
 """Seconds until everything of those who have left is over: cleaning up after a session takes 10,
 a call 5 and a cancelled one 5 more."""
 
@@ -74,6 +76,7 @@ async def _soak(
     meeting = Meeting(gateway.url, gateway.token, gateway.internal_token)
     who = members(meeting, connections, rate)
     before = sample(gateway.pid, 0.0, 0, [])
+    before_all = descriptors(gateway.pid)
     show(str(before))
     begun = time.monotonic()
     async with asyncio.TaskGroup() as group:
@@ -91,10 +94,24 @@ async def _soak(
     done.counts = dict(sorted(meeting.counts.items()))
     done.trends = trends(done.samples)
     done.faults = [*meeting.faults, *await _left(gateway)]
-    if after.descriptors > before.descriptors + 4:
-        text = f"{after.descriptors} descriptors are open when all have left, {before.descriptors}"
-        done.faults.append(f"{text} were at the beginning")
+    done.faults += _open(gateway, before_all)
     return done
+
+
+def _open(gateway: Gateway, before: list[str]) -> list[str]:
+    """Return what is open that was not at the beginning and is not the journal's by right.
+
+    That is the records of `local`, which is open, and of what belongs to no session.
+    """
+    state = gateway.home.tapui
+    local = str(state / "sessions" / "local")
+    now = descriptors(gateway.pid)
+    records = [one for one in now if one.startswith(str(state / "sessions"))]
+    faults = [f"{one} is open when all have left" for one in records if not one.startswith(local)]
+    first, last = (sum(not one.startswith(str(state)) for one in found) for found in (before, now))
+    if last > first + SPARE_DESCRIPTORS:
+        faults.append(f"{last} descriptors are open when all have left, {first} at the beginning")
+    return faults
 
 
 async def _left(gateway: Gateway) -> list[str]:

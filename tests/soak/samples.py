@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -52,6 +53,15 @@ def sample(pid: int, at: float, connections: int, latencies: list[float]) -> Sam
         p50=parts[49] * 1000 if parts else None,
         p99=parts[98] * 1000 if parts else None,
     )
+
+
+def descriptors(pid: int) -> list[str]:
+    """Return what each open descriptor of a process stands for."""
+    found = []
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.append(str(one.readlink()))
+    return found
 
 
 @dataclass(frozen=True)
