@@ -22,7 +22,7 @@ from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import journal as journal_module
-from tapui.records import logfile, lookup
+from tapui.records import lookup, record_file
 from tapui.records.journal import Journal
 from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
@@ -323,7 +323,7 @@ class ShellWorld(World):
             (turn_module, "lookup", SimpleNamespace(find=self._find)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
-            (logfile, "os", FullDisk(self)),
+            (record_file, "os", FullDisk(self)),
         ]
         self._replaced = [(owner, name, _swap(owner, name, new)) for owner, name, new in replaced]
         self._take = self.gateway.take
