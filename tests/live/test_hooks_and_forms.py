@@ -183,11 +183,20 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
     runtime = RuntimeConnection.for_tcp(path=str(cli), connection_token="secret")
     owner = CopilotClient(connection=runtime, env=env, use_logged_in_user=False)
     visitor: CopilotClient | None = None
+    is_over = asyncio.Event()
+    answering: set[asyncio.Task[Any]] = set()
+
+    async def answer_too_late(*_: Any) -> Any:
+        if task := asyncio.current_task():
+            answering.add(task)
+        await is_over.wait()
+        return {"answer": "red", "wasFreeform": False}
+
     try:
         await owner.start()
         session = await owner.create_session(
             model="scripted",
-            on_user_input_request=_never_answers,
+            on_user_input_request=answer_too_late,
             provider={
                 "type": "openai",
                 "wire_api": "completions",
@@ -233,6 +242,9 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
         assert told_model.text == "User selected: blue"
         await joined.detach()
     finally:
+        is_over.set()
+        if answering:
+            await asyncio.wait(answering, timeout=10)
         process = owner._cli_process
         for client in (visitor, owner):
             if client is not None:
@@ -240,10 +252,6 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
         if process is not None:
             with process:  # the SDK leaves its pipes open
                 pass
-
-
-async def _never_answers(*_: Any) -> Any:
-    await asyncio.Event().wait()
 
 
 def _fail(text: str, level: str) -> None:
