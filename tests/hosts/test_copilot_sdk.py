@@ -61,7 +61,7 @@ async def main():
     done = loop.create_future()
     done.cancel()
     loop.call_soon({callback})
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0)
 
 asyncio.run(main())
 """
