@@ -13,7 +13,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -21,35 +20,26 @@ from tapui.core.effects import (
     Authenticated,
     Close,
     ConnectionId,
-    Copied,
-    CopyFile,
     Effect,
-    MakeDurable,
-    MakePersistDir,
-    NotCopied,
-    ReadRecords,
     Send,
     StopGateway,
 )
 from tapui.core.gateway import Gateway
-from tapui.core.model import Standing
 from tapui.core.trust.grants import Grant
-from tapui.records import lookup
 from tapui.records.journal import Journal
-from tapui.runtime import files
+from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
+from tapui.runtime.slow_readers import SlowReaders
 from tapui.text import safe_text
-from tapui.wire import limits
-from tapui.wire.errors import CallError, WireError
+from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice, TowerSnapshot
 
 _log = logging.getLogger(__name__)
 
-_HOST_HIGH = limits.OUTBOX_BYTES // 8
 _INTERNAL_ERROR = 1011
 _TOO_SLOW = 1008
 _ABOUT = 300
@@ -81,7 +71,6 @@ class Turn:
         self._mint = mint
         self._loop = loop
         self._on_stop = on_stop
-        self._persist_dir = persist_dir
         self.flush: Flush = _no_sockets
         self.on_turn: Callable[[], None] = _nobody_looks
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
@@ -91,15 +80,17 @@ class Turn:
         """When the turn's first input came, in seconds of the steady clock; 0 before it."""
         self._timer: asyncio.TimerHandle | None = None
         self._timer_when = 0.0
-        self._full_hosts: dict[ConnectionId, list[ConnectionId]] = {}
-        self._snapshots: dict[ConnectionId, int] = {}
-        """How many bytes each tower had been sent with the end of its last snapshot."""
-        self._behind: set[ConnectionId] = set()
-        """Towers that get no events until they have read what they were sent."""
+        self._slow = SlowReaders(gateway, self._ports)
         self._touched: set[ConnectionId] = set()
         self._refusals: list[Send] = []
-        self._copies_fail = False
-        """Results could not be copied, which was told."""
+        self._disk = DiskWork(
+            gateway,
+            journal,
+            loop,
+            into_core=lambda step: self._into_core(0, step),
+            warn=lambda text: self._notify(Notice(text, "warning")),
+            persist_dir=persist_dir,
+        )
 
     # The door
 
@@ -137,9 +128,7 @@ class Turn:
     def drained(self, port: SocketPort) -> None:
         """A client that was slow has read what was sent to it."""
         number = port.number
-        self._feed_again(number)
-        if number in self._behind:
-            self._behind.discard(number)
+        if self._slow.drained(number):
             self._into_core(number, lambda now: self._gateway.resend(number, now))
 
     def closed(self, port: SocketPort) -> None:
@@ -149,16 +138,8 @@ class Turn:
 
     def _forget(self, number: ConnectionId) -> SocketPort | InProcessPort | None:
         """Send nothing more to a connection; return its port if it still had one."""
-        self._behind.discard(number)
-        self._snapshots.pop(number, None)
-        self._feed_again(number)
+        self._slow.forget(number)
         return self._ports.pop(number, None)
-
-    def _feed_again(self, host: ConnectionId) -> None:
-        """Read on from the providers that were paused for the sake of a full host."""
-        for feeder in self._full_hosts.pop(host, ()):
-            if not self._is_feeding_a_full_host(feeder) and (port := self._ports.get(feeder)):
-                port.resume_reading()
 
     # In-process ends
 
@@ -278,7 +259,7 @@ class Turn:
                         port.deliver(effect.message)
                         touched.add(number)
                         if type(effect.message) is TowerSnapshot:
-                            self._snapshots[number] = port.sent_bytes
+                            self._slow.snapshot_sent(number, port)
                 else:
                     self._carry_out(effect)
             except Exception:  # noqa: BLE001 - logged; the other effects of the turn go on
@@ -286,7 +267,9 @@ class Turn:
         if entries and self._gateway.watchers:
             self._publish(entries, bodies)
         for number in touched:
-            self._check_outbox(number)
+            if self._slow.is_too_slow(number):
+                # Its calls fail now; the socket may hang on until its own time-out.
+                self._drop(number, _TOO_SLOW, "too slow: it did not read what was sent to it")
         touched.clear()
         self.flush()
         self._set_timer()
@@ -316,13 +299,7 @@ class Turn:
         _log.exception("an effect failed: %s", about)
         if number:
             self._drop(number, _INTERNAL_ERROR, "internal error")
-        if isinstance(effect, MakeDurable):
-            self._recorded(effect.ticket, is_ok=False)
-        elif isinstance(effect, CopyFile):
-            text = "file.path: it could not be copied"
-            self._file_copied(effect, NotCopied(CallError.INTERNAL, text))
-        elif isinstance(effect, ReadRecords):
-            self._records_read(effect, [], "the records cannot be read (see the log)")
+        self._disk.failed(effect)
 
     def _drop(self, number: ConnectionId, code: int, reason: str) -> None:
         """Close a connection from this side: what it held is given up now."""
@@ -346,81 +323,10 @@ class Turn:
             port = self._ports.get(effect.connection)
             if port is not None:
                 port.authenticated()
-        elif isinstance(effect, MakeDurable):
-            self._make_durable(effect)
-        elif isinstance(effect, MakePersistDir):
-            self._make_persist_dir(effect.provider)
-        elif isinstance(effect, CopyFile):
-            self._copy_file(effect)
-        elif isinstance(effect, ReadRecords):
-            self._read_records(effect)
         elif isinstance(effect, StopGateway):
             self._on_stop()
-
-    def _make_durable(self, effect: MakeDurable) -> None:
-        def done(is_ok: bool) -> None:
-            try:
-                self._loop.call_soon_threadsafe(self._recorded, effect.ticket, is_ok)
-            except RuntimeError:
-                _log.debug("a record became durable after the loop had closed")
-
-        self._journal.sync(frozenset({effect.seq}), done)
-
-    def _recorded(self, ticket: int, is_ok: bool) -> None:
-        self._into_core(0, lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
-
-    def _copy_file(self, effect: CopyFile) -> None:
-        """Copy a result's file off the loop; the outcome goes into the core."""
-        target = self._journal.open_folder(effect.session_id)
-        copy = partial(files.copied, effect, target, time.monotonic())
-
-        def done(copying: "asyncio.Future[Copied | NotCopied]") -> None:
-            self._file_copied(effect, copying.result())
-
-        self._loop.run_in_executor(None, copy).add_done_callback(done)
-
-    def _file_copied(self, effect: CopyFile, copied: Copied | NotCopied) -> None:
-        if isinstance(copied, Copied):
-            self._copies_fail = False
-            self._journal.trim(effect.session_id)
-        elif copied.is_ours and not self._copies_fail:
-            self._copies_fail = True
-            self._notify(Notice(safe_text(copied.text), "warning"))
-        self._into_core(0, lambda now: self._gateway.file_copied(effect.ticket, now, copied))
-
-    def _read_records(self, effect: ReadRecords) -> None:
-        """Read records back, off the loop; what was found goes into the core."""
-        folder = self._journal.folder_of(effect.session_id)
-        run = self._journal.run
-
-        def read() -> tuple[list[Entry], str | None]:
-            try:
-                return lookup.find(folder, run, effect), None
-            except OSError as error:
-                return [], f"the records cannot be read: {error.strerror}"
-            except Exception:  # noqa: BLE001 - logged; the reader is told
-                _log.exception("records could not be read back: %r", effect)
-                return [], "the records cannot be read (see the log)"
-
-        def done(reading: "asyncio.Future[tuple[list[Entry], str | None]]") -> None:
-            self._records_read(effect, *reading.result())
-
-        self._loop.run_in_executor(None, read).add_done_callback(done)
-
-    def _records_read(self, effect: ReadRecords, entries: list[Entry], fault: str | None) -> None:
-        self._into_core(
-            0, lambda now: self._gateway.records_read(effect.ticket, now, entries, fault)
-        )
-
-    def _make_persist_dir(self, provider: str) -> None:
-        try:
-            self._persist_dir(provider)
-        except OSError as error:
-            text = (
-                f"{safe_text(str(error.filename or ''))}: {error.strerror}; provider "
-                f"'{safe_text(provider)}' has no folder for its files"
-            )
-            self._notify(Notice(text, "warning"))
+        elif not isinstance(effect, Send):
+            self._disk.begin(effect)
 
     # Towers
 
@@ -430,7 +336,7 @@ class Turn:
         for number, seen in list(self._gateway.watchers.items()):
             start = max(0, seen + 1 - entries[0].seq)
             port = self._ports.get(number)
-            if port is None or number in self._behind or start >= len(entries):
+            if port is None or number in self._slow.behind or start >= len(entries):
                 continue
             try:
                 if isinstance(port, InProcessPort):
@@ -446,40 +352,6 @@ class Turn:
         for frame in frames:
             port.send(frame)
         self._touched.add(port.number)
-
-    def _check_outbox(self, number: ConnectionId) -> None:
-        """Bound what waits for a slow reader, by what it is.
-
-        Hosts are kept, and the providers that feed them are not read meanwhile. A tower gets no
-        more events, and a new snapshot once it has read what it was sent; the snapshot itself does
-        not count, however large it is. Whoever else does not read is dropped.
-        """
-        port = self._ports.get(number)
-        if port is None:
-            return
-        waiting = port.outbox_bytes
-        if waiting < _HOST_HIGH:
-            return
-        standing = self._gateway.standing(number)
-        if standing is Standing.HOST:
-            for feeder in self._gateway.feeders(number):
-                fed = self._full_hosts.setdefault(number, [])
-                if feeder in self._ports and feeder not in fed:
-                    fed.append(feeder)
-                    self._ports[feeder].pause_reading()
-            return
-        most = limits.OUTBOX_BYTES
-        if standing is Standing.TOWER:
-            waiting = min(waiting, port.sent_bytes - self._snapshots.get(number, 0))
-            if waiting > most:
-                self._behind.add(number)
-            most *= 2  # answers to its own questions still come, but not without end
-        if waiting > most:
-            # Its calls fail now; the socket may hang on until its own time-out.
-            self._drop(number, _TOO_SLOW, "too slow: it did not read what was sent to it")
-
-    def _is_feeding_a_full_host(self, feeder: ConnectionId) -> bool:
-        return any(feeder in feeders for feeders in self._full_hosts.values())
 
     # Time
 

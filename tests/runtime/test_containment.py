@@ -134,7 +134,7 @@ def _fails(*_args: object, **_kwargs: object) -> Any:
 async def test_a_folder_that_cannot_be_made_and_a_stop_that_fails_cost_nothing_else(
     house: House, witness: Witness
 ) -> None:
-    house.turn._persist_dir = house.turn._on_stop = _fails
+    house.turn._disk._persist_dir = house.turn._on_stop = _fails
     house.host()
     provider = house.provider()
     tower = house.tower()

@@ -171,8 +171,8 @@ async def test_a_snapshot_is_no_backlog_however_large_it_is(house: House) -> Non
     house.host()
     provider, tower = house.provider(), house.tower()
     await until(lambda: tower.heard("tower.snapshot"))
-    tower.sent_bytes += 20 * 1024 * 1024 - house.turn._snapshots[tower.number]
-    house.turn._snapshots[tower.number] = tower.sent_bytes
+    tower.sent_bytes += 20 * 1024 * 1024 - house.turn._slow._snapshots[tower.number]
+    house.turn._slow._snapshots[tower.number] = tower.sent_bytes
     tower.outbox_bytes = 20 * 1024 * 1024
     for number in range(3):
         seen = len(tower.heard("tower.event"))
@@ -194,7 +194,7 @@ async def test_a_tower_that_fell_behind_gets_one_snapshot_each_time_it_has_read(
         tower.sent_bytes += limits.OUTBOX_BYTES + 1
         tower.outbox_bytes = tower.sent_bytes
         house.say(provider, type="push", level="keep", event="one too many")
-        await until(lambda: tower.number in house.turn._behind)
+        await until(lambda: tower.number in house.turn._slow.behind)
         assert len(tower.heard("tower.snapshot")) == times
         house.turn.drained(tower)
         house.turn.drained(tower)

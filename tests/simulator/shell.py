@@ -26,6 +26,7 @@ from tapui.records import lookup, record_file
 from tapui.records.journal import Journal
 from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
+from tapui.runtime import disk_work
 from tapui.runtime import turn as turn_module
 from tapui.runtime.turn import Turn
 from tapui.settings import Records
@@ -319,8 +320,10 @@ class ShellWorld(World):
         self.folder = Path(tempfile.mkdtemp(prefix="tapui-simulator-", dir=root))
         replaced: list[tuple[Any, str, Any]] = [
             (turn_module, "time", SimpleNamespace(monotonic=lambda: self.now)),
-            (turn_module, "files", SimpleNamespace(copied=self._copied)),
-            (turn_module, "lookup", SimpleNamespace(find=self._find)),
+            (disk_work, "time", SimpleNamespace(monotonic=lambda: self.now)),
+            (disk_work, "files", SimpleNamespace(copied=self._copied)),
+            (disk_work, "lookup", SimpleNamespace(find=self._find)),
+            (disk_work, "_log", _quiet),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
             (record_file, "os", FullDisk(self)),
@@ -424,7 +427,7 @@ class ShellWorld(World):
             assert link.is_shut or not link.expected, f"{link.number} was not told something"
         for number in self.gateway.watchers:
             tower = self.links.get(number)
-            if number in self.shell._behind:
+            if number in self.shell._slow.behind:
                 assert isinstance(tower, PortLink)
                 assert tower.is_stalled, f"tower {number} reads and gets nothing"
             elif isinstance(tower, PortLink):

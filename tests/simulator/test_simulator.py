@@ -13,6 +13,7 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
 from tapui.records.journal import Journal
+from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.turn import Turn
 from tapui.wire.message import ActiveSession
 from tests.simulator import shell, world
@@ -157,7 +158,7 @@ FAULTS_INSIDE = [
         Turn, "_effect_failed", _raise, "not contained", id="an effect that ends the turn"
     ),
     pytest.param(Turn, "_forget", _skip_the_last, "", id="a fault that costs another connection"),
-    pytest.param(Turn, "_recorded", _do_nothing, "", id="a decision that is never settled"),
+    pytest.param(DiskWork, "_recorded", _do_nothing, "", id="a decision that is never settled"),
     pytest.param(Turn, "drained", _do_nothing, "", id="a slow tower that stays behind"),
     pytest.param(Journal, "_append", _lose_silently, "records are lost", id="records lost unsaid"),
 ]

@@ -1,0 +1,139 @@
+"""Effects that need the disk: carried out off the loop, their outcome goes into the core."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tapui.core.effects import (
+    Copied,
+    CopyFile,
+    Effect,
+    MakeDurable,
+    MakePersistDir,
+    NotCopied,
+    ReadRecords,
+)
+from tapui.core.gateway import Gateway
+from tapui.records import lookup
+from tapui.records.journal import Journal
+from tapui.runtime import files
+from tapui.text import safe_text
+from tapui.wire.errors import CallError
+from tapui.wire.events import Entry
+
+_log = logging.getLogger(__name__)
+
+DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords
+
+
+class DiskWork:
+    """Carries out effects on the journal's disk.
+
+    `into_core` has the core take an outcome, with the time; `warn` tells every tower a line.
+    `persist_dir` makes the folder of a provider's files. `begin` may raise; `failed` then answers.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        journal: Journal,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        into_core: Callable[[Callable[[float], None]], None],
+        warn: Callable[[str], None],
+        persist_dir: Callable[[str], Path],
+    ) -> None:
+        self._gateway = gateway
+        self._journal = journal
+        self._loop = loop
+        self._into_core = into_core
+        self._warn = warn
+        self._persist_dir = persist_dir
+        self._copies_fail = False
+        """Results could not be copied, which was told."""
+
+    def begin(self, effect: DiskEffect) -> None:
+        """Begin to carry out an effect."""
+        match effect:
+            case MakeDurable():
+                self._make_durable(effect)
+            case MakePersistDir():
+                self._make_persist_dir(effect.provider)
+            case CopyFile():
+                self._copy_file(effect)
+            case ReadRecords():
+                self._read_records(effect)
+
+    def failed(self, effect: Effect) -> None:
+        """An effect could not begin: answer whoever waits for its outcome."""
+        match effect:
+            case MakeDurable():
+                self._recorded(effect.ticket, is_ok=False)
+            case CopyFile():
+                text = "file.path: it could not be copied"
+                self._file_copied(effect, NotCopied(CallError.INTERNAL, text))
+            case ReadRecords():
+                self._records_read(effect, [], "the records cannot be read (see the log)")
+
+    def _make_durable(self, effect: MakeDurable) -> None:
+        def done(is_ok: bool) -> None:
+            try:
+                self._loop.call_soon_threadsafe(self._recorded, effect.ticket, is_ok)
+            except RuntimeError:
+                _log.debug("a record became durable after the loop had closed")
+
+        self._journal.sync(frozenset({effect.seq}), done)
+
+    def _recorded(self, ticket: int, is_ok: bool) -> None:
+        self._into_core(lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
+
+    def _make_persist_dir(self, provider: str) -> None:
+        try:
+            self._persist_dir(provider)
+        except OSError as error:
+            self._warn(
+                f"{safe_text(str(error.filename or ''))}: {error.strerror}; provider "
+                f"'{safe_text(provider)}' has no folder for its files"
+            )
+
+    def _copy_file(self, effect: CopyFile) -> None:
+        target = self._journal.open_folder(effect.session_id)
+        copy = partial(files.copied, effect, target, time.monotonic())
+
+        def done(copying: "asyncio.Future[Copied | NotCopied]") -> None:
+            self._file_copied(effect, copying.result())
+
+        self._loop.run_in_executor(None, copy).add_done_callback(done)
+
+    def _file_copied(self, effect: CopyFile, copied: Copied | NotCopied) -> None:
+        if isinstance(copied, Copied):
+            self._copies_fail = False
+            self._journal.trim(effect.session_id)
+        elif copied.is_ours and not self._copies_fail:
+            self._copies_fail = True
+            self._warn(safe_text(copied.text))
+        self._into_core(lambda now: self._gateway.file_copied(effect.ticket, now, copied))
+
+    def _read_records(self, effect: ReadRecords) -> None:
+        folder = self._journal.folder_of(effect.session_id)
+        run = self._journal.run
+
+        def read() -> tuple[list[Entry], str | None]:
+            try:
+                return lookup.find(folder, run, effect), None
+            except OSError as error:
+                return [], f"the records cannot be read: {error.strerror}"
+            except Exception:  # noqa: BLE001 - logged; the reader is told
+                _log.exception("records could not be read back: %r", effect)
+                return [], "the records cannot be read (see the log)"
+
+        def done(reading: "asyncio.Future[tuple[list[Entry], str | None]]") -> None:
+            self._records_read(effect, *reading.result())
+
+        self._loop.run_in_executor(None, read).add_done_callback(done)
+
+    def _records_read(self, effect: ReadRecords, entries: list[Entry], fault: str | None) -> None:
+        self._into_core(lambda now: self._gateway.records_read(effect.ticket, now, entries, fault))
