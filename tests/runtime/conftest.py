@@ -8,6 +8,7 @@ import pytest
 
 from tapui.runtime.roster import Timing
 from tapui.runtime.server import Server
+from tests.runtime.children import run  # noqa: F401 - a fixture
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.house import House, Witness
 

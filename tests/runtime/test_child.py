@@ -1,40 +1,25 @@
-"""Supervised children, with real processes that fork, flood and ignore TERM.
+"""Child processes: real ones that fork, flood and ignore TERM.
 
 Each test runs on a loop in a thread that is not the main one, as the gateway's does.
 """
 
 import asyncio
-import gc
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
-import uvloop
 
-from tapui.runtime.child import (
-    LINE_BYTES,
-    LINES_A_SECOND,
-    Backoff,
-    Child,
-    Command,
-    Ended,
-    Supervisor,
-)
+from tapui.runtime.child import Child, Command
+from tapui.runtime.child_output import LINE_BYTES, LINES_A_SECOND
 from tests.rig.waiting import until, until_async
+from tests.runtime.children import READY, WAITS, Lines, Test, is_dead, python
 
-ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-QUICK = Backoff(first=0.01, longest=0.04)
 IGNORES_TERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-READY = "print('ready', flush=True)\n"
-WAITS = "import signal; signal.pause()\n"
 FORKS = """
 import os, signal
 if os.fork():
@@ -54,68 +39,6 @@ if os.fork() == 0:
     signal.pause()
 os.read(left, 1)
 """
-Test = Callable[[], Coroutine[Any, Any, None]]
-
-
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
-    """Run a coroutine function on a loop in a thread of its own, and check what it leaves."""
-
-    def run_it(test: Test) -> None:
-        factory = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-        factory[request.param]().close()  # the first uvloop opens a pipe for the whole process
-        failures: list[BaseException] = []
-
-        def main() -> None:
-            try:
-                with asyncio.Runner(loop_factory=factory[request.param]) as runner:
-                    runner.get_loop().set_exception_handler(
-                        lambda _, context: failures.append(AssertionError(str(context)))
-                    )
-                    runner.run(test())
-            except BaseException as failure:  # noqa: BLE001 - raised in the test's thread
-                failures.append(failure)
-
-        gc.collect()  # what earlier tests left open is closed now, not while this one counts
-        process = psutil.Process()
-        before = process.num_fds(), len(process.children())
-        thread = threading.Thread(target=main)
-        thread.start()
-        thread.join()
-        if failures:
-            raise failures[0]
-        until(
-            lambda: (process.num_fds(), len(process.children())) == before,
-            what=lambda: f"as before: {process.open_files()} {process.children()}",
-        )
-
-    return run_it
-
-
-def python(program: str, *args: str, **environ: str) -> Command:
-    return Command((sys.executable, "-c", program, *args), {**ENVIRON, **environ})
-
-
-class Lines(list[tuple[str, str]]):
-    """The lines that came."""
-
-    def __call__(self, source: str, text: str) -> None:
-        self.append((source, text))
-
-    async def until(self, text: str) -> str:
-        """Wait for a line that begins with `text`; return the rest of it."""
-        found = await until_async(
-            lambda: [line for _, line in self if line.startswith(text)],
-            what=lambda: f"{text!r} in {self}",
-        )
-        return found[0].removeprefix(text).strip()
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_lines_of_both_outputs_come_and_then_the_end(run: Callable[[Test], None]) -> None:
@@ -303,92 +226,3 @@ def test_cancelled_start_leaves_no_child(run: Callable[[Test], None]) -> None:
         await asyncio.wait([starting])
 
     run(test)
-
-
-class Faults(list[tuple[Ended | OSError, float]]):
-    """The faults that a supervisor told of."""
-
-    def __call__(self, fault: Ended | OSError, pause: float) -> None:
-        self.append((fault, pause))
-
-
-def test_supervisor_starts_a_child_again_until_it_ends_with_zero(
-    run: Callable[[Test], None], tmp_path: Path
-) -> None:
-    count = tmp_path / "count"
-    program = (
-        f"import sys; file = open({str(count)!r}, 'a+'); file.write('.'); file.seek(0)\n"
-        "sys.exit(0 if len(file.read()) > 3 else 5)"
-    )
-
-    async def test() -> None:
-        faults = Faults()
-        count.write_text("")
-        backoff = Backoff(first=0.01, longest=0.02)
-        supervisor = Supervisor(python(program), Lines(), faults, backoff)
-        await supervisor.run()
-        assert supervisor.pid is None
-        assert [str(fault) for fault, _ in faults] == ["exit code 5"] * 3
-        assert [pause for _, pause in faults] == [0.01, 0.02, 0.02]
-
-    run(test)
-
-
-def test_supervisor_tries_again_what_could_not_be_started(run: Callable[[Test], None]) -> None:
-    async def test() -> None:
-        faults = Faults()
-        supervisor = Supervisor(Command(("/nowhere",), {}), Lines(), faults, QUICK)
-        running = asyncio.create_task(supervisor.run())
-        await until_async(lambda: len(faults) > 2, what="tries")
-        assert isinstance(faults[0][0], FileNotFoundError)
-        await supervisor.stop()
-        await asyncio.wait_for(running, 5)
-
-    run(test)
-
-
-def test_supervisor_brings_a_killed_child_back_and_stops_for_good(
-    run: Callable[[Test], None],
-) -> None:
-    async def test() -> None:
-        lines, faults = Lines(), Faults()
-        supervisor = Supervisor(python(READY + WAITS), lines, faults, QUICK)
-        running = asyncio.create_task(supervisor.run())
-        await lines.until("ready")
-        first = supervisor.pid
-        assert first is not None
-        os.kill(first, signal.SIGKILL)
-        await until_async(lambda: len(lines) == 2, what="a second child")
-        assert supervisor.pid not in (None, first)
-        await supervisor.stop()
-        await asyncio.wait_for(running, 5)
-        assert [str(fault) for fault, _ in faults] == ["SIGKILL"]
-        assert supervisor.pid is None
-
-    run(test)
-
-
-def test_supervisor_that_is_stopped_or_cancelled_while_it_starts_leaves_nothing(
-    run: Callable[[Test], None],
-) -> None:
-    async def test() -> None:
-        for end in ("stop", "cancel"):
-            supervisor = Supervisor(python(WAITS), Lines(), Faults(), QUICK)
-            running = asyncio.create_task(supervisor.run())
-            await asyncio.wait([running], timeout=0)
-            if end == "stop":
-                await supervisor.stop()
-            else:
-                running.cancel()
-            await asyncio.wait([running], timeout=10)
-            assert running.done()
-
-    run(test)
-
-
-def test_pauses_grow_to_a_bound_and_begin_again_after_a_steady_run() -> None:
-    backoff = Backoff(first=1.0, longest=5.0, steady=10.0)
-    assert [backoff.pause(0.0) for _ in range(4)] == [1.0, 2.0, 4.0, 5.0]
-    assert backoff.pause(9.0) == 5.0
-    assert backoff.pause(10.0) == 1.0
-    assert backoff.pause(0.0) == 2.0

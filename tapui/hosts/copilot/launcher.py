@@ -16,7 +16,9 @@ from typing import Any
 from tapui.hosts.copilot.discovery import Cli, Discovery
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
-from tapui.runtime.child import Backoff, Command, Ended, Source, Supervisor
+from tapui.runtime.child import Command, Ended
+from tapui.runtime.child_output import Source
+from tapui.runtime.supervisor import Backoff, Supervisor
 from tapui.wire.events import Unattached
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
 from tapui.wire.limits import PROTOCOL_VERSION
