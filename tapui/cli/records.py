@@ -88,6 +88,7 @@ def _summary(record: Record) -> str:
             return f"{stream}  {line.level}  {line.event}"
         case (
             ev.ApprovalRequested(approval=approval)
+            | ev.ApprovalDeciding(approval=approval)
             | ev.ApprovalRevealed(approval=approval)
             | ev.ApprovalDecided(approval=approval)
             | ev.ApprovalWithdrawn(approval=approval)

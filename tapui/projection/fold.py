@@ -14,7 +14,7 @@ from tapui.projection.heads import (
     provider_head,
     session_head,
 )
-from tapui.projection.state import State, StreamKey, is_connected, is_open, is_pending, is_waiting
+from tapui.projection.state import State, StreamKey, is_connected, is_open, is_pending, is_unsettled
 from tapui.wire import events as ev
 from tapui.wire import limits
 
@@ -148,11 +148,11 @@ def _last_line(state: State, key: StreamKey) -> str:
 def _put_approval(state: State, event: Any, _ts: str) -> None:
     known = state.approvals.get(event.approval.id)
     approval = restored(approval_head(event.approval), known)
-    if not is_waiting(approval):
+    if not is_unsettled(approval):
         state.approvals.pop(approval.id, None)
     state.approvals[approval.id] = approval
-    if not is_waiting(approval):
-        _trim(state.approvals, is_waiting, limits.RECENT_APPROVALS)
+    if not is_unsettled(approval):
+        _trim(state.approvals, is_unsettled, limits.RECENT_APPROVALS)
 
 
 def _mode(state: State, event: ev.ModeChanged, _ts: str) -> None:
@@ -193,6 +193,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.CallFinished: _finish_call,
     ev.StreamPosted: _posted,
     ev.ApprovalRequested: _put_approval,
+    ev.ApprovalDeciding: _put_approval,
     ev.ApprovalRevealed: _put_approval,
     ev.ApprovalDecided: _put_approval,
     ev.ApprovalWithdrawn: _put_approval,

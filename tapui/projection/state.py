@@ -67,6 +67,11 @@ def is_waiting(approval: Approval) -> bool:
     return approval.state in ("waiting", "revealed")
 
 
+def is_unsettled(approval: Approval) -> bool:
+    """Return whether it is open how the approval ends: it waits, or its decision is recorded."""
+    return is_waiting(approval) or approval.state == "deciding"
+
+
 def is_pending(gate: Gate) -> bool:
     """Return whether providers are still asked."""
     return gate.state == "waiting"

@@ -48,6 +48,7 @@ GATE: dict[str, Mark] = {
 }
 APPROVAL: dict[str, Mark] = {
     "waiting": Mark("!", "waiting", "warning"),
+    "deciding": Mark("◌", "recording", "muted"),
     "revealed": Mark("!", "code shown", "warning"),
     "approved": Mark("✓", "approved", "success"),
     "denied": Mark("✗", "denied", "error"),

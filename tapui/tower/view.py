@@ -431,6 +431,7 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.CallFinished: ("calls",),
     ev.StreamPosted: ("streams",),
     ev.ApprovalRequested: ("approvals",),
+    ev.ApprovalDeciding: ("approvals",),
     ev.ApprovalRevealed: ("approvals",),
     ev.ApprovalDecided: ("approvals",),
     ev.ApprovalWithdrawn: ("approvals",),

@@ -25,9 +25,11 @@ CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "can
 GateStanding = Literal["waiting", "allow", "deny", "context"]
 ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
 ApprovalStanding = Literal[
-    "waiting", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
+    "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
 ]
-"""`failed`: the decision could not be recorded, so whoever asked was denied."""
+"""`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
+was denied."""
+Decision = Literal["approve", "deny", "reveal"]
 
 
 class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -341,6 +343,14 @@ class ApprovalRequested(Event, tag="approval.requested", frozen=True):
     session_id: str | None = None
 
 
+class ApprovalDeciding(Event, tag="approval.deciding", frozen=True):
+    """The person decided; how it ends is told once this record is durable, or cannot be made so."""
+
+    approval: Approval
+    decision: Decision
+    session_id: str | None = None
+
+
 class ApprovalRevealed(Event, tag="approval.revealed", frozen=True):
     """The person opened a pairing; its code exists from now on (and is never recorded)."""
 
@@ -349,7 +359,7 @@ class ApprovalRevealed(Event, tag="approval.revealed", frozen=True):
 
 
 class ApprovalDecided(Event, tag="approval.decided", frozen=True):
-    """The person decided; a second one with the state `failed` follows if it cannot be recorded."""
+    """The decision holds, or has failed."""
 
     approval: Approval
     session_id: str | None = None
@@ -442,6 +452,7 @@ AnyEvent = (
     | CallFinished
     | StreamPosted
     | ApprovalRequested
+    | ApprovalDeciding
     | ApprovalRevealed
     | ApprovalDecided
     | ApprovalWithdrawn

@@ -102,6 +102,38 @@ def test_a_decision_that_cannot_be_recorded_does_not_hold(scene: Scene) -> None:
     ]
 
 
+def states(scene: Scene, approval: str) -> list[str]:
+    """Return what the events tell of an approval, in their order."""
+    found = [one.get("approval") for one in scene.talk.events()]
+    return [one["state"] for one in found if one is not None and one["id"] == approval]
+
+
+@pytest.mark.parametrize("is_ok", [True, False])
+@pytest.mark.parametrize(("decision", "settled"), [("approve", "approved"), ("deny", "denied")])
+def test_nobody_sees_how_a_decision_ends_before_its_record_is_durable(
+    scene: Scene, decision: str, settled: str, is_ok: bool
+) -> None:
+    approval = ask(scene)
+    scene.talk.records = "held"
+    assert decide(scene.tower, approval, decision, reason="fine") == []
+    assert states(scene, approval) == ["waiting", "deciding"]
+    event = scene.talk.events("approval.deciding")[0]
+    assert (event["decision"], event["sessionId"]) == (decision, "s1")
+    assert (event["approval"]["decidedBy"], event["approval"]["reason"]) == ("tapui", "fine")
+    (shown,) = scene.talk.tower().ack["state"]["approvals"]
+    assert shown["state"] == "deciding"
+    detail = scene.tower.ask(type="detail.read", id="x", of="approval", subject=approval)
+    assert detail[0]["approval"] == shown
+    assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
+    scene.talk.recorded(is_ok=is_ok)
+    settled = settled if is_ok else "failed"
+    assert states(scene, approval) == ["waiting", "deciding", settled]
+    (shown,) = scene.talk.tower().ack["state"]["approvals"]
+    assert shown["state"] == settled
+    answer = decision if is_ok else "deny"
+    assert scene.host.hear_one("approval.answer")["decision"] == answer
+
+
 @pytest.mark.parametrize("decision", ["approve", "deny"])
 def test_a_decision_that_is_not_recorded_has_one_outcome_for_whoever_looks(
     scene: Scene, decision: str

@@ -277,6 +277,39 @@ def test_the_code_exists_once_the_opening_is_recorded(scene: Scene) -> None:
     assert client.hear()[0]["type"] == "sessions"
 
 
+def test_an_opening_is_shown_once_it_is_recorded(scene: Scene) -> None:
+    ask(scene.talk)
+    scene.talk.records = "held"
+    scene.tower.say(type="approval.reveal", approvalId="a-1")
+    assert scene.talk.gateway.state.approvals["a-1"].state == "deciding"
+    assert scene.talk.events("approval.revealed") == []
+    scene.talk.wait(100)
+    scene.talk.recorded()
+    revealed = scene.talk.gateway.state.approvals["a-1"]
+    assert (revealed.state, revealed.expires_at) == ("revealed", "2026-01-01T00:03:41.000000Z")
+
+
+@pytest.mark.parametrize("is_ok", [True, False])
+@pytest.mark.parametrize("end", ["leaves", "is late"])
+def test_a_client_that_ends_while_its_opening_is_recorded_gets_no_code(
+    scene: Scene, end: str, is_ok: bool
+) -> None:
+    client = ask(scene.talk)
+    scene.talk.records = "held"
+    scene.tower.say(type="approval.reveal", approvalId="a-1")
+    if end == "leaves":
+        client.drop()
+    else:
+        scene.talk.wait(120)
+    settled = scene.talk.gateway.state.approvals["a-1"].state
+    assert settled == ("withdrawn" if end == "leaves" else "expired")
+    scene.talk.recorded(is_ok=is_ok)
+    assert scene.tower.hear_of("approval.revealed") == []
+    assert scene.talk.gateway.state.approvals["a-1"].state == settled
+    assert scene.talk.mint.numbers.get("code") is None
+    assert scene.talk.deadlines == 0
+
+
 def test_an_opening_that_cannot_be_recorded_refuses_the_client(scene: Scene) -> None:
     client = ask(scene.talk)
     client.hear()

@@ -71,6 +71,10 @@ def sessions(draw: st.DrawFn, id_: str, state: str) -> ev.Session:
     )  # fmt: skip
 
 
+def _deciding(approval: ev.Approval, session_id: str | None) -> ev.ApprovalDeciding:
+    return ev.ApprovalDeciding(approval, "approve", session_id)
+
+
 @st.composite
 def events(draw: st.DrawFn) -> ev.AnyEvent:
     one = draw(session_ids)
@@ -111,7 +115,7 @@ def events(draw: st.DrawFn) -> ev.AnyEvent:
             decision = draw(
                 st.sampled_from(
                     [ev.ApprovalRequested, ev.ApprovalRevealed, ev.ApprovalDecided,
-                     ev.ApprovalWithdrawn, ev.ApprovalExpired]
+                     ev.ApprovalWithdrawn, ev.ApprovalExpired, _deciding]
                 )
             )  # fmt: skip
             return decision(draw(approvals), draw(maybe_session))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tapui.core.deadlines import Due
 from tapui.core.model import OpenSession, Standing
 from tapui.core.parts import Parts
-from tapui.projection.state import is_connected, is_open, is_pending, is_waiting
+from tapui.projection.state import is_connected, is_open, is_pending, is_unsettled
 from tapui.wire import limits
 
 if TYPE_CHECKING:
@@ -43,8 +43,9 @@ def _projection(world: "World", r: Parts) -> None:
     sessions = r.sessions.open.values()
     native = {one.call_id for each in sessions for one in each.native_calls.values()}
     assert state.calls.keys() == r.calls.pending.keys() | native
-    waiting = {id_: one for id_, one in state.approvals.items() if is_waiting(one)}
-    assert waiting == {id_: one.view for id_, one in r.approvals.waiting.items()}
+    unsettled = {id_: one for id_, one in state.approvals.items() if is_unsettled(one)}
+    known_approvals = r.approvals.waiting | r.approvals.deciding
+    assert unsettled == {id_: one.view for id_, one in known_approvals.items()}
     gates = {id_ for id_, one in state.gates.items() if is_pending(one)}
     asked = {one.view.id for one in r.gates._asked.values() if one.view is not None}
     assert gates == asked, "gates on show are those that wait"
@@ -220,6 +221,7 @@ def check_nothing_waits(world: "World") -> None:
     assert not r.gates._asked
     assert not r.prompts._asked
     assert not r.approvals.waiting
+    assert not r.approvals.deciding
     assert not r.modes._setting
     assert not r.providers._departed
     assert not world.gateway._parts.tickets._waiting

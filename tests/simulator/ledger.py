@@ -67,6 +67,18 @@ class Ledger:
         self._owner: dict[str, str] = {}
         self._busy: dict[str, bool] = {}
         self._minting: dict[tuple[int, str], str] = {}
+        self.durable: set[int] = set()
+        """The numbers of the events that are known to be durable."""
+        self._deciding: dict[str, int] = {}
+        """The number of the event that records an approval's last decision."""
+        self._outcomes: dict[str, str] = {}
+        """How each approval was settled, for whoever looks."""
+        self._requests: dict[tuple[int, object], str] = {}
+        """The approval behind a request, by connection and the host's id."""
+        self._pairs: dict[str, int] = {}
+        """Who asked to pair, by the approval's id."""
+        self._ordered: dict[tuple[str, m.Mode], list[int]] = {}
+        """The numbers of the events that order a mode."""
 
     # In
 
@@ -103,6 +115,7 @@ class Ledger:
         self.seq = entry.seq
         event = entry.event
         fold(self.folded, event, entry.ts)
+        self._decided(entry)
         if isinstance(event, ev.SessionReplaced):
             self._replaced(event.replaces, event.session_id)
         elif isinstance(event, ev.ProviderMoved):
@@ -114,10 +127,16 @@ class Ledger:
             waiting = self._world.gateway._parts.approvals.waiting.get(event.approval.id)
             if waiting is not None:
                 self._askers[event.approval.id] = waiting.asker.id
+                if isinstance(waiting.subject, str):
+                    self._requests[waiting.asker.id, waiting.subject] = event.approval.id
+            if event.approval.kind == "pairing":
+                self._pairs[event.approval.id] = self._askers[event.approval.id]
         elif isinstance(event, ev.ApprovalDecided):
             number = self._askers.pop(event.approval.id, 0)
             if event.approval.kind == "bindAll" and event.approval.state == "approved":
                 self._everywhere.add(number)
+        elif isinstance(event, ev.ModeChanged) and event.state == "ordered":
+            self._ordered.setdefault((event.session_id, event.mode), []).append(entry.seq)
         elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
             provider = self._world.gateway._parts.providers.connected.get(event.provider.id)
             if provider is not None:
@@ -127,6 +146,21 @@ class Ledger:
             self._posted.setdefault(event.session_id, []).append(event.line.event)
             if event.provider_id is not None:
                 self._owner[event.line.event] = event.provider_id
+
+    def _decided(self, entry: ev.Entry) -> None:
+        """An approval has one outcome, and none before its decision is durable."""
+        event = entry.event
+        if isinstance(event, ev.ApprovalDeciding):
+            assert event.approval.id not in self._outcomes, "a decision on what is settled"
+            self._deciding[event.approval.id] = entry.seq
+        elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalRevealed)):
+            is_durable = self._deciding[event.approval.id] in self.durable
+            assert is_durable == (event.approval.state != "failed"), (
+                f"{event.approval.state}, and its decision is {'' if is_durable else 'not '}durable"
+            )
+        if isinstance(event, ev.ApprovalDecided | ev.ApprovalExpired | ev.ApprovalWithdrawn):
+            assert event.approval.id not in self._outcomes, "an approval has two outcomes"
+            self._outcomes[event.approval.id] = event.approval.state
 
     def _is_shown(self, provider_id: str) -> bool:
         known = self._world.gateway._parts.providers.connected.get(provider_id)
@@ -164,6 +198,16 @@ class Ledger:
             self._tools[message.session_id] = message.revision
         elif isinstance(message, h.SessionSend):
             self._sent(message)
+        elif isinstance(message, h.ApprovalAnswer):
+            approval = self._requests.pop((number, message.id), "")
+            told = {"approved": "approve", "expired": "expired"}
+            outcome = self._outcomes.get(approval, "none")
+            assert told.get(outcome, "deny") == message.decision, f"{approval} is {outcome}"
+        elif isinstance(message, h.ModeSet):
+            ordered = self._ordered.get((message.session_id, message.mode), [])
+            assert self.durable.intersection(ordered), "a mode is set whose order is not durable"
+        elif isinstance(message, t.RevealedCode):
+            assert self._deciding[message.approval_id] in self.durable, "a code without a record"
         else:
             self._to_provider(link, message)
 
@@ -219,6 +263,8 @@ class Ledger:
         if isinstance(message, p.Sessions) and message.token is not None:
             link.token = message.token
             self._grants[message.token] = {one.id for one in message.active}
+            mine = [self._outcomes.get(id_) for id_, one in self._pairs.items() if one == number]
+            assert mine == ["approved"], "a token without an approval"
         elif isinstance(message, t.TokenMinted):
             self._grants[message.token] = {self._minting.pop((number, message.id))}
             self._world.tokens.append(message.token)

@@ -177,7 +177,13 @@ class FaultyJournal(Journal):
     def sync(self, seqs: frozenset[int] | None, done: Callable[[bool], None]) -> None:
         if self._world.breaks(0.05, "the journal raises at a sync"):
             raise RuntimeError("injected")
-        super().sync(seqs, done)
+
+        def told(is_ok: bool) -> None:
+            if is_ok:
+                self._world.ledger.durable |= seqs or set()
+            done(is_ok)
+
+        super().sync(seqs, told)
 
 
 class FullDisk:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.modes import Modes
 from tapui.core.calls.calls import Calls
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
@@ -73,7 +75,13 @@ def _count_backwards(self: Any, session_id: str) -> int:
     return revision
 
 
+def _hold_anyway(self: Any, subject: Any, *, is_ok: bool) -> Any:
+    return self._kept_recorded(subject, is_ok=True)
+
+
 FAULTS = [
+    pytest.param(Approvals, "recorded", _hold_anyway, "not durable", id="a decision unrecorded"),
+    pytest.param(Modes, "recorded", _hold_anyway, "not durable", id="a mode unrecorded"),
     pytest.param(Calls, "due", _forget_a_call, "", id="a call without an outcome"),
     pytest.param(Gates, "due", _do_nothing, "", id="a gate that hangs"),
     pytest.param(OpenSessions, "visible", _show_everything, "not cover", id="a scope that leaks"),
@@ -93,6 +101,8 @@ def test_a_fault_is_found_and_names_its_seed(
     everything = _everything(OpenSessions.in_order)
     monkeypatch.setattr(OpenSessions, "_shown", everything, raising=False)
     monkeypatch.setattr(Budgets, "_delivered", Budgets.deliver, raising=False)
+    for kept in (Approvals, Modes):
+        monkeypatch.setattr(kept, "_kept_recorded", kept.recorded, raising=False)
     monkeypatch.setattr(owner, name, fault)
     with pytest.raises(StoryError, match=f"(?s){says}.*--seed"):
         _run_all(range(400))

@@ -287,13 +287,15 @@ class World:
             self.links[effect.connection].shut()
         elif isinstance(effect, MakeDurable):
             is_ok = self.dice.random() < 0.95
-            ticket = effect.ticket
-            self.at(self.now + self.latency(), lambda: self._recorded(ticket, is_ok))
+            ticket, seq = effect.ticket, effect.seq
+            self.at(self.now + self.latency(), lambda: self._recorded(ticket, seq, is_ok))
         elif isinstance(effect, CopyFile):
             self._copy_file(effect)
 
-    def _recorded(self, ticket: int, is_ok: bool) -> None:
-        self.note("record %d is %s", ticket, "kept" if is_ok else "refused")
+    def _recorded(self, ticket: int, seq: int, is_ok: bool) -> None:
+        self.note("record %d is %s", seq, "kept" if is_ok else "refused")
+        if is_ok:
+            self.ledger.durable.add(seq)
         self.is_touched = True
         self.gateway.recorded(ticket, self.now, is_ok=is_ok)
 

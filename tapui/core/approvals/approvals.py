@@ -11,15 +11,18 @@ from tapui.core.mint import Mint
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.tickets import Tickets
+from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
     Approval,
     ApprovalDecided,
+    ApprovalDeciding,
     ApprovalExpired,
     ApprovalKind,
     ApprovalRequested,
     ApprovalRevealed,
     ApprovalWithdrawn,
+    Decision,
 )
 
 
@@ -32,8 +35,11 @@ class WaitingApproval:
     subject: Any
     """What the asker's module needs to go on: a request id, a mode, a name."""
     deadline: Deadline | None = None
-    is_deciding: bool = False
-    """A decision is being recorded; further ones come too late."""
+
+    @property
+    def is_deciding(self) -> bool:
+        """Whether a decision is being recorded: further ones come too late."""
+        return self.view.state == "deciding"
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,7 +47,7 @@ class Decided:
     """A decision that is recorded, or could not be (`is_recorded` False: it does not hold)."""
 
     waiting: WaitingApproval
-    verdict: Literal["approve", "deny", "reveal"]
+    verdict: Decision
     by: str
     is_recorded: bool = True
     answer: Any = None
@@ -51,7 +57,12 @@ class Decided:
 
 
 class Approvals:
-    """The registry. A decision becomes an event, and holds once that is durable."""
+    """The registry.
+
+    A decision is first recorded as `approval.deciding`. Nothing says how it ended, and nobody acts
+    on it, until that record is durable; then it is `revealed`, `approved` or `denied`, or it has
+    `failed`.
+    """
 
     def __init__(
         self, clock: Clock, out: Output, tickets: Tickets, deadlines: Deadlines, mint: Mint
@@ -62,6 +73,9 @@ class Approvals:
         self._deadlines = deadlines
         self._mint = mint
         self.waiting: dict[str, WaitingApproval] = {}
+        """What can be decided, withdrawn or expire; pairings that are being revealed, too."""
+        self.deciding: dict[str, WaitingApproval] = {}
+        """What was approved or denied, until that is recorded."""
 
     def request(
         self,
@@ -104,52 +118,58 @@ class Approvals:
             )
         return waiting
 
-    def reveal(self, waiting: WaitingApproval, decided: Decided, timeout: float) -> None:
-        """A pairing is opened: it waits `timeout` seconds longer, for its code."""
-        self._deadlines.cancel(waiting.deadline)
-        waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
-        waiting.is_deciding = True
-        waiting.view = replace(
-            waiting.view,
-            state="revealed",
-            expires_at=self._clock.timestamp(timeout),
-            decided_by=decided.by,
-        )
-        seq = self._out.emit(ApprovalRevealed(waiting.view, waiting.view.session_id))
-        self._tickets.make_durable(seq, decided)
-
     def decide(self, decided: Decided) -> None:
-        """Record a decision; `recorded` returns it when it holds."""
+        """Record a decision; `recorded` returns it when it holds.
+
+        A pairing that is being revealed may still expire or be withdrawn meanwhile.
+        """
         waiting = decided.waiting
-        waiting.is_deciding = True
-        self._deadlines.cancel(waiting.deadline)
+        if decided.verdict != "reveal":
+            self._deadlines.cancel(waiting.deadline)
+            del self.waiting[waiting.view.id]
+            self.deciding[waiting.view.id] = waiting
         waiting.view = replace(
-            waiting.view,
-            state="approved" if decided.verdict == "approve" else "denied",
-            decided_by=decided.by,
-            reason=decided.reason,
+            waiting.view, state="deciding", decided_by=decided.by, reason=decided.reason
         )
-        del self.waiting[waiting.view.id]
-        seq = self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
-        self._tickets.make_durable(seq, decided)
+        event = ApprovalDeciding(waiting.view, decided.verdict, waiting.view.session_id)
+        self._tickets.make_durable(self._out.emit(event), decided)
 
     def recorded(self, decided: Decided, *, is_ok: bool) -> Decided:
         """Return the decision as it holds now that its record is durable, or is known not to be.
 
-        One that could not be recorded has failed: whoever asked is denied, and the approval says so
-        from now on.
+        One that could not be recorded has failed: whoever asked is denied.
         """
         waiting = decided.waiting
+        if not waiting.is_deciding:
+            return decided  # it expired or was withdrawn while it was being revealed
+        self.deciding.pop(waiting.view.id, None)
+        if not is_ok:
+            return self._failed(decided)
         if decided.verdict == "reveal":
-            waiting.is_deciding = False
-        if is_ok:
-            return decided
-        reason = "the decision could not be recorded"
-        if waiting.view.state in ("approved", "denied", "revealed"):
-            self.waiting.pop(waiting.view.id, None)
-            self._deadlines.cancel(waiting.deadline)
-            waiting.view = replace(waiting.view, state="failed", reason=reason)
+            self._reveal(waiting)
+        else:
+            state: Literal["approved", "denied"]
+            state = "approved" if decided.verdict == "approve" else "denied"
+            waiting.view = replace(waiting.view, state=state)
             self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
+        return decided
+
+    def _reveal(self, waiting: WaitingApproval) -> None:
+        """A pairing is open: from now on it waits for its code."""
+        self._deadlines.cancel(waiting.deadline)
+        timeout = limits.PAIRING_TIMEOUT
+        waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
+        waiting.view = replace(
+            waiting.view, state="revealed", expires_at=self._clock.timestamp(timeout)
+        )
+        self._out.emit(ApprovalRevealed(waiting.view, waiting.view.session_id))
+
+    def _failed(self, decided: Decided) -> Decided:
+        waiting, reason = decided.waiting, "the decision could not be recorded"
+        self.waiting.pop(waiting.view.id, None)
+        self._deadlines.cancel(waiting.deadline)
+        waiting.view = replace(waiting.view, state="failed", reason=reason)
+        self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
         return Decided(
             waiting, "deny", decided.by, is_recorded=False, reason=reason, tower=decided.tower
         )

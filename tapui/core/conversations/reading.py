@@ -108,7 +108,8 @@ class Reading:
                 return Detail(message.id, call=call), None
             return None, None if call is None else call.session_id
         if message.of == "approval":
-            waiting = self._approvals.waiting.get(subject)
+            approvals = self._approvals
+            waiting = approvals.waiting.get(subject) or approvals.deciding.get(subject)
             if waiting is not None:
                 return Detail(message.id, approval=waiting.view), None
             approval = state.approvals.get(subject)

@@ -132,7 +132,7 @@ class Pairings:
         if not sessions:
             raise WireError(ErrorCode.INVALID_SESSION, "there is no session to allow")
         decided = Decided(waiting, "reveal", by, tower=tower, sessions=sessions)
-        self._approvals.reveal(waiting, decided, limits.PAIRING_TIMEOUT)
+        self._approvals.decide(decided)
 
     def revealed(self, decided: Decided) -> None:
         """The opening is recorded: make the code and show it to whoever opened the request."""

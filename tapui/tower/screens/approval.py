@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tapui import times
-from tapui.projection.state import is_waiting
+from tapui.projection.state import is_unsettled, is_waiting
 from tapui.tower import marks, requests
 from tapui.tower.plain import headline, plain
 from tapui.tower.reader import Paragraph, Reader
@@ -70,7 +70,7 @@ class ApprovalScreen(LiveScreen[None]):
 
     def _extra(self) -> Iterable[Vertical]:
         approval = self.approval
-        if approval is None or not is_waiting(approval):
+        if approval is None or not is_unsettled(approval):
             return
         if approval.kind == "pairing":
             yield PairingPanel(approval)
