@@ -5,8 +5,9 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from tapui.home.paths import Home
 from tapui.settings import Settings
 from tapui.station.config_file import KeyPath, key_lines
 from tapui.text import safe_text
+from tapui.tower import theme_files
 
 Scalar = bool | int | float | str
 
@@ -37,6 +39,8 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("records", "file"): (2**16, 2**40, " bytes"),
     ("records", "session"): (2**16, 2**50, " bytes"),
 }
+Choices = Mapping[KeyPath, Callable[[str], str | None]]
+"""What is wrong with a text as the value of each setting that is one; None for a text it takes."""
 _AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
@@ -104,7 +108,8 @@ def config_path(environ: Mapping[str, str]) -> Path:
 class _Gathering:
     """Values as the sources give them, the weakest source first; faults are kept, not raised."""
 
-    def __init__(self) -> None:
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
         self.values: dict[KeyPath, Scalar] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
         self.faults: list[str] = []
@@ -117,12 +122,20 @@ class _Gathering:
         if type(value) is not key.type:
             wanted = _TYPE_WORDS[key.type]
             self.faults.append(f"{label}: expected {wanted}, got {_shown(value)}")
-        elif fault := _range_fault(key, value):
+        elif fault := self._fault(key, value):
             self.faults.append(f"{label}: {fault}, got {_shown(value)}")
         else:
             assert isinstance(value, Scalar)
             self.values[key.path] = value
             self.origins[key.path] = origin
+
+    def _fault(self, key: Key, value: object) -> str | None:
+        if isinstance(value, str):
+            return self._choices[key.path](value) if value.strip() else "must not be empty"
+        if isinstance(value, bool):
+            return None
+        assert isinstance(value, int | float)
+        return _range_fault(key.path, value)
 
     def settings(self) -> Settings:
         """Return the values as settings."""
@@ -143,7 +156,8 @@ def load(
     `flags` maps a setting's dotted name to the flag that set it and its value. A file that is not
     there is an empty one. Raises `ConfigError` with every fault that was found.
     """
-    found = _Gathering()
+    themes = theme_files.folders_of(path)
+    found = _Gathering({("theme",): partial(theme_files.unknown, themes)})
     _read_file(path, found)
     for key in KEYS.values():
         if text := environ.get(key.variable):
@@ -212,12 +226,8 @@ def _suggestion(path: KeyPath) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def _range_fault(key: Key, value: object) -> str | None:
-    if isinstance(value, str):
-        return None if value.strip() else "must not be empty"
-    if key.path not in _RANGES or not isinstance(value, int | float):
-        return None
-    low, high, unit = _RANGES[key.path]
+def _range_fault(path: KeyPath, value: float) -> str | None:
+    low, high, unit = _RANGES[path]
     if math.isfinite(value) and low <= value <= high:
         return None
     return f"must be from {low} to {high}{unit}"

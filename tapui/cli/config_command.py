@@ -4,16 +4,21 @@ import argparse
 import os
 
 from tapui.cli import config, output
+from tapui.cli.failure import Failure
 from tapui.cli.starting import loaded
+from tapui.tower import theme_files
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print path, values and origins; raises `ConfigError`."""
+    """Print path, values and origins; raises `ConfigError`, and `Failure` for a broken theme."""
     found = loaded(args)
     if args.json:
         _print_json(found)
     else:
         _print_table(found)
+    fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)
+    if fault is not None:
+        raise Failure(fault)
     return 0
 
 

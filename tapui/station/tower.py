@@ -22,7 +22,7 @@ from tapui.station.screen import Screen
 from tapui.station.signals import Signals
 from tapui.station.start_fault import StartFault, start_fault
 from tapui.text import safe_text
-from tapui.tower.themes import builtin_folder
+from tapui.tower import theme_files
 
 if TYPE_CHECKING:
     from tapui.tower.app import TowerApp
@@ -137,11 +137,10 @@ def _app(
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
 
-    themes: list[Path] = [builtin_folder(), options.config_path.parent / "themes"]
     return TowerApp(
         feed,
         theme=options.theme,
-        theme_folders=themes,
+        theme_folders=theme_files.folders_of(options.config_path),
         bell=options.settings.bell,
         note=note,
         on_theme=partial(_remember, options.config_path),

@@ -27,7 +27,7 @@ from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import RESET_TITLE, title_sequence
 from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import ThemeChoice
-from tapui.tower.themes import builtin_folder
+from tapui.tower.theme_files import builtin_folder
 from tapui.tower.view import ALL_TOPICS, View
 from tapui.tower.words import losses_of, name_of, quantity
 from tapui.wire import events as ev

@@ -174,7 +174,9 @@ def test_a_configuration_that_cannot_be_used_is_2(home: Home, command: tuple[str
 
 def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None:
     home.tapui.mkdir(parents=True)
-    (home.tapui / "config.toml").write_text('theme = "caf\u00e9"\n[timeouts]\n# long\ncall = 300\n')
+    (home.tapui / "config.toml").write_text(
+        'theme = "tapui-light"\n[timeouts]\n# long\ncall = 300\n'
+    )
     done = home.run(
         "--port", "9500", "config", env=home.env(TAPUI_ATTACH="off", TAPUI_BELL="", NO_COLOR="1")
     )
@@ -182,19 +184,30 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
     assert done.stdout == (
         f"{home.tapui}/config.toml\n"
         "\n"
-        "  SETTING                 VALUE        FROM\n"
-        "  port                    9500         --port\n"
-        '  theme                   "caf\\u00e9"  config.toml:1\n'
-        "  attach                  false        TAPUI_ATTACH\n"
-        "  local-session           true         default\n"
-        "  bell                    true         default\n"
-        "  timeouts.call           300.0        config.toml:4\n"
-        "  timeouts.mode-approval  60.0         default\n"
-        "  timeouts.idle-exit      30.0         default\n"
-        "  records.inline          65536        default\n"
-        "  records.file            67108864     default\n"
-        "  records.session         1073741824   default\n"
-        "  colour                  false        NO_COLOR\n"
+        "  SETTING                 VALUE          FROM\n"
+        "  port                    9500           --port\n"
+        '  theme                   "tapui-light"  config.toml:1\n'
+        "  attach                  false          TAPUI_ATTACH\n"
+        "  local-session           true           default\n"
+        "  bell                    true           default\n"
+        "  timeouts.call           300.0          config.toml:4\n"
+        "  timeouts.mode-approval  60.0           default\n"
+        "  timeouts.idle-exit      30.0           default\n"
+        "  records.inline          65536          default\n"
+        "  records.file            67108864       default\n"
+        "  records.session         1073741824     default\n"
+        "  colour                  false          NO_COLOR\n"
+    )
+
+
+def test_config_tells_of_a_theme_whose_file_cannot_be_used(home: Home) -> None:
+    (home.tapui / "themes").mkdir(parents=True)
+    (home.tapui / "themes" / "mine.toml").write_text("[colors]\nprimary = 'red'\n")
+    done = home.run("config", env=home.env(TAPUI_THEME="mine"))
+    assert done.returncode == 1
+    assert '  theme                   "mine"      TAPUI_THEME\n' in done.stdout
+    assert done.stderr == (
+        f'tapui: theme {home.tapui}/themes/mine.toml: colors.primary: write a colour as "#rrggbb"\n'
     )
 
 

@@ -8,6 +8,8 @@ from tapui.cli import config
 from tapui.cli.config import ConfigError, Origin, load
 from tapui.settings import Settings
 
+THEMES = "tapui-dark, tapui-high-contrast, tapui-light"
+
 
 def written(folder: Path, text: str | bytes) -> Path:
     path = folder / "config.toml"
@@ -63,9 +65,12 @@ def test_file_sets_top_level_nested_dotted_quoted_and_inline_keys(tmp_path: Path
 
 
 def test_flags_override_environment_which_overrides_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path, 'port = 1\ntheme = "file"\nbell = false\n')
-    found = load(path, {"TAPUI_PORT": "2", "TAPUI_THEME": "env"}, {"port": ("--port", 3)})
-    assert (found.settings.port, found.settings.theme, found.settings.bell) == (3, "env", False)
+    path = written(tmp_path, 'port = 1\ntheme = "tapui-light"\nbell = false\n')
+    found = load(
+        path, {"TAPUI_PORT": "2", "TAPUI_THEME": "tapui-high-contrast"}, {"port": ("--port", 3)}
+    )
+    assert (found.settings.port, found.settings.bell) == (3, False)
+    assert found.settings.theme == "tapui-high-contrast"
     assert found.origins["port",] == Origin("flag", "--port")
     assert found.origins["theme",] == Origin("env", "TAPUI_THEME")
     assert found.origins["bell",] == Origin("file", f"{path}:3")
@@ -93,6 +98,11 @@ def test_an_empty_variable_is_one_that_is_not_set(tmp_path: Path) -> None:
         ("port = 1979-05-27", "{path}:1: port: expected a whole number, got 1979-05-27"),
         ("theme = 3", "{path}:1: theme: expected a text, got 3"),
         ("theme = ' '", '{path}:1: theme: must not be empty, got " "'),
+        (
+            "\ntheme = 'dark'",
+            '{path}:2: theme: there is no such theme (there are: {themes}), got "dark"',
+        ),
+        ("theme = '../tapui-dark'", None),
         ("bell = 1", "{path}:1: bell: expected true or false, got 1"),
         (
             "[timeouts]\n\ncall = 0",
@@ -141,7 +151,7 @@ def test_a_fault_names_file_line_and_key(
         load(path, {})
     assert str(raised.value).isprintable()
     if fault is not None:
-        assert str(raised.value) == fault.format(path=path)
+        assert str(raised.value) == fault.format(path=path, themes=THEMES)
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
@@ -173,3 +183,22 @@ def test_a_folder_in_the_files_place_is_said_so(tmp_path: Path) -> None:
 def test_the_file_is_in_tapui_home_if_that_is_set(tmp_path: Path) -> None:
     assert config.config_path({"TAPUI_HOME": str(tmp_path)}) == tmp_path / "config.toml"
     assert config.config_path({}).parts[-2:] == ("tapui", "config.toml")
+
+
+def test_a_theme_of_ones_own_is_one_that_exists(tmp_path: Path) -> None:
+    (tmp_path / "themes").mkdir()
+    (tmp_path / "themes" / "mine.toml").write_text("")
+    assert load(tmp_path / "config.toml", {"TAPUI_THEME": "mine"}).settings.theme == "mine"
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path / "config.toml", {"TAPUI_THEME": "yours"})
+    assert str(raised.value) == (
+        f'TAPUI_THEME: there is no such theme (there are: mine, {THEMES}), got "yours"'
+    )
+
+
+@pytest.mark.parametrize("key", config.KEYS.values(), ids=lambda key: key.name)
+def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: config.Key) -> None:
+    wrong = {bool: ["maybe"], str: ["no such one"], int: ["-1", str(2**64)], float: ["-1", "1e99"]}
+    for text in wrong[key.type]:
+        with pytest.raises(ConfigError, match=f"^{key.variable}: "):
+            load(tmp_path / "config.toml", {key.variable: text})

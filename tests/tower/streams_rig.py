@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 from textual.app import App, ComposeResult
 
-from tapui.tower import themes
+from tapui.tower import theme_files, themes
 from tapui.tower.bodies import Bodies
 from tapui.tower.panes import streams
 from tapui.tower.panes.streams import StreamsPane
@@ -89,7 +89,7 @@ class Screen(App[None]):
         yield StreamsPane()
 
     def on_mount(self) -> None:
-        found, _ = themes.load([themes.builtin_folder()])
+        found, _ = themes.load([theme_files.builtin_folder()])
         for theme in found.values():
             self.register_theme(theme)
         self.theme = "tapui-dark"

@@ -306,7 +306,7 @@ async def test_an_unknown_theme_is_said_and_the_default_is_used() -> None:
 
 
 async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) -> None:
-    from tapui.tower.themes import builtin_folder
+    from tapui.tower.theme_files import builtin_folder
 
     (tmp_path / "mine.toml").write_text("[colors\n")
     async with running(theme_folders=[builtin_folder(), tmp_path]) as rig:
@@ -315,7 +315,7 @@ async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) ->
 
 
 async def test_a_saved_theme_is_shown_live(tmp_path: Path) -> None:
-    from tapui.tower.themes import builtin_folder
+    from tapui.tower.theme_files import builtin_folder
 
     def save(background: str) -> None:
         mine = tmp_path / "mine.toml"

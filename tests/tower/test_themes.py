@@ -9,7 +9,7 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import DataTable, Input, Static
 
-from tapui.tower import themes
+from tapui.tower import theme_files, themes
 
 BUILTIN = ("tapui-dark", "tapui-light", "tapui-high-contrast")
 GROUNDS = ("background", "surface", "panel")
@@ -57,7 +57,7 @@ def test_the_contrast_formula_is_that_of_wcag() -> None:
 
 @pytest.mark.parametrize(("name", "least"), zip(BUILTIN, (4.5, 4.5, 7.0), strict=True))
 def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> None:
-    found, problems = themes.load([themes.builtin_folder()])
+    found, problems = themes.load([theme_files.builtin_folder()])
     assert problems == []
     theme = found[name]
     variables = {**theme.to_color_system().generate(), **theme.variables}
@@ -77,7 +77,7 @@ def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> Non
 
 
 def test_the_builtin_themes_are_these_three() -> None:
-    found, problems = themes.load([themes.builtin_folder()])
+    found, problems = themes.load([theme_files.builtin_folder()])
     assert (sorted(found), problems) == (sorted(BUILTIN), [])
     assert [found[name].dark for name in BUILTIN] == [True, False, True]
 
@@ -90,7 +90,7 @@ class Shown(App[None]):
 
 
 async def test_textual_accepts_every_builtin_theme_live() -> None:
-    found, _ = themes.load([themes.builtin_folder()])
+    found, _ = themes.load([theme_files.builtin_folder()])
     app = Shown()
     async with app.run_test() as pilot:
         for theme in found.values():
@@ -124,7 +124,7 @@ GOOD = '[colors]\nprimary = "#123456"\nbackground = "#000"\nforeground = "#fff"\
         (GOOD + '[variables]\nno-such = "#000"\n', "variables.no-such: there is no such variable"),
         (GOOD + '[variables]\nborder = "red; }"\n', "variables.border: write a colour as"),
         (GOOD + '[variables]\nlink-style = "blink"\n', "variables.link-style: write"),
-        (GOOD + "#" + "x" * themes.MAX_FILE_BYTES, "is larger than 64 KiB"),
+        (GOOD + "#" + "x" * theme_files.MAX_FILE_BYTES, "is larger than 64 KiB"),
         ("x = " + "[" * 5000, "is not valid TOML"),
     ],
 )
@@ -168,7 +168,7 @@ def test_a_folder_that_is_missing_holds_no_themes_and_a_file_is_no_folder(tmp_pa
 
 def test_a_users_theme_replaces_the_builtin_of_its_name(tmp_path: Path) -> None:
     write(tmp_path, "tapui-dark.toml", GOOD)
-    found, problems = themes.load([themes.builtin_folder(), tmp_path])
+    found, problems = themes.load([theme_files.builtin_folder(), tmp_path])
     assert problems == []
     assert found["tapui-dark"].primary == "#123456"
     assert found["tapui-light"].primary != "#123456"
@@ -204,7 +204,7 @@ def test_one_theme_is_found_without_the_others(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(colors.format("010203"))
     (tmp_path / "tapui-dark.toml").write_text(colors.format("040506"))
     (tmp_path / "broken.toml").write_text("[colors")
-    folders = [themes.builtin_folder(), tmp_path, tmp_path / "missing"]
+    folders = [theme_files.builtin_folder(), tmp_path, tmp_path / "missing"]
     everything, _ = themes.load(folders)
     for name in (*BUILTIN, "mine"):
         assert themes.find(folders, name) == everything[name]
