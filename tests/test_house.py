@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret", "times"},
+    {"text", "settings", "secret", "times", "schemas"},
     {"home"},
     {"wire"},
     {"projection"},

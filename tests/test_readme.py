@@ -1,5 +1,6 @@
 """What the README shows is run; what the documents name exists."""
 
+import asyncio
 import json
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from tapui.cli.config import KEYS
 from tapui.cli.parser import build
 from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Tower
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -30,6 +32,14 @@ def snippet(language: str) -> str:
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
     with Gateway(Home(tmp_path), "--no-attach") as running:
         yield running
+
+
+async def greeted_without_a_name(gateway: Gateway) -> object:
+    """Call the tool with arguments that nobody checks; return its result."""
+    async with await Tower.hello(gateway.url, gateway.internal_token) as tower:
+        call = {"type": "tool.invoke", "id": "i1", "sessionId": "local", "tool": "greet"}
+        await tower.send({**call, "args": {}})
+        return (await tower.expect("tool.outcome", id="i1")).get("data")
 
 
 def test_provider_of_the_readme_answers_a_call(gateway: Gateway) -> None:
@@ -51,6 +61,9 @@ def test_provider_of_the_readme_answers_a_call(gateway: Gateway) -> None:
                 "call", "greet", "--args", '{"name": "Ada"}', "--port", str(gateway.port)
             )
         assert "Hello, Ada!" in called.stdout, called.stderr
+        # A model may leave out what the schema requires.
+        assert asyncio.run(greeted_without_a_name(gateway)) == "Hello, stranger!"
+        assert provider.poll() is None
     finally:
         provider.kill()
         provider.wait()

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import difflib
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -15,6 +15,8 @@ from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, Refused
 from tapui.client.gateways import FoundGateway
+from tapui.schemas import arguments as schemas
+from tapui.schemas.arguments import SchemaUnusable, Unfit
 from tapui.wire.events import Entry
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import (
@@ -71,7 +73,7 @@ async def _call(
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")
             session = connection.sessions[0].id
-        _check(tool, arguments, await _tools(connection, session))
+        await _check(tool, arguments, await _tools(connection, session))
         await connection.send(ToolInvoke(id=CALL_ID, session_id=session, tool=tool, args=arguments))
         try:
             return await _outcome(connection)
@@ -92,40 +94,43 @@ async def _tools(connection: GatewayConnection, session: str) -> list[OfferedToo
     return answer.tools
 
 
-def _check(name: str, arguments: Raw, tools: list[OfferedTool]) -> None:
-    """Raise `Failure` for a tool that does not exist, or that lacks arguments it requires."""
+async def _check(name: str, arguments: Raw, tools: list[OfferedTool]) -> None:
+    """Raise `Failure` for a tool that does not exist, or arguments that do not fit its schema.
+
+    A schema that cannot be applied is for the tool to answer for: the call is sent, with a note.
+    """
     tool = next((one for one in tools if one.name == name), None)
     if tool is None:
         raise Failure(f"there is no tool {name}; {_there_are(name, [one.name for one in tools])}")
-    schema = msgspec.json.decode(tool.parameters)
-    required = schema.get("required")
-    if not isinstance(required, list):
+    try:
+        found = await asyncio.to_thread(schemas.faults, tool.parameters, arguments)
+    except SchemaUnusable as error:
+        output.note(f"the arguments are not checked: the schema of {name} cannot be used: {error}")
         return
-    given = msgspec.json.decode(arguments)
-    missing = [one for one in required if isinstance(one, str) and one not in given]
-    if missing:
-        them = "it" if len(missing) == 1 else "them"
-        raise Failure(
-            f"{name} requires {_described(missing, schema)}; give {them} with --args", WRONG_USE
-        )
+    if found:
+        raise Failure("\n".join(_told(name, found, tool.parameters)), WRONG_USE)
 
 
 def _there_are(wanted: str, names: list[str]) -> str:
-    if near := difflib.get_close_matches(wanted, names, n=1):
-        return f"did you mean {near[0]}?"
-    return f"there are: {', '.join(names)}" if names else "this session has none"
+    if not names:
+        return "this session has none"
+    near = difflib.get_close_matches(wanted, names, n=1)
+    return f"{f'did you mean {near[0]}? ' if near else ''}there are: {', '.join(names)}"
 
 
-def _described(missing: list[str], schema: dict[str, Any]) -> str:
-    """Return the missing arguments, each with its type where the schema has one."""
-    properties = schema.get("properties")
-    about = properties if isinstance(properties, dict) else {}
-    types = {
-        name: of["type"] for name, of in about.items() if isinstance(of, dict) and "type" in of
-    }
-    return ", ".join(
-        f"{name} ({types[name]})" if isinstance(types.get(name), str) else name for name in missing
-    )
+def _told(name: str, found: list[Unfit], parameters: Raw) -> Iterator[str]:
+    """Yield a line a fault; what is missing at the top is one line, with types."""
+    missing = [one for one in found if one.keyword == "required" and len(one.path) == 1]
+    if missing:
+        schema = msgspec.json.decode(parameters)
+        kinds = ((one.name, schemas.described(schema, one.name)) for one in missing)
+        listed = ", ".join(f"{about} ({kind})" if kind else about for about, kind in kinds)
+        them = "it" if len(missing) == 1 else "them"
+        yield f"{name} requires {listed}; give {them} with --args".replace("\n", " ")
+    for one in found:
+        if one not in missing:
+            where = f"{one.name}: " if one.path else ""
+            yield f"{name}: {where}{one.text}".replace("\n", " ")
 
 
 async def _outcome(connection: GatewayConnection) -> ToolOutcome:

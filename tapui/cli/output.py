@@ -33,7 +33,7 @@ def note(text: str) -> None:
 
 def fail(text: str) -> None:
     """Tell the person what went wrong, one `tapui:` line a line of text."""
-    for line in text.splitlines() or [""]:
+    for line in text.split("\n"):
         note(f"tapui: {line}")
 
 

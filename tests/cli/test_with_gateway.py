@@ -147,7 +147,10 @@ async def test_how_a_call_ends(
     ("args", "said"),
     [
         (("nope",), "there is no tool nope; there are: tap_post, tap_list_streams,"),
-        (("tap_list_stream",), "there is no tool tap_list_stream; did you mean tap_list_streams?"),
+        (
+            ("tap_list_stream",),
+            "there is no tool tap_list_stream; did you mean tap_list_streams? there are: tap_",
+        ),
         (("tap_list_streams", "--session", "gone"), "unknown session gone"),
     ],
 )
@@ -171,27 +174,49 @@ def test_arguments_that_the_tool_requires_are_asked_for(home: Home, args: str, s
     assert done.stderr == f"tapui: tap_post requires {said}\n"
 
 
-async def test_any_schema_of_a_tool_lets_a_call_through_or_says_what_lacks(
+async def test_arguments_that_do_not_fit_the_schema_are_not_sent(
     gateway: Gateway, home: Home
 ) -> None:
-    schemas = [
-        {"type": "object", "required": "all of them"},
-        {"required": [1, None]},
-        {"required": ["x"], "properties": {"x": {"type": ["string", "null"]}}},
-        {"required": ["x"], "properties": ["x"]},
-    ]
-    tools = [
-        {"name": f"t{number}", "description": "d", "parameters": schema}
-        for number, schema in enumerate(schemas)
-    ]
-    async with provider(gateway, tools=tools) as one:
-        for name, args in (("t0", "{}"), ("t1", "{}"), ("t2", '{"x": 1}'), ("t3", '{"x": 1}')):
-            command = await Command.start(home, "call", name, "--args", args)
-            await one.answer(data=name)
-            assert await command.end() == (0, f'"{name}"\n', "")
-        for name in ("t2", "t3"):
-            code, _, err = await run(home, "call", name)
-            assert (code, err) == (2, f"tapui: {name} requires x; give it with --args\n")
+    schema = {
+        "type": "object",
+        "properties": {"count": {"type": "integer"}, HOSTILE: {"const": HOSTILE}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    tool = {"name": "t", "description": "d", "parameters": schema}
+    async with provider(gateway, tools=[tool]):
+        args = json.dumps({"count": "x", HOSTILE: 1, "nmae": 1})
+        code, out, err = await run(home, "call", "t", "--args", args)
+    assert (code, out) == (2, "")
+    assert RAW.search(err) is None
+    told = err.splitlines()
+    assert told[0] == "tapui: t requires name; give it with --args"
+    assert 'tapui: t: count: the value is not of type "integer"' in told
+    assert any("'nmae' was unexpected" in one for one in told)
+    assert all(one.startswith("tapui: t") for one in told)
+
+
+@pytest.mark.parametrize(
+    ("schema", "noted"),
+    [
+        ({"type": "object", "required": "all of them"}, "is not of type"),
+        ({"required": [1, None]}, "is not of type"),
+        ({"properties": {"x": {"pattern": "("}}}, "is not a"),
+        ({"properties": {"x": {"$ref": "#/nowhere"}}}, "nowhere"),
+    ],
+)
+async def test_a_schema_that_cannot_be_used_lets_the_call_through_with_a_note(
+    gateway: Gateway, home: Home, schema: dict[str, object], noted: str
+) -> None:
+    tool = {"name": "t", "description": "d", "parameters": schema}
+    async with provider(gateway, tools=[tool]) as one:
+        command = await Command.start(home, "call", "t", "--args", '{"x": 1}')
+        await one.answer(data="done")
+        code, out, err = await command.end()
+    assert (code, out) == (0, '"done"\n')
+    begin = "the arguments are not checked: the schema of t cannot be used: "
+    assert err.startswith(begin)
+    assert noted in err
 
 
 async def test_interrupting_a_call_cancels_it_and_is_130(gateway: Gateway, home: Home) -> None:

@@ -1,10 +1,9 @@
 """Tool definitions: what one must be by itself (Provider Interface v2 "Tool definition")."""
 
 import re
-from collections.abc import Iterable
 from math import isfinite
-from typing import Any
 
+from tapui.schemas.references import remote_reference
 from tapui.wire import limits
 from tapui.wire.codec import decode_object, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError
@@ -48,21 +47,6 @@ def _check_parameters(tool: Tool, path: str) -> None:
     if depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
         raise _invalid(f"{path}.parameters: nested deeper than {limits.MAX_SCHEMA_DEPTH} levels")
     schema = decode_object(tool.parameters, f"{path}.parameters")
-    if b"$" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters):
-        for target in _refs(schema):
-            if not target.startswith("#"):
-                raise _invalid(f"{path}.parameters: remote $ref is not allowed")
-
-
-def _refs(schema: Any) -> Iterable[str]:
-    stack = [schema]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key in ("$ref", "$dynamicRef", "$recursiveRef") and isinstance(inner, str):
-                    yield inner
-                else:
-                    stack.append(inner)
-        elif isinstance(value, list):
-            stack.extend(value)
+    may_refer = b"$" in bytes(tool.parameters) or b"\\u" in bytes(tool.parameters)
+    if may_refer and remote_reference(schema) is not None:
+        raise _invalid(f"{path}.parameters: remote $ref is not allowed")

@@ -1,0 +1,1 @@
+"""JSON Schemas of tools: what they refer to, and whether arguments fit them."""

@@ -1,0 +1,77 @@
+"""The process that checks arguments: one question on stdin, one answer on stdout (`arguments`)."""
+
+import resource
+import sys
+from itertools import islice
+from typing import Any
+
+from tapui.schemas.references import remote_reference
+
+MAX_FAULTS = 20
+"""Faults that are reported."""
+
+_MEMORY = 1024**3
+_TEXT = 300
+"""Characters of a fault's text, which may quote the schema."""
+_BACKTRACKS = 100_000
+"""Steps back that a pattern may take before it counts as one that does not match."""
+_SLOW = "its pattern would take too long to apply"
+_PATTERN_BYTES = 1024 * 1024
+"""Size of a compiled pattern."""
+
+
+def main() -> int:
+    """Answer the question on stdin."""
+    import msgspec
+
+    question = msgspec.json.decode(sys.stdin.buffer.read())
+    limit(question["seconds"])
+    sys.stdout.buffer.write(msgspec.json.encode(answer(question["schema"], question["arguments"])))
+    return 0
+
+
+def limit(seconds: int) -> None:
+    """Bound this process: processor time, memory, and no file of its memory when it is ended."""
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":  # elsewhere the system does not keep to it, or refuses
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+
+
+def answer(schema: Any, arguments: Any) -> dict[str, Any]:
+    """Return the verdict on decoded arguments."""
+    import jsonschema_rs
+
+    if (target := remote_reference(schema)) is not None:
+        return {"unusable": f"it refers to {target[:_TEXT]}, which is outside of it"}
+    try:
+        validator = jsonschema_rs.validator_for(
+            schema,
+            mask="the value",
+            offline=True,
+            pattern_options=jsonschema_rs.FancyRegexOptions(
+                backtrack_limit=_BACKTRACKS,
+                size_limit=_PATTERN_BYTES,
+                dfa_size_limit=_PATTERN_BYTES,
+            ),
+        )
+        found = [_told(error) for error in islice(validator.iter_errors(arguments), MAX_FAULTS)]
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        message = getattr(error, "message", None) or str(error)
+        return {"unusable": message.partition("\n")[0][:_TEXT]}
+    return {"faults": found}
+
+
+def _told(error: Any) -> dict[str, Any]:
+    import jsonschema_rs
+
+    kind, path = error.kind, list(error.instance_path)
+    if kind.name == "required":
+        return {"path": [*path, kind.property], "keyword": kind.name, "text": "is missing"}
+    is_slow = isinstance(kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded)
+    text = _SLOW if is_slow else error.message
+    return {"path": path, "keyword": kind.name, "text": text[:_TEXT]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
