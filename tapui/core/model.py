@@ -81,7 +81,8 @@ class Standing(StrEnum):
 class Connection:
     """One end of a conversation.
 
-    `grant` is None until it has shown a token; the person may widen it for this connection alone.
+    `grant` is what its token is good for, and where the person moved it; None before it has shown
+    a token.
     """
 
     id: ConnectionId
@@ -95,7 +96,7 @@ class Connection:
     """Whether it counts among the connections (in-process ones do not)."""
     hellos: list[float] = field(default_factory=list)
     may_bind_all: str | None = None
-    """The provider name that the person allowed to bind to all sessions."""
+    """The provider name under which the person allowed it all sessions."""
     provider: "ConnectedProvider | None" = None
     host_kind: str = ""
     host_asks_hooks: bool = False
@@ -110,6 +111,12 @@ class Connection:
     """Approvals that this host asked for: its request id → the approval's id."""
     modes: dict[str, str] = field(default_factory=dict)
     """Mode requests of a built-in tool: its request id → the approval's id."""
+
+    def grant_as(self, name: str | None) -> Grant | None:
+        """Return what it may do as the provider `name`."""
+        if self.grant is None or name is None or name != self.may_bind_all:
+            return self.grant
+        return self.grant.widened(None)
 
     @property
     def bound_provider(self) -> "ConnectedProvider":
@@ -233,8 +240,9 @@ class ConnectedProvider:
     @property
     def grant(self) -> Grant:
         """What its connection may do."""
-        assert self.connection.grant is not None, "providers have shown a token"
-        return self.connection.grant
+        grant = self.connection.grant_as(self.name)
+        assert grant is not None, "providers have shown a token"
+        return grant
 
     def described(self) -> Provider:
         """Return the view, with what it offers and wants now."""
@@ -288,6 +296,8 @@ class DepartedProvider:
     view: Provider
     token: Secret
     grant: Grant
+    may_bind_all: bool
+    """Whether the person allowed it all sessions."""
     sessions: list[str]
     is_everywhere: bool
     former_ids: list[str]
@@ -303,11 +313,14 @@ class DepartedProvider:
     @classmethod
     def of(cls, provider: ConnectedProvider) -> "DepartedProvider":
         """Return what a provider with a reconnect token may come back to if it left now."""
+        connection = provider.connection
         assert provider.reconnect is not None, "without a token nobody comes back"
+        assert connection.grant is not None, "providers have shown a token"
         return cls(
             view=provider.view,
             token=provider.reconnect,
-            grant=provider.grant,
+            grant=connection.grant,
+            may_bind_all=connection.may_bind_all == provider.name,
             sessions=list(provider.sessions),
             is_everywhere=provider.is_everywhere,
             former_ids=provider.former_ids,

@@ -302,6 +302,49 @@ def test_all_needs_the_persons_approval(scene: Scene) -> None:
     assert other.hear_one("error")["code"] == "UNAUTHORIZED"
 
 
+def allowed_all(scene: Scene, token: str) -> Peer:
+    """Return a connection which the person allowed all sessions under the name `wide`."""
+    peer = scene.talk.connect(token).hello(session="all", name="wide", tools=[])
+    approval = scene.talk.events("approval.requested")[-1]["approval"]["id"]
+    scene.tower.say(type="approval.decide", approvalId=approval, decision="approve")
+    return peer
+
+
+def scoped(scene: Scene) -> str:
+    """Return a token that is good for `s1`; there is a session `s2`, too."""
+    scene.host.open("s2")
+    scene.tower.hear()
+    scene.tower.say(type="token.mint", id="t", sessionId="s1")
+    return str(scene.tower.hear_one("token.minted")["token"])
+
+
+def test_what_was_allowed_under_one_name_is_not_allowed_under_another(scene: Scene) -> None:
+    peer = allowed_all(scene, scoped(scene))
+    assert {one["id"] for one in peer.hear_one("sessions.updated")["active"]} == {"s1", "s2"}
+    peer.hello(session="s2", name="other", tools=[])
+    assert peer.hear_one("error")["code"] == "INVALID_SESSION"
+    peer.hello(session="s2", name="wide", tools=[]).hear_one("hello.ack")
+    peer.hello(session="s2", name="other", tools=[])
+    assert peer.hear_one("error")["code"] == "INVALID_SESSION"
+    peer.hello(session="s1", name="other", tools=[]).hear_one("hello.ack")
+    peer.hello(session="all", name="wide", tools=[])
+    assert peer.hear_one("hello.ack")["sessionId"] == "all"
+
+
+def test_what_was_allowed_under_one_name_comes_back_under_it_alone(scene: Scene) -> None:
+    token = scoped(scene)
+    peer = allowed_all(scene, token)
+    peer.hello(session="s2", name="wide", tools=[])
+    reconnect = peer.hear_one("hello.ack")["reconnectToken"]
+    peer.drop()
+    again = scene.talk.connect(token)
+    again.hello(session="s2", name="wide", tools=[], reconnectToken=reconnect)
+    again.hear_one("hello.ack")
+    again.hello(session="s2", name="other", tools=[])
+    assert again.hear_one("error")["code"] == "INVALID_SESSION"
+    again.hello(session="all", name="wide", tools=[]).hear_one("hello.ack")
+
+
 def test_asking_for_all_under_many_names_leaves_one_question(scene: Scene) -> None:
     peer = scene.talk.connect(PROVIDER_TOKEN)
     for i in range(50):

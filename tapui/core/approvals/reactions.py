@@ -64,7 +64,6 @@ class Reactions:
         """Let one connection bind to all sessions under a name; it is told which there are."""
         if connection.grant is not None:
             connection.may_bind_all = name
-            connection.grant = connection.grant.widened(None)
             self._announcements.send_to(connection)
 
     def expired(self, waiting: WaitingApproval) -> None:

@@ -98,11 +98,13 @@ class Hellos:
         check_version(message.protocol_version)
         former = self._providers.returning(message.reconnect_token, message.name, message.instance)
         before = DepartedProvider.of(former) if isinstance(former, ConnectedProvider) else former
-        grant = _grant(connection, before)
+        allowed = _Allowed.of(connection, message.name, before)
+        grant = allowed.grant
         wanted = self._wanted(message, before, grant)
         wishes = _Wishes.of(message, declared, before)
         _check_capabilities(grant, message, wishes)
-        if wanted == ALL and not self._may_bind_all(connection, message.name, before):
+        if wanted == ALL and not (grant.trust == "internal" or allowed.is_all):
+            self._ask_for_all(connection, message.name)
             raise WireError(
                 ErrorCode.UNAUTHORIZED, "binding to all sessions waits for the person's approval"
             )
@@ -111,7 +113,9 @@ class Hellos:
         if connection.provider is not None:
             self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
         self._check_conflicts(connection, message, former, sessions, wishes)
-        connection.grant = grant
+        connection.grant = allowed.own
+        if allowed.is_all:
+            connection.may_bind_all = message.name
         provider = self._take_identity(connection, message, former)
         provider.is_everywhere = wanted == ALL
         provider.had_no_choice = all(one.is_local for one in self._sessions.open.values())
@@ -126,8 +130,6 @@ class Hellos:
         )
         provider.last_active = self._clock.now
         connection.name = provider.label
-        if wanted == ALL:
-            connection.may_bind_all = provider.name
         is_new = provider.id not in self._providers.connected
         self._providers.connected[provider.id] = provider
         if is_new and not connection.is_builtin:
@@ -183,15 +185,8 @@ class Hellos:
             )
         connection.hellos.append(now)
 
-    def _may_bind_all(
-        self, connection: Connection, name: str, before: DepartedProvider | None
-    ) -> bool:
-        grant = connection.grant
-        assert grant is not None
-        if grant.trust == "internal" or connection.may_bind_all == name:
-            return True
-        if before is not None and before.is_everywhere and before.grant.is_of_token(grant):
-            return True
+    def _ask_for_all(self, connection: Connection, name: str) -> None:
+        """Ask the person whether a connection may bind to all sessions under a name."""
         approvals = self._approvals
         asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
         for waiting in asked:
@@ -206,7 +201,6 @@ class Hellos:
                 limits.BIND_ALL_TIMEOUT,
                 provider=name,
             )
-        return False
 
     def _sessions_wanted(self, wanted: str, grant: Grant) -> list[OpenSession]:
         sessions = self._sessions
@@ -376,17 +370,32 @@ class _Wishes:
         return [self.declared, *(self.hooks_in(session_id) for session_id in had)]
 
 
-def _grant(connection: Connection, before: DepartedProvider | None) -> Grant:
-    """Return what a connection may bind.
+@dataclass(slots=True, frozen=True)
+class _Allowed:
+    """What a connection may bind: by its `own` grant, and all sessions if the person allowed it
+    that under the name it gives.
 
     What the person allowed one connection goes on to the next that shows the same token and
     continues it.
     """
-    grant = connection.grant
-    assert grant is not None, "who says hello has shown a token"
-    if before is not None and before.grant.is_of_token(grant):
-        return grant.widened(before.grant.sessions)
-    return grant
+
+    own: Grant
+    is_all: bool
+
+    @classmethod
+    def of(cls, connection: Connection, name: str, before: DepartedProvider | None) -> "_Allowed":
+        """Return what it may bind as the provider `name`, which continues `before`."""
+        own = connection.grant
+        assert own is not None, "who says hello has shown a token"
+        is_all = connection.may_bind_all == name
+        if before is None or not before.grant.is_of_token(own):
+            return cls(own, is_all)
+        return cls(own.widened(before.grant.sessions), is_all or before.may_bind_all)
+
+    @property
+    def grant(self) -> Grant:
+        """All of it."""
+        return self.own.widened(None) if self.is_all else self.own
 
 
 def _check_capabilities(grant: Grant, message: Hello, wishes: _Wishes) -> None:

@@ -51,5 +51,5 @@ class Announcements:
 
     def send_to(self, connection: Connection) -> None:
         """Send one connection its list: what it may bind has changed."""
-        sessions = self._sessions.visible(connection.grant)
+        sessions = self._sessions.visible(connection.grant_as(connection.may_bind_all))
         self._out.send(connection.id, SessionsUpdated(sessions))
