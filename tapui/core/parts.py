@@ -199,6 +199,7 @@ class Parts:
             budgets=budgets,
             approvals=approvals,
             modes=modes,
+            pairings=pairings,
         )
         self.tower = TowerConversation(
             out=out,

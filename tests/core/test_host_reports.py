@@ -37,6 +37,11 @@ def test_a_late_report_about_a_prompt_does_not_end_the_turn(scene: Scene) -> Non
     scene.host.event("s1", "assistant.turn_start")
     scene.host.say(type="session.sent", sessionId="s1", ok=False)
     assert sent(scene) == ["one"]
+    told = scene.talk.events("session.event")[-1]
+    assert (told["event"], told["data"]["error"]) == (
+        "prompt.failed",
+        "the host could not send the prompt",
+    )
 
 
 def test_a_report_about_anothers_session_is_refused(scene: Scene, talk: Conversation) -> None:

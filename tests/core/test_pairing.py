@@ -256,6 +256,53 @@ def test_without_tower_and_session_a_request_waits_for_a_tower(talk: Conversatio
     assert client.ask(type="auth.confirm", code=code)[0]["type"] == "sessions"
 
 
+@pytest.mark.parametrize("has_local", [True, False])
+def test_a_request_without_tower_and_session_is_on_the_first_towers_screen(
+    talk: Conversation, has_local: bool
+) -> None:
+    if has_local:
+        talk.local()
+    client = ask(talk)
+    client.hear()
+    (shown,) = talk.tower(role="client").ack["state"]["approvals"]
+    assert (shown["kind"], shown["state"]) == ("pairing", "waiting")
+    tower = talk.tower()
+    assert tower.ack["state"]["approvals"] == [shown]
+    assert not [one for one in talk.events("session.event") if one["event"] == "log"]
+    if not has_local:
+        talk.host().open("s1")
+        tower.hear()
+    tower.say(type="approval.reveal", approvalId=shown["id"])
+    code = tower.hear_one("approval.revealed")["code"]
+    assert client.ask(type="auth.confirm", code=code)[0]["type"] == "sessions"
+
+
+@pytest.mark.parametrize("has_local", [True, False])
+def test_a_session_that_opens_later_gets_the_code_while_there_is_no_tower(
+    talk: Conversation, has_local: bool
+) -> None:
+    if has_local:
+        talk.local()
+    client = ask(talk)
+    client.hear()
+    host = talk.host()
+    host.say(type="session.open", session={"id": "s1", "label": "", "cwd": "/"})
+    log = host.hear_one("session.log")
+    assert log["sessionId"] == "s1"
+    active = client.ask(type="auth.confirm", code=log["message"][-6:])[0]["active"]
+    assert [one["id"] for one in active] == ["s1"]
+
+
+def test_a_request_that_nobody_sees_expires(talk: Conversation) -> None:
+    client = ask(talk)
+    client.hear()
+    talk.wait(120)
+    assert client.hear_one("error")["code"] == "AUTH_FAILED"
+    talk.host().open("s1")
+    assert talk.events("approval.deciding") == []
+    assert talk.deadlines == 0
+
+
 def test_only_who_opened_it_is_told_the_code(scene: Scene) -> None:
     other = scene.talk.tower(name="second")
     ask(scene.talk)

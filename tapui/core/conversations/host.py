@@ -25,6 +25,7 @@ from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
+from tapui.core.trust.pairing import Pairings
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.errors import ErrorCode, WireError
@@ -105,6 +106,7 @@ class HostConversation:
         budgets: Budgets,
         approvals: Approvals,
         modes: Modes,
+        pairings: Pairings,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -123,6 +125,7 @@ class HostConversation:
         self._budgets = budgets
         self._approvals = approvals
         self._modes = modes
+        self._pairings = pairings
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -186,6 +189,7 @@ class HostConversation:
         )
         self._announcements.send()
         self._budgets.deliver(session)
+        self._pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
         return OpenSession(
@@ -325,11 +329,11 @@ class HostConversation:
     def session_sent(self, connection: Connection, message: SessionSent) -> None:
         """A prompt was handed to its session, or could not be: then the next one may go."""
         session = self._own(connection, message.session_id)
-        if not message.ok and session.awaits_turn and not session.is_busy:
-            error = message.error or "the host could not send the prompt"
-            self._out.emit(
-                SessionHappened(session.id, "prompt.failed", raw({"error": error}), None)
-            )
+        if message.ok:
+            return
+        error = message.error or "the host could not send the prompt"
+        self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
+        if session.awaits_turn and not session.is_busy:
             self._budgets.no_turn(session)
 
     # Modes and approvals

@@ -101,16 +101,22 @@ class Pairings:
         )
 
     def open_into_timeline(self) -> None:
-        """Where nobody sits at a tower, open the oldest request; one code goes out at a time."""
+        """Where nobody sits at a tower, open the oldest request; one code goes out at a time.
+
+        Nobody reads the timeline of `local`: without another session the requests wait for a tower.
+        """
         unopened = [
             one for one in self._approvals.of_kind("pairing") if one.view.state == "waiting"
         ]
-        if not unopened or not self._sessions.open or self._connections.interactive_towers():
+        session = self._sessions.foreground()
+        if session is None or session.is_local:
+            return
+        if not unopened or self._connections.interactive_towers():
             return
         now, next_at = self._clock.now, self._line_at + limits.PAIRING_LINE_INTERVAL
         if now >= next_at:
             self._line_at, next_at = now, now + limits.PAIRING_LINE_INTERVAL
-            self.reveal(unopened[0], None, (), by="nobody")
+            self.reveal(unopened[0], None, (session.id,), by="nobody")
             unopened = unopened[1:]
         if unopened and self.next_line is None:
             self.next_line = self._deadlines.add(next_at, Due.PAIRING_LINE, None)
