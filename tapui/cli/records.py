@@ -8,7 +8,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
-from tapui.records import index, reader
+from tapui.records import reader, register
 from tapui.records.reader import Damage, Record
 from tapui.wire import events as ev
 
@@ -56,13 +56,13 @@ def _collection(name: str | None) -> str | None:
 def _folders(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
     """Return the folders to read, each group with the session to keep of it (None: all)."""
     state = home().state
-    known = index.sessions(state)
+    known = register.sessions(state)
     if wanted is None:
         # A session's folder may hold records of the session that it replaced: keep all, once.
         every = dict.fromkeys(folder for folders in known.values() for folder in folders)
-        every |= dict.fromkeys(index.gateway_folders(state))
+        every |= dict.fromkeys(register.gateway_folders(state))
         return [(None, list(every))]
-    if folders := index.folders(state, wanted):
+    if folders := register.folders(state, wanted):
         return [(wanted, folders)]
     near = [session_id for session_id in known if wanted and session_id.startswith(wanted)]
     if len(near) == 1:

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.home.locked_folder import LockedFolder, make_path
-from tapui.records import index
+from tapui.records import register
 from tapui.records.place import Place
 from tapui.records.record_file import AppendError, Handle, RecordFile
 from tapui.records.rotation import rotate, trim
@@ -339,7 +339,7 @@ class Journal:
         place.is_noted = True
         try:
             self._syncer.settle(make_path(self._state_dir))
-            has_grown = index.note(self._state_dir, place.session_id or "", folder)
+            has_grown = register.note(self._state_dir, place.session_id or "", folder)
         except OSError as error:
             self._report(
                 f"{shown(self._state_dir)}: {error.strerror}; `tapui records` will not find "
@@ -348,7 +348,7 @@ class Journal:
             )
         else:
             if has_grown:
-                self._syncer.run(partial(index.compact, self._state_dir))
+                self._syncer.run(partial(register.compact, self._state_dir))
 
     def _open(self, folder: LockedFolder, collection: str) -> RecordFile:
         known = self._folders.get(folder.path)

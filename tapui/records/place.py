@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tapui.home.locked_folder import LockedFolder, folder_name
-from tapui.records import index
+from tapui.records import register
 
 _STAND_INS = 3
 
@@ -13,7 +13,7 @@ _STAND_INS = 3
 class Place:
     """The folders for the records of one session, or of the gateway (no id), best first.
 
-    `position` is the one in use. `is_noted`: the index knows it.
+    `position` is the one in use. `is_noted`: the register has it.
     """
 
     def __init__(self, session_id: str | None, candidates: list[LockedFolder]) -> None:
@@ -27,7 +27,7 @@ class Place:
     def of_session(cls, state_dir: Path, session_id: str, workspace: str | None) -> "Place":
         """Return the place of a session; `workspace` is its host's folder for it, if it has one."""
         name = folder_name(session_id)
-        own = list(_own_folders(state_dir, index.SESSIONS_FOLDER, name))
+        own = list(_own_folders(state_dir, register.SESSIONS_FOLDER, name))
         if workspace is None:
             return cls(session_id, own)
         base = Path(workspace)
@@ -38,7 +38,7 @@ class Place:
     @classmethod
     def of_gateway(cls, state_dir: Path) -> "Place":
         """Return the place of what belongs to no session."""
-        return cls(None, list(_own_folders(state_dir, index.GATEWAY_FOLDER)))
+        return cls(None, list(_own_folders(state_dir, register.GATEWAY_FOLDER)))
 
     @property
     def path(self) -> Path:
@@ -72,5 +72,5 @@ def _own_folders(state_dir: Path, *parts: str) -> Iterator[LockedFolder]:
     *above, name = parts
     yield LockedFolder(state_dir, *above, name, makes_base=True)
     for number in range(_STAND_INS):
-        other = f"{name}{index.ELSEWHERE}{os.getpid()}" + (f"-{number + 1}" if number else "")
+        other = f"{name}{register.ELSEWHERE}{os.getpid()}" + (f"-{number + 1}" if number else "")
         yield LockedFolder(state_dir, *above, other, makes_base=True)

@@ -18,7 +18,7 @@ from typing import Any
 
 import websockets
 
-from tapui.records import index
+from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import records
 from tests.rig.gateway import Gateway, Home
@@ -215,9 +215,9 @@ class Load:
 def read_back(state: Path, run: str) -> tuple[dict[int, Json], int]:
     """Return all records of a run by `seq`, and how many lines are damaged."""
     damage = Damage()
-    known = index.sessions(state)
+    known = register.sessions(state)
     folders = [folder for places in known.values() for folder in places]
-    folders += index.gateway_folders(state)
+    folders += register.gateway_folders(state)
     found: dict[int, Json] = {}
     for record in records(folders, run, damage=damage):
         line: dict[str, Any] = json.loads(record.line)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.records import index
+from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import records
 from tapui.wire import events as ev
@@ -95,8 +95,8 @@ def round_(folder: Path, run: str, acknowledgements: int, tally: Tally) -> None:
         raise SystemExit(f"the writer ended by itself with {child.returncode}")
     acknowledged = int(last)
     state = folder / "state"
-    folders = [one for found in index.sessions(state).values() for one in found]
-    folders += index.gateway_folders(state)
+    folders = [one for found in register.sessions(state).values() for one in found]
+    folders += register.gateway_folders(state)
     damage = Damage()
     found = {record.seq: record.event for record in records(folders, run, damage=damage)}
     for seq in range(1, acknowledged + 1):

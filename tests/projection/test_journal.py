@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tapui.records import index
+from tapui.records import register
 from tapui.records.journal import Journal
 from tapui.records.reader import Damage
 from tapui.records.replay import replay
@@ -60,7 +60,7 @@ def test_the_journal_of_a_run_is_its_state(tmp_path: Path, seed: int) -> None:
     assert len(kinds) > 12, kinds
     assert [entry.seq for entry in written] == list(range(1, talk.gateway.seq + 1))
     damage = Damage()
-    known = [folder for found in index.sessions(state_dir).values() for folder in found]
-    folders = [*known, *index.gateway_folders(state_dir)]
+    known = [folder for found in register.sessions(state_dir).values() for folder in found]
+    folders = [*known, *register.gateway_folders(state_dir)]
     assert replay(folders, "run-1", damage=damage) == talk.gateway.state
     assert damage == Damage()

@@ -1,4 +1,4 @@
-"""Where records go: names, modes, links, unusable workspaces, a second writer, the index."""
+"""Where records go: names, modes, links, unusable workspaces, a second writer, the register."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tapui.home.locked_folder import folder_name
-from tapui.records import index
+from tapui.records import register
 from tapui.wire import events as ev
 from tests.records.turns import (
     Writer,
@@ -133,7 +133,7 @@ def test_a_planted_link_to_a_file_is_not_followed(
     assert seqs(state / "sessions/s1/calls.jsonl") == [2]
     assert seqs(state / "sessions/s1/sessions.jsonl") == [3]
     assert len(writer.warnings()) == 1
-    assert index.folders(state, "s1") == [workspace / "files/tap", state / "sessions/s1"]
+    assert register.folders(state, "s1") == [workspace / "files/tap", state / "sessions/s1"]
 
 
 def test_a_planted_pipe_neither_blocks_nor_is_written(state: Path, workspace: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_workspace_that_appears_later_is_used_from_then_on(state: Path, tmp_pa
     assert seqs(state / "sessions/s1/calls.jsonl") == [3]
     assert seqs(workspace / "files/tap/sessions.jsonl") == [4, 6]
     assert seqs(workspace / "files/tap/calls.jsonl") == [5]
-    assert set(index.folders(state, "s1")) == {state / "sessions/s1", workspace / "files/tap"}
+    assert set(register.folders(state, "s1")) == {state / "sessions/s1", workspace / "files/tap"}
 
 
 READ_ONLY = """
@@ -314,11 +314,11 @@ def test_a_second_gateway_of_one_home_writes_beside_the_first(state: Path) -> No
         assert [line["run"] for line in lines(state / "sessions" / other / "sessions.jsonl")] == [
             "two"
         ]
-        assert set(index.folders(state, "local")) == {
+        assert set(register.folders(state, "local")) == {
             state / "sessions/local",
             state / "sessions" / other,
         }
-        assert index.gateway_folders(state) == [
+        assert register.gateway_folders(state) == [
             state / "gateway",
             state / f"gateway+{os.getpid()}",
         ]
@@ -351,41 +351,41 @@ def test_the_lock_is_free_after_close_and_after_the_session(state: Path) -> None
         assert third.warnings() == []
 
 
-# The index
+# The register
 
 
-def test_the_index_finds_workspaces_and_own_folders(state: Path, workspace: Path) -> None:
+def test_the_register_finds_workspaces_and_own_folders(state: Path, workspace: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace), opened("a/b"), opened("s2", state / "missing"))
-    assert index.sessions(state) == {
+    assert register.sessions(state) == {
         "s1": [workspace / "files/tap"],
         "a/b": [state / "sessions" / folder_name("a/b")],
         "s2": [state / "sessions/s2"],
     }
-    assert index.folders(state, "unknown") == []
-    assert index.folders(state / "nowhere", "s1") == []
-    assert index.gateway_folders(state / "nowhere") == []
+    assert register.folders(state, "unknown") == []
+    assert register.folders(state / "nowhere", "s1") == []
+    assert register.gateway_folders(state / "nowhere") == []
 
 
-def test_own_folders_are_found_without_the_index(state: Path) -> None:
+def test_own_folders_are_found_without_the_register(state: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("a/b"))
     (state / "sessions.jsonl").unlink()
-    assert index.folders(state, "a/b") == [state / "sessions" / folder_name("a/b")]
+    assert register.folders(state, "a/b") == [state / "sessions" / folder_name("a/b")]
 
 
-def test_a_damaged_index_loses_only_the_damaged_lines(state: Path, tmp_path: Path) -> None:
+def test_a_damaged_register_loses_only_the_damaged_lines(state: Path, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
     state.mkdir()
-    index.note(state, "s1", tmp_path / "one")
+    register.note(state, "s1", tmp_path / "one")
     with (state / "sessions.jsonl").open("ab") as file:
         file.write(b'\xff\xfe{}\n[1]\n{"sessionId": 3, "folder": ""}\n{"sessionId":"s3","fol')
-    index.note(state, "s2", tmp_path / "two")
-    assert index.sessions(state) == {"s1": [tmp_path / "one"], "s2": [tmp_path / "two"]}
+    register.note(state, "s2", tmp_path / "two")
+    assert register.sessions(state) == {"s1": [tmp_path / "one"], "s2": [tmp_path / "two"]}
 
 
-def test_the_index_is_bounded(state: Path, tmp_path: Path) -> None:
+def test_the_register_is_bounded(state: Path, tmp_path: Path) -> None:
     state.mkdir()
     (tmp_path / "gone").mkdir()
     filler = b'{"sessionId":"%d","folder":"/gone"}\n'
@@ -394,13 +394,13 @@ def test_the_index_is_bounded(state: Path, tmp_path: Path) -> None:
         writer.turn(opened("newest"))
     assert (state / "sessions.jsonl").stat().st_size < 64 * 1024
     assert len(lines(state / "sessions.jsonl")) == 1000
-    index.note(state, "newest", tmp_path / "gone")
-    assert index.folders(state, "newest")[-1] == tmp_path / "gone"
+    register.note(state, "newest", tmp_path / "gone")
+    assert register.folders(state, "newest")[-1] == tmp_path / "gone"
     assert mode(state / "sessions.jsonl") == 0o600
     assert not list(state.glob("sessions.jsonl.*"))
 
 
-def test_what_is_added_to_an_index_while_it_is_compacted_is_kept(
+def test_what_is_added_to_a_register_while_it_is_compacted_is_kept(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state.mkdir()
@@ -410,23 +410,23 @@ def test_what_is_added_to_an_index_while_it_is_compacted_is_kept(
 
     def before(fd: int) -> None:
         fsync(fd)
-        index.note(state, "before", tmp_path)
+        register.note(state, "before", tmp_path)
 
     def after(self: Path, target: Path) -> None:
         fd = os.open(target, os.O_WRONLY | os.O_APPEND)
         replace(self, target)
-        index.note(state, "after", tmp_path)
+        register.note(state, "after", tmp_path)
         os.write(fd, b'{"sessionId":"late","folder":"%s"}\n' % bytes(tmp_path))
         os.close(fd)
 
     monkeypatch.setattr(os, "fsync", before)
     monkeypatch.setattr(Path, "replace", after)
-    index.compact(state)
+    register.compact(state)
     monkeypatch.undo()
-    assert {"before", "after", "late"} <= index.sessions(state).keys()
+    assert {"before", "after", "late"} <= register.sessions(state).keys()
 
 
-def test_an_index_that_has_no_room_for_its_successor_stays(
+def test_a_register_that_has_no_room_for_its_successor_stays(
     state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state.mkdir()
@@ -437,13 +437,13 @@ def test_an_index_that_has_no_room_for_its_successor_stays(
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:100]))
     with pytest.raises(OSError, match="No space left"):
-        index.compact(state)
+        register.compact(state)
     monkeypatch.undo()
     assert path.read_bytes() == before
     assert [one.name for one in state.iterdir()] == ["sessions.jsonl"]
 
 
-def test_a_folder_whose_name_is_not_utf8_costs_its_place_in_the_index(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_utf8_costs_its_place_in_the_register(tmp_path: Path) -> None:
     state = Path(os.fsdecode(bytes(tmp_path) + b"/st\xffte"))
     with Writer(state) as writer:
         assert writer.turn(opened("s1"), started("s1", "c1")) == frozenset()
@@ -453,7 +453,7 @@ def test_a_folder_whose_name_is_not_utf8_costs_its_place_in_the_index(tmp_path: 
     assert seqs(state / "sessions/s1/calls.jsonl") == [2]
 
 
-def test_an_index_that_cannot_be_written_costs_one_line_and_no_record(
+def test_a_register_that_cannot_be_written_costs_one_line_and_no_record(
     state: Path, workspace: Path
 ) -> None:
     (state / "sessions.jsonl").mkdir(parents=True)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.records import index
+from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import last_run, records, replay
 from tapui.wire import events as ev
@@ -148,8 +148,8 @@ def placed(event: ev.AnyEvent, root: Path) -> ev.AnyEvent:
 
 
 def all_folders(state_dir: Path) -> list[Path]:
-    known = [folder for found in index.sessions(state_dir).values() for folder in found]
-    return [*known, *index.gateway_folders(state_dir)]
+    known = [folder for found in register.sessions(state_dir).values() for folder in found]
+    return [*known, *register.gateway_folders(state_dir)]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,4 +1,4 @@
-"""Where each session's records are: an index beside them, for reading without a gateway."""
+"""Where each session's records are: a register of their folders, for reading without a gateway."""
 
 import contextlib
 import errno
@@ -16,34 +16,34 @@ GATEWAY_FOLDER = "gateway"
 ELSEWHERE = "+"
 """Parts a folder's name from the process id where the folder itself was held or unusable."""
 
-_INDEX = "sessions.jsonl"
+_REGISTER = "sessions.jsonl"
 _COMPACT_AT = 512 * 1024
 _KEPT = 1000
 _TRIES = 3
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 
 
-class IndexLine(Struct, rename="camel", frozen=True):
-    """A line of the index: records of the session `session_id` are in `folder` (absolute)."""
+class RegisterLine(Struct, rename="camel", frozen=True):
+    """A line of the register: records of the session `session_id` are in `folder` (absolute)."""
 
     session_id: str
     folder: str
 
 
-_decoder = msgspec.json.Decoder(IndexLine)
+_decoder = msgspec.json.Decoder(RegisterLine)
 
 
 def note(state_dir: Path, session_id: str, folder: Path) -> bool:
-    """Add a session's folder to the index; return whether it should be compacted by now.
+    """Add a session's folder to the register; return whether it should be compacted by now.
 
-    One small write. The index is shared by all gateways of this home. Raises `OSError`, also for a
-    folder whose name is not UTF-8.
+    One small write. The register is shared by all gateways of this home. Raises `OSError`, also
+    for a folder whose name is not UTF-8.
     """
     try:
-        line = msgspec.json.encode(IndexLine(session_id, str(folder))) + b"\n"
+        line = msgspec.json.encode(RegisterLine(session_id, str(folder))) + b"\n"
     except UnicodeEncodeError:
         raise OSError(errno.EILSEQ, "a folder whose name is not UTF-8 cannot be noted") from None
-    path = state_dir / _INDEX
+    path = state_dir / _REGISTER
     size = 0
     for _ in range(_TRIES):
         fd = os.open(path, _FLAGS, FILE_MODE)
@@ -72,12 +72,12 @@ def _is_still(path: Path, fd: int) -> bool:
 
 
 def compact(state_dir: Path) -> None:
-    """Rewrite a grown index with its newest 1,000 lines; raises `OSError`.
+    """Rewrite a grown register with its newest 1,000 lines; raises `OSError`.
 
     Another process that does the same at the moment does it for us. What is added meanwhile is
     taken along.
     """
-    path = state_dir / _INDEX
+    path = state_dir / _REGISTER
     fd = os.open(path, _FLAGS, FILE_MODE)
     try:
         try:
@@ -94,7 +94,7 @@ def compact(state_dir: Path) -> None:
 def _replace(path: Path, fd: int, size: int) -> None:
     lines = list(dict.fromkeys(reversed(_parse(os.pread(fd, size, 0)))))
     data = b"".join(msgspec.json.encode(line) + b"\n" for line in reversed(lines[:_KEPT]))
-    fresh = path.with_name(f"{_INDEX}.{os.getpid()}")
+    fresh = path.with_name(f"{_REGISTER}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     new = os.open(fresh, _FLAGS | os.O_EXCL, FILE_MODE)
     try:
@@ -109,7 +109,7 @@ def _replace(path: Path, fd: int, size: int) -> None:
         os.close(new)
 
 
-def _parse(data: bytes) -> list[IndexLine]:
+def _parse(data: bytes) -> list[RegisterLine]:
     lines = []
     for line in data.split(b"\n"):
         # Lines that another version wrote, or a crash tore, only cost their own session.
@@ -124,7 +124,7 @@ def sessions(state_dir: Path) -> dict[str, list[Path]]:
     A session has several when its own was unusable or held by another gateway for a while.
     """
     try:
-        data = (state_dir / _INDEX).read_bytes()
+        data = (state_dir / _REGISTER).read_bytes()
     except FileNotFoundError:
         data = b""
     found: dict[str, dict[Path, None]] = {}
@@ -141,7 +141,7 @@ def sessions(state_dir: Path) -> dict[str, list[Path]]:
 
 
 def folders(state_dir: Path, session_id: str) -> list[Path]:
-    """Return the folders that hold records of one session, also when the index lacks it."""
+    """Return the folders that hold records of one session, also when the register lacks it."""
     if known := sessions(state_dir).get(session_id):
         return known
     return _beside(state_dir / SESSIONS_FOLDER, folder_name(session_id))
