@@ -18,14 +18,17 @@ from tapui.settings import Settings
 from tapui.station.config_file import KeyPath, key_lines
 from tapui.text import safe_text
 from tapui.tower import theme_files
+from tapui.wire.limits import MAX_PATTERN
 
 Scalar = bool | int | float | str
+Value = Scalar | tuple[str, ...]
 
 _TYPE_WORDS: dict[type, str] = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
     str: "a text",
+    tuple: "a list of texts",
 }
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
@@ -62,7 +65,8 @@ class Key:
 
     path: KeyPath
     type: type
-    default: Scalar
+    """`tuple` is a list of texts."""
+    default: Value
 
     @property
     def name(self) -> str:
@@ -81,7 +85,7 @@ class Loaded:
 
     path: Path
     settings: Settings
-    values: dict[KeyPath, Scalar] = field(default_factory=dict)
+    values: dict[KeyPath, Value] = field(default_factory=dict)
     origins: dict[KeyPath, Origin] = field(default_factory=dict)
 
 
@@ -92,7 +96,8 @@ def _keys(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Key]:
         if isinstance(info.type, type) and issubclass(info.type, msgspec.Struct):
             yield from _keys(info.type, path)
         else:
-            yield Key(path, info.type, getattr(default, info.name))
+            kept = info.type if isinstance(info.type, type) else tuple
+            yield Key(path, kept, getattr(default, info.name))
 
 
 KEYS: dict[KeyPath, Key] = {key.path: key for key in _keys(Settings)}
@@ -110,7 +115,7 @@ class _Gathering:
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        self.values: dict[KeyPath, Scalar] = {key.path: key.default for key in KEYS.values()}
+        self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
         self.faults: list[str] = []
 
@@ -118,6 +123,8 @@ class _Gathering:
         """Let a source set a value, if it is of the right type and in range."""
         if key.type is float and type(value) is int:
             value = float(value)
+        if key.type is tuple and isinstance(value, list):
+            value = tuple(value) if all(isinstance(one, str) for one in value) else value
         label = origin.detail if origin.kind != "file" else f"{origin.detail}: {key.name}"
         if type(value) is not key.type:
             wanted = _TYPE_WORDS[key.type]
@@ -125,7 +132,7 @@ class _Gathering:
         elif fault := self._fault(key, value):
             self.faults.append(f"{label}: {fault}, got {_shown(value)}")
         else:
-            assert isinstance(value, Scalar)
+            assert isinstance(value, Scalar | tuple)
             self.values[key.path] = value
             self.origins[key.path] = origin
 
@@ -134,6 +141,8 @@ class _Gathering:
             return self._choices[key.path](value) if value.strip() else "must not be empty"
         if isinstance(value, bool):
             return None
+        if isinstance(value, tuple):
+            return next((fault for one in value if (fault := _pattern_fault(one))), None)
         assert isinstance(value, int | float)
         return _range_fault(key.path, value)
 
@@ -233,6 +242,20 @@ def _range_fault(path: KeyPath, value: float) -> str | None:
     return f"must be from {low} to {high}{unit}"
 
 
+def _pattern_fault(pattern: str) -> str | None:
+    """Say why a pattern cannot be used to mask texts."""
+    from tapui.core.hooks.matching import PatternError
+    from tapui.runtime.matcher import RegexMatcher
+
+    if len(pattern) > MAX_PATTERN:
+        return f"a pattern may have {MAX_PATTERN:,} characters"
+    try:
+        matches_nothing = RegexMatcher().compile(pattern).found_in("")
+    except PatternError as error:
+        return str(error)
+    return "the pattern also matches where nothing is" if matches_nothing else None
+
+
 def _parse(key: Key, text: str) -> object:
     """Read a variable's text as the key's type; text that is not one is returned as it is."""
     word = text.strip()
@@ -241,6 +264,11 @@ def _parse(key: Key, text: str) -> object:
     if key.type in (int, float):
         try:
             return key.type(word)
+        except ValueError:
+            return text
+    if key.type is tuple:
+        try:
+            return json.loads(word)
         except ValueError:
             return text
     return text

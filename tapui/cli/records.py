@@ -34,10 +34,12 @@ def run(args: argparse.Namespace) -> int:
             session = record.session_id or "-"
             output.say(
                 f"{times.date_and_time(record.ts)}  {record.kind:<21}  {session[:12]:<12}  "
-                f"{_summary(record)[:_SHOWN]}"
+                f"{_masked(record)}{_summary(record)[:_SHOWN]}"
             )
     if not records:
         output.note("there are no records")
+    if masked := sum(record.masked for record in records):
+        output.note(f"secrets that were masked in them: {masked}")
     if damage.lines:
         output.note(f"damaged lines passed over: {damage.lines}")
     if damage.torn:
@@ -71,6 +73,10 @@ def _folders(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
         raise Failure(f"{wanted} fits several sessions: {', '.join(near)}")
     listed = ", ".join(known) if known else "none"
     raise Failure(f"there are no records of session {wanted}; sessions with records: {listed}")
+
+
+def _masked(record: Record) -> str:
+    return f"({record.masked} masked) " if record.masked else ""
 
 
 def _summary(record: Record) -> str:

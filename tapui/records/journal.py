@@ -14,6 +14,7 @@ import msgspec
 
 from tapui.home.locked_folder import LockedFolder, make_path
 from tapui.records import register
+from tapui.records.masking import Masks
 from tapui.records.place import Place
 from tapui.records.record_file import AppendError, Handle, RecordFile
 from tapui.records.rotation import rotate, trim
@@ -55,8 +56,9 @@ class Journal:
 
     `run` names this gateway's life in every line. `report` takes lines for the person: a torn
     tail that was cut, a folder that could not be used, a disk that is full and when it works
-    again; it is also called on the journal's own thread. `write`, `register` and `close` belong to
-    one thread. No method raises for the disk's sake: what could not be written is returned.
+    again; it is also called on the journal's own thread. `masks` takes secrets out of what is
+    written (None: those of known forms). `write`, `register` and `close` belong to one thread. No
+    method raises for the disk's sake: what could not be written is returned.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Journal:
         limits: Records,
         report: Report,
         *,
+        masks: Masks | None = None,
         clock: Callable[[], float] = time.monotonic,
         interval: float = GROUP_INTERVAL,
     ) -> None:
@@ -74,6 +77,7 @@ class Journal:
         self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
         self._limits = limits
         self._report = report
+        self._masks = masks or Masks()
         self._syncer = Syncer(report, interval)
         self._gateway = Place.of_gateway(self._state_dir)
         self._places: dict[str, Place] = {}
@@ -133,6 +137,7 @@ class Journal:
             data = b"".join(file.pending)
             file.pending.clear()
             try:
+                data = self._masks.masked(data)
                 kept = self._append(file, data, handles)
             except Exception as error:  # noqa: BLE001 - logged and told; the other files are written
                 self._fault(file.path, f"an append of {len(data):,} bytes", error)

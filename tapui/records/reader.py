@@ -20,7 +20,10 @@ _KINDS = frozenset(str(kind.__struct_config__.tag) for kind in Event.__subclasse
 
 
 class Record(Struct, frozen=True):
-    """One line. `event` is None for a kind that this version does not know; `line` is as read."""
+    """One line. `event` is None for a kind that this version does not know; `line` is as read.
+
+    `masked` is how many secrets were masked in it.
+    """
 
     run: str
     seq: int
@@ -29,6 +32,7 @@ class Record(Struct, frozen=True):
     session_id: str | None
     event: AnyEvent | None
     line: bytes
+    masked: int = 0
 
     def entry(self) -> Entry | None:
         """Return the event in its envelope, or None where the kind is not known."""
@@ -49,6 +53,7 @@ class _Head(Struct, rename="camel"):
     ts: str
     kind: str
     session_id: str | None = None
+    masked: int = 0
 
 
 _head_decoder = msgspec.json.Decoder(_Head)
@@ -64,7 +69,7 @@ def parse(line: bytes) -> Record | None:
         event = _event_decoder.decode(line) if head.kind in _KINDS else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return Record(head.run, head.seq, head.ts, head.kind, head.session_id, event, line)
+    return Record(head.run, head.seq, head.ts, head.kind, head.session_id, event, line, head.masked)
 
 
 def tail(

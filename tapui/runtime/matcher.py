@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 class RegexPattern:
     """A compiled pattern of the `regex` library."""
 
-    __slots__ = ("_search",)
+    __slots__ = ("_search", "_subn")
 
     def __init__(self, compiled: "regex.Pattern[str]") -> None:
         self._search = compiled.search
+        self._subn = compiled.subn
 
     def found_in(self, subject: str) -> bool | None:
         """Return whether it matches anywhere; None when 1 ms was not enough."""
@@ -25,6 +26,14 @@ class RegexPattern:
             return self._search(subject, timeout=MATCH_TIMEOUT) is not None
         except TimeoutError:
             return None
+
+    def replaced(self, text: str, by: str) -> tuple[str, int] | None:
+        """Return the text with `by` for each match, and how many; None when 1 ms was not enough."""
+        try:
+            made: tuple[str, int] = self._subn(lambda _match: by, text, timeout=MATCH_TIMEOUT)
+        except TimeoutError:
+            return None
+        return made
 
 
 class RegexMatcher:

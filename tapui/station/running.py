@@ -14,6 +14,7 @@ from tapui.home.tokens import fresh_token
 from tapui.hosts.port import Report, ReportLevel
 from tapui.projection.state import is_connected, is_open
 from tapui.records.journal import Journal
+from tapui.records.masking import Masks
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
@@ -72,7 +73,9 @@ class RunningGateway:
                 provider_token=provider_token.reveal(),
                 internal_token=internal_token.reveal(),
             )
-            self.journal = Journal(home.state, run, options.settings.records, self._tell)
+            records = options.settings.records
+            masks = Masks([RegexMatcher().compile(pattern) for pattern in records.mask])
+            self.journal = Journal(home.state, run, records, self._tell, masks=masks)
             self.turn = Turn(
                 self.gateway,
                 self.journal,

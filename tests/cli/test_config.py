@@ -1,5 +1,6 @@
 """The configuration: what is read from where, and what is said about what cannot be used."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "records.inline": "TAPUI_RECORDS_INLINE",
         "records.file": "TAPUI_RECORDS_FILE",
         "records.session": "TAPUI_RECORDS_SESSION",
+        "records.mask": "TAPUI_RECORDS_MASK",
     }
 
 
@@ -198,7 +200,36 @@ def test_a_theme_of_ones_own_is_one_that_exists(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", config.KEYS.values(), ids=lambda key: key.name)
 def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: config.Key) -> None:
-    wrong = {bool: ["maybe"], str: ["no such one"], int: ["-1", str(2**64)], float: ["-1", "1e99"]}
+    wrong = {
+        bool: ["maybe"],
+        str: ["no such one"],
+        int: ["-1", str(2**64)],
+        float: ["-1", "1e99"],
+        tuple: ["one", '["("]'],
+    }
     for text in wrong[key.type]:
         with pytest.raises(ConfigError, match=f"^{key.variable}: "):
             load(tmp_path / "config.toml", {key.variable: text})
+
+
+def test_patterns_to_mask_are_a_list_of_texts(tmp_path: Path) -> None:
+    path = written(tmp_path, 'records.mask = ["hunter\\\\d", "corp-[a-z]+"]\n')
+    assert load(path, {}).settings.records.mask == (r"hunter\d", "corp-[a-z]+")
+    env = {"TAPUI_RECORDS_MASK": '["one"]'}
+    assert load(path, env).settings.records.mask == ("one",)
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ('"one"', "expected a list of texts"),
+        ("[1]", "expected a list of texts"),
+        ('["(a"]', "bad pattern: missing ) at position 2"),
+        ('["a*"]', "the pattern also matches where nothing is"),
+        (f'["{"a" * 1001}"]', "a pattern may have 1,000 characters"),
+    ],
+)
+def test_patterns_that_cannot_be_used_are_refused(tmp_path: Path, value: str, fault: str) -> None:
+    path = written(tmp_path, f"[records]\nmask = {value}\n")
+    with pytest.raises(ConfigError, match=re.escape(f"{path}:2: records.mask: {fault}")):
+        load(path, {})
