@@ -14,10 +14,11 @@ SWITCH_INTERVAL = 0.0001
 A tower that paints for 15 ms holds a call up for as long as Python's own 5 ms, several times over;
 at 0.1 ms the gateway's p99 beside it is 3 to 4 ms, at 5 ms it is 13 to 15.
 """
-COLLECTOR = (2_000, 10, 50)
-"""The collector's thresholds: a collection after 2,000 new objects (Python's own: 700), one of a
-few milliseconds after 20,000 and a full one after a million. Almost everything here goes by its
-reference count; what the collector alone finds is little."""
+COLLECTOR = (1_000, 2, 350)
+"""The collector's thresholds: a collection after 1,000 new objects (Python's own: 700), one of less
+than a millisecond after 3,000 and a full one after a million. Each stops every thread, so they are
+short rather than few: after 20,000 objects one took 5 to 10 ms, which was the p99 of calls. Almost
+everything here goes by its reference count; what the collector alone finds is little."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt`."""
 _KEPT_BYTES = 32 * 1024 * 1024
