@@ -31,6 +31,7 @@ from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import SocketPort
+from tapui.runtime.right_of_way import RightOfWay
 from tapui.runtime.slow_readers import SlowReaders
 from tapui.text import safe_text
 from tapui.wire.errors import WireError
@@ -72,6 +73,8 @@ class Turn:
         self._loop = loop
         self._on_stop = on_stop
         self.flush: Flush = _no_sockets
+        self.way = RightOfWay()
+        """Taken from a turn's first input to its end."""
         self.on_turn: Callable[[], None] = _nobody_looks
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
         self._ports: dict[ConnectionId, SocketPort | InProcessPort] = {}
@@ -112,7 +115,7 @@ class Turn:
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(port.number)
         if not self._is_scheduled:
-            self._is_scheduled = True
+            self._is_scheduled = self.way.is_taken = True
             self._loop.call_soon(self._run)
 
     def received_oversized(self, port: SocketPort, start: bytes) -> None:
@@ -234,7 +237,7 @@ class Turn:
 
     def _schedule(self) -> None:
         if not self._is_scheduled:
-            self._is_scheduled = True
+            self._is_scheduled = self.way.is_taken = True
             self._loop.call_soon(self._run)
 
     # The turn
@@ -274,6 +277,7 @@ class Turn:
         self.flush()
         self._set_timer()
         self._look()
+        self.way.is_taken = self._is_scheduled
 
     def _look(self) -> None:
         try:

@@ -60,6 +60,8 @@ class Backstage:
         self._told: Mailbox[Told] = Mailbox()
         self._lane = TowerLane()
         self._thread = GatewayThread(options, sockets, self._lane, self._told)
+        self.give_way = self._thread.way.give
+        """Lets the gateway's thread go first; called by the app between the pieces of its work."""
         self._for_app: asyncio.Queue[Told] = asyncio.Queue()
         self._attending: asyncio.Task[None] | None = None
         self._has_begun = False

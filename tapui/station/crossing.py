@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from tapui.projection.feed import FeedItem
 from tapui.wire.events import Entry
@@ -21,8 +21,8 @@ FRAME = 1 / 12
 """Seconds between two looks of a tower that is awake: it is woken at most once a frame."""
 MAX_WAITING = 16 * 1024 * 1024
 """Bytes of events, as JSON, that may wait for the tower."""
-MAX_BATCH = 1024
-"""Events that the tower takes at once."""
+MAX_BATCH = 64
+"""Events that the tower takes at once: less than a millisecond's work."""
 
 
 def _wake(
@@ -142,6 +142,9 @@ class TowerLane:
                     yield item
                     continue
                 self._taken += self._sizes.popleft()
+                while len(item) < MAX_BATCH and self._items and isinstance(self._items[0], list):
+                    item += cast("list[Entry]", self._items.popleft())
+                    self._taken += self._sizes.popleft()
                 for start in range(0, len(item), MAX_BATCH):
                     yield item[start : start + MAX_BATCH]
                     await asyncio.sleep(0)  # keys and frames between two batches

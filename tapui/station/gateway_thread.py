@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tapui.hosts.port import ReportLevel
 from tapui.runtime import tuning
+from tapui.runtime.right_of_way import RightOfWay
 from tapui.station import loop
 from tapui.station.crossing import Mailbox, TowerLane
 from tapui.station.embedded import FeedSource
@@ -111,6 +112,8 @@ class GatewayThread:
         self._sockets = sockets
         self._lane = lane
         self._told = told
+        self.way = RightOfWay()
+        """The gateway's, which the main thread gives between the pieces of its work."""
         self._commands: Mailbox[Command] = Mailbox()
         self._life: _Life | None = None
         self._thread = threading.Thread(target=self._main, name="gateway", daemon=True)
@@ -148,7 +151,7 @@ class GatewayThread:
             self._told.put(GatewayEnded(fault))
 
     async def _live(self) -> StartFault | None:
-        self._life = life = _Life(self._options, self._lane, self._told)
+        self._life = life = _Life(self._options, self._lane, self._told, self.way)
         self._commands.open(life.take)
         return await life.live(self._sockets)
 
@@ -156,11 +159,14 @@ class GatewayThread:
 class _Life:
     """The gateway's side of the thread: one gateway from its start to its end."""
 
-    def __init__(self, options: Options, lane: TowerLane, told: Mailbox[Told]) -> None:
+    def __init__(
+        self, options: Options, lane: TowerLane, told: Mailbox[Told], way: RightOfWay
+    ) -> None:
         from tapui.station.running import RunningGateway
 
         self._lane = lane
         self._told = told
+        self._way = way
         self._feed: FeedSource | None = None
         self._stop: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._has_screen = True
@@ -171,6 +177,7 @@ class _Life:
             await self.running.start(sockets)
         except Exception as error:  # noqa: BLE001 - told; what is not foreseen is logged
             return start_fault(error)
+        self.running.turn.way = self._way
         self._feed = FeedSource(self.running.turn, self._lane)
         self._told.put(Started())
         within = 0.0

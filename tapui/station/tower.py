@@ -83,7 +83,14 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
 
     When the terminal vanishes the gateway goes on by itself for as long as somebody is attached.
     """
-    app = _app(options, backstage.feed, log, note="", on_shown=lambda: backstage.begin(app))
+    app = _app(
+        options,
+        backstage.feed,
+        log,
+        note="",
+        on_shown=lambda: backstage.begin(app),
+        give_way=backstage.give_way,
+    )
     screen = Screen(app)
 
     def came(number: signal.Signals) -> None:
@@ -134,6 +141,7 @@ def _app(
     note: str,
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,
+    give_way: Callable[[], None] | None = None,
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
 
@@ -146,6 +154,7 @@ def _app(
         on_theme=partial(_remember, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
+        give_way=give_way,
         log_file=log,
         token_file=_shown(default_token_file(options.copilot_home)),
         is_demo=options.is_demo,

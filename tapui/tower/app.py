@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
+from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker
@@ -53,12 +54,17 @@ def _palette() -> "type[Provider]":
     return TowerCommands
 
 
+def _go_on() -> None:
+    """Nobody is to be let go first."""
+
+
 class TowerApp(PlainApp):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
     `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
     chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
-    `on_shown` is called once, after the first frame. `log_file` is where the caller's logging
+    `on_shown` is called once, after the first frame. `give_way` is called between the pieces of
+    longer work, and may wait a moment there. `log_file` is where the caller's logging
     writes: a crash names it. `panes` are those of the registry, unless others are wanted.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
@@ -90,6 +96,7 @@ class TowerApp(PlainApp):
         on_theme: Callable[[str], None] | None = None,
         on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
+        give_way: Callable[[], None] | None = None,
         log_file: Path | None = None,
         token_file: str = "~/.copilot/extensions/tap/.provider-token",  # noqa: S107 - a path
         is_demo: bool = False,
@@ -118,6 +125,7 @@ class TowerApp(PlainApp):
         self._notices = list(notices)
         self._on_start_here = on_start_here
         self._on_shown = on_shown
+        self.give_way = give_way or _go_on
         self._visible: set[Pane] = set()
         self._waiting = -1
         self._offered: tuple[object, ...] = ()
@@ -187,6 +195,7 @@ class TowerApp(PlainApp):
             began = self._cpu()
             self.view.apply(item)
             self._folding += self._cpu() - began
+            self.give_way()
             if isinstance(item, Message):
                 self._told(item)
             self.wake()
@@ -206,6 +215,12 @@ class TowerApp(PlainApp):
             self.notify("The gateway is shutting down.", severity="warning")
 
     # Frames
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters. It asks before it renders each widget: between two of them
+        others may go first."""
+        self.give_way()
+        return super().get_line_filters()
 
     def wake(self) -> None:
         """Something changed: paint it in the next frame, which comes as soon as `Pace` allows."""
@@ -249,6 +264,7 @@ class TowerApp(PlainApp):
                 news = dirty if pane in self._visible else ALL_TOPICS
                 if news & pane.TOPICS:
                     pane.show(view, news)
+                    self.give_way()
             for screen in self.screen_stack:
                 if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
                     screen.show(view, dirty)

@@ -154,6 +154,19 @@ class TestLane:
                 assert isinstance(item, Notice)
                 assert int(item.message) == last + 1
 
+    async def test_what_waits_is_taken_in_batches_of_the_same_size(self) -> None:
+        lane = TowerLane(frame=0.001)
+        for seq in range(300):
+            lane.put_events([entry(seq)], SIZE)
+        lane.put(notice("between"))
+        lane.put_events([entry(300)], SIZE)
+        lane.close()
+        items = [item async for item in lane.items(never_behind)]
+        assert seqs(items) == list(range(301))
+        sizes = [len(item) if isinstance(item, list) else 0 for item in items]
+        batch = crossing.MAX_BATCH
+        assert sizes == [*[batch] * (300 // batch), 300 % batch, 0, 1]
+
     async def test_a_sleeping_tower_is_woken_at_once_and_one_that_is_awake_is_not(
         self, wakes: Callable[[], int]
     ) -> None:
@@ -167,8 +180,9 @@ class TestLane:
         )
         thread.start()
         thread.join()
-        assert await asyncio.wait_for(first, 10) == [entry(0)]
-        assert seqs(await take(items, 499)) == list(range(1, 500))
+        came = [await asyncio.wait_for(first, 10)]
+        came += await take(items, -(-500 // crossing.MAX_BATCH) - 1)
+        assert seqs(came) == list(range(500))
         assert wakes() - before == 1
 
     async def test_a_tower_that_falls_behind_lets_go_of_events_and_of_nothing_else(self) -> None:

@@ -98,6 +98,9 @@ class Screen(App[None]):
     def send(self, message: Message) -> None:
         self.sent.append(message)
 
+    def give_way(self) -> None:
+        pass
+
     @property
     def pane(self) -> StreamsPane:
         return self.query_one(StreamsPane)

@@ -6,7 +6,7 @@ from tapui.tower.app import TowerApp
 from tapui.tower.pace import LEAST_INTERVAL, MOST_INTERVAL, SHARE, Pace
 from tapui.wire import events as ev
 from tests.tower.running import running
-from tests.tower.scripted import call, world
+from tests.tower.scripted import call, lines, posts, world
 
 
 def painted(pace: Pace, now: float, cost: float) -> None:
@@ -95,3 +95,16 @@ async def test_what_happens_is_painted_without_being_asked_for(
         await rig.pilot.pause()
         assert len(frames) == 1
         assert "new_call" in rig.text
+
+
+async def test_others_may_go_first_between_the_pieces_of_a_frame() -> None:
+    came: list[int] = []
+    async with running(world(), size=(200, 50), give_way=lambda: came.append(1)) as rig:
+        await rig.press("4")
+        before = len(came)
+        await rig.settle()
+        assert len(came) == before, "nothing was painted"
+        # A piece is what one batch brings, what one pane does, a widget and each line of the tail.
+        rig.feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[52:]))
+        await rig.settle()
+        assert len(came) - before > 1 + len(rig.app.main.seen_panes()) + 8

@@ -48,6 +48,9 @@ class Tower(Protocol):
     async def show_pane(self, pane_id: str) -> None:
         """Make a pane the current one, painted and with the keys."""
 
+    def give_way(self) -> None:
+        """A piece of longer work is done: others may go first."""
+
     def wake(self) -> None:
         """Something changed that the next frame shows, such as the selected row."""
 

@@ -1,6 +1,6 @@
 """The tail of a stream: lines painted as they come into sight, following or standing still."""
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -18,6 +18,7 @@ from tapui.text import safe_text
 from tapui.tower.filter import Filter
 from tapui.tower.levels import LEVEL
 from tapui.tower.lines import Lines
+from tapui.tower.panes.pane import Tower
 from tapui.tower.textual_inside import set_virtual_size
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
@@ -280,6 +281,7 @@ class Tail(ScrollView, can_focus=True):
         strip = self._strips.get(key)
         if strip is None:
             strip = self._strips[key] = self._strip(line, base, is_cursor=is_cursor, is_gap=is_gap)
+            cast("Tower", self.app).give_way()
             if strip.cell_length > self._widest:
                 self._widest = strip.cell_length
                 self.call_next(self._place)
