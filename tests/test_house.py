@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -88,17 +89,31 @@ def _public_classes(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
+def _swallows(node: ast.AST) -> TypeGuard[ast.ExceptHandler | ast.Call]:
+    match node:
+        case ast.ExceptHandler(body=[ast.Pass() | ast.Continue()]):
+            return True
+        case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress")):
+            return True
+        case ast.Call(keywords=keywords):
+            return any(keyword.arg == "return_exceptions" for keyword in keywords)
+    return False
+
+
 class House:
     """A package's modules and what each imports, read from the source without running it."""
 
     def __init__(self, package: Path) -> None:
         self.name = package.name
         self.trees: dict[str, ast.Module] = {}
+        self.lines: dict[str, list[str]] = {}
         self.packages: set[str] = set()
         for file in sorted(package.rglob("*.py")):
             parts = (package.name, *file.relative_to(package).with_suffix("").parts)
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            self.trees[name] = ast.parse(file.read_text(), filename=str(file))
+            source = file.read_text()
+            self.trees[name] = ast.parse(source, filename=str(file))
+            self.lines[name] = source.split("\n")
             if parts[-1] == "__init__":
                 self.packages.add(name)
         self.imports = {name: set(self._imports(name, _running)) for name in self.trees}
@@ -134,6 +149,7 @@ class House:
             *self._circles(),
             *self._vague(),
             *self._doubles(),
+            *self._swallowed(),
         ]
 
     def _upward(self) -> Iterator[str]:
@@ -192,6 +208,17 @@ class House:
                     yield f"{name} is a class of {homes[name]} and of {module}"
                 homes.setdefault(name, module)
 
+    def _swallowed(self) -> Iterator[str]:
+        """An error that goes nowhere has its reason beside it, in a comment."""
+        for module, tree in self.trees.items():
+            for node in ast.walk(tree):
+                if not _swallows(node):
+                    continue
+                last = node.body[0].lineno if isinstance(node, ast.ExceptHandler) else node.lineno
+                beside = self.lines[module][node.lineno - 2 : last]
+                if not any("#" in line for line in beside):
+                    yield f"{module}:{node.lineno} swallows errors and does not say why"
+
 
 def test_the_house_stands() -> None:
     house = House(ROOT / "tapui")
@@ -219,6 +246,21 @@ def test_the_house_stands() -> None:
             "class Word: ...",
             "Word is a class of tapui.core.c and of tapui.records.c",
         ),
+        (
+            "records/c.py",
+            "try:\n    f()\nexcept OSError:\n    pass",
+            "tapui.records.c:3 swallows errors and does not say why",
+        ),
+        (
+            "records/c.py",
+            "import contextlib\nwith contextlib.suppress(OSError):\n    f()",
+            "tapui.records.c:2 swallows errors and does not say why",
+        ),
+        (
+            "records/c.py",
+            "await gather(a, b, return_exceptions=True)",
+            "tapui.records.c:1 swallows errors and does not say why",
+        ),
         ("records/utils.py", "", "tapui.records.utils has a name that says nothing"),
         ("attic/a.py", "", "tapui.attic.a is on no floor"),
     ],
@@ -245,6 +287,8 @@ def test_a_sound_house_has_no_faults(tmp_path: Path) -> None:
         "core/a.py": "from tapui.wire import a\nclass Word: ...\nclass _Own: ...",
         "records/a.py": "class Record: ...\nclass _Own: ...",
         "runtime/a.py": "class Line: ...",
+        "runtime/b.py": "try:\n    f()\nexcept OSError:\n    pass  # nobody waits for it",
+        "runtime/c.py": "# Each is logged.\nfound = gather(a, return_exceptions=True)",
         "cli/main.py": "import asyncio\nfrom tapui.core.a import a",
     }.items():
         (package / name).parent.mkdir(parents=True, exist_ok=True)

@@ -78,7 +78,7 @@ async def _call(
         try:
             return await _outcome(connection)
         except asyncio.CancelledError:
-            with contextlib.suppress(GatewayError):
+            with contextlib.suppress(GatewayError):  # the connection's end aborts it, too
                 await connection.send(ToolAbort(id=CALL_ID, reason="interrupted by the person"))
             raise
 

@@ -105,7 +105,7 @@ def _ready_line(log: Path) -> dict[str, Any] | None:
             try:
                 found = json.loads(line)
             except ValueError:
-                continue
+                continue  # some other line that begins with a brace
             if found.get("event") == "ready":
                 return dict(found)
     return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 
@@ -12,6 +13,8 @@ from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import Notice
+
+_log = logging.getLogger(__name__)
 
 BATCH = 1024
 """Events a batch at most."""
@@ -96,6 +99,8 @@ class RemoteFeed:
 
     def _ended(self, runner: "asyncio.Task[None]") -> None:
         fault = None if runner.cancelled() else runner.exception()
+        if fault is not None:
+            _log.error("the feed of %s failed", self._address, exc_info=fault)
         self._put(Link("ended", "" if fault is None else f"{type(fault).__name__}: {fault}"))
 
     def _put(self, item: FeedItem) -> None:

@@ -32,7 +32,7 @@ def make_path(path: Path) -> list[int]:
     changed: list[int] = []
     try:
         for folder in reversed(missing):
-            with contextlib.suppress(FileExistsError):
+            with contextlib.suppress(FileExistsError):  # somebody was faster
                 folder.mkdir(FOLDER_MODE)
             changed.append(os.open(folder.parent, _FOLDER_FLAGS))
     except OSError:
@@ -128,7 +128,7 @@ class LockedFolder:
         try:
             os.mkdir(name, FOLDER_MODE, dir_fd=parent)
         except FileExistsError:
-            pass
+            pass  # what it is shows when it is opened
         else:
             self.unsynced.append(os.dup(parent))
         try:

@@ -64,7 +64,7 @@ def private_folder(base: Path, *parts: str) -> Path:
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in parts:
-            with contextlib.suppress(FileExistsError):
+            with contextlib.suppress(FileExistsError):  # what it is shows when it is opened
                 os.mkdir(part, 0o700, dir_fd=fd)
             child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
             os.close(fd)

@@ -15,7 +15,7 @@ def write(folder: int, name: str, data: bytes) -> None:
     followed. Whoever calls this is the folder's only writer. Raises `OSError`.
     """
     fresh = f"{name}.new"
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError):  # no earlier attempt was interrupted
         os.unlink(fresh, dir_fd=folder)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     fd = os.open(fresh, flags, 0o600, dir_fd=folder)
@@ -25,7 +25,7 @@ def write(folder: int, name: str, data: bytes) -> None:
             file.write(data)
         os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # it has its new name already
             os.unlink(fresh, dir_fd=folder)
         raise
 

@@ -130,7 +130,7 @@ class RunFolder:
             try:
                 os.unlink(name, dir_fd=self._folder.fd)
             except FileNotFoundError:
-                pass
+                pass  # it was not written yet
             except OSError as error:
                 fault = error
         if fault is not None:
@@ -166,7 +166,7 @@ def _claim(home: Home, port: int) -> LockedFolder:
 def _remove(folder: LockedFolder) -> None:
     """Remove an emptied folder whose lock we hold; what else is in there stays."""
     try:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # it is to go
             os.unlink(LOCK_FILE, dir_fd=folder.fd)
         with contextlib.suppress(OSError):  # somebody else's file is in it: it may stay
             folder.path.rmdir()

@@ -75,7 +75,7 @@ def _results(folder: int) -> Iterator[tuple[str, os.stat_result]]:
 def files_of(folder: Path, collection: str) -> list[Path]:
     """Return the rotated files of `collection` in `folder`, oldest first (the live one not)."""
     found = []
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # there are no records
         found = [
             (int(match["number"]), path)
             for path in folder.iterdir()

@@ -177,6 +177,8 @@ class Syncer:
         except RuntimeError as error:
             # The event loop that waits may be closed by now; the others still get their answer.
             self._report(f"Nobody took the answer that records are safe: {error}", "warning")
+        except Exception:  # noqa: BLE001 - logged; the thread must live on for the records
+            _log.exception("an answer about %d files of records was not taken", len(handles))
 
     def _sync_group(self, dirty: list[Handle], retired: list[Handle]) -> None:
         self._sync_closed()

@@ -1,6 +1,7 @@
 """The output of a child process: lines, bounded in their length and their rate."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Literal, cast
 
@@ -10,6 +11,8 @@ LINES_A_SECOND = 200
 BYTES_A_SECOND = 1024 * 1024
 """Beyond these rates a child's output is not read until the next second: a child that floods waits
 in its own writes, and nothing is lost."""
+
+_log = logging.getLogger(__name__)
 
 Source = Literal["stdout", "stderr"]
 OnLine = Callable[[Source, str], None]
@@ -73,7 +76,10 @@ class ChildOutput(asyncio.Protocol):
             text += "…"
         self._line.clear()
         self._is_cut = False
-        self._on_line(self._source, text)
+        try:
+            self._on_line(self._source, text)
+        except Exception:  # noqa: BLE001 - logged; the rest of the output and the end still come
+            _log.exception("a line of a child's %s was not taken", self._source)
 
     def _resume(self) -> None:
         self._timer = None

@@ -107,7 +107,7 @@ def _open_source(path: str, folder: str) -> int:
 
 def _copy_to(source: int, folder: int, name: str) -> int | None:
     """Write the copy; return its size, or None when the file grew over the limit meanwhile."""
-    with contextlib.suppress(FileExistsError):
+    with contextlib.suppress(FileExistsError):  # made for a result before
         os.mkdir(RESULTS_FOLDER, FOLDER_MODE, dir_fd=folder)
     results = os.open(RESULTS_FOLDER, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
     try:

@@ -66,7 +66,7 @@ class Supervisor:
                 return
             pause = self._backoff.pause(fault.seconds if isinstance(fault, Ended) else 0.0)
             self._on_fault(fault, pause)
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(TimeoutError):  # the pause is over
                 async with asyncio.timeout(pause):
                     await self._stopping.wait()
 

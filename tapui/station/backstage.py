@@ -6,7 +6,6 @@ context of whoever calls it.
 """
 
 import asyncio
-import contextlib
 import faulthandler
 import logging
 import os
@@ -128,10 +127,12 @@ class Backstage:
         if not self._has_begun:
             return False
         self._thread.send(ScreenLost())
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await asyncio.shield(self._goes_on)
-        return False
+        except TimeoutError:
+            _log.warning("the gateway did not say whether it goes on without a screen; it is ended")
+            return False
 
     def _answer(self, *, goes_on: bool) -> None:
         if not self._goes_on.done():

@@ -1,12 +1,15 @@
 """The text of the configuration file: the lines of its keys, and the one edit tapui makes."""
 
 import contextlib
+import logging
 import os
 import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+_log = logging.getLogger(__name__)
 
 KeyPath = tuple[str, ...]
 
@@ -58,6 +61,17 @@ def _paths(table: dict[str, Any], prefix: KeyPath = ()) -> Iterator[KeyPath]:
             yield from _paths(value, (*prefix, name))
 
 
+def keep_theme(path: Path, name: str) -> str | None:
+    """Remember a theme; return why it will not be there the next time, or None. It is logged."""
+    try:
+        remember_theme(path, name)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        _log.warning("the theme %s could not be written to %s: %s", name, path, why)
+        return f"{path}: the theme cannot be remembered: {why}"
+    return None
+
+
 def remember_theme(path: Path, name: str) -> None:
     """Set `theme` in the configuration file; other settings, comments and their order stay.
 
@@ -97,6 +111,6 @@ def _replace(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         Path(name).replace(path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):  # it has its new name already
             Path(name).unlink()
         raise

@@ -79,6 +79,6 @@ def _say(text: str, level: ReportLevel) -> None:
 
 def _write(stream: TextIO, text: str) -> None:
     """Write a line; a reader that is gone is no reason to stop serving."""
-    with contextlib.suppress(BrokenPipeError, OSError):
+    with contextlib.suppress(OSError):  # see above
         stream.write(f"{text}\n")
         stream.flush()

@@ -130,7 +130,7 @@ def _unraisable(args: "sys.UnraisableHookArgs") -> None:
 
 def _drop_oldest(own: Path) -> None:
     """Drop the oldest logs of processes that have ended."""
-    with contextlib.suppress(OSError):
+    try:
         files = [
             (file.lstat().st_mtime, file)
             for file in own.parent.glob("tapui-*.log*")
@@ -138,6 +138,8 @@ def _drop_oldest(own: Path) -> None:
         ]
         for _, file in sorted(files)[:-_KEPT]:
             file.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("old logs could not be dropped: %s", error)
 
 
 def _is_written(file: Path) -> bool:

@@ -183,7 +183,7 @@ class RunningGateway:
         self.turn.on_turn = self._look_for_quiet
         self.turn.shut_down()
         self.turn.run_now()
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(TimeoutError):  # they had their time; what is open is closed
             async with asyncio.timeout(within):
                 await self._waited.wait()
 

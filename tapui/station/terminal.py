@@ -37,7 +37,7 @@ def let_go() -> None:
 
 def tell(text: str) -> None:
     """Write a line for the person; a terminal that has gone is no reason to fail."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # see above
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
 

@@ -1,7 +1,6 @@
 """`tapui`: the tower on this terminal, with a gateway of its own or on the one that runs."""
 
 import asyncio
-import contextlib
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -151,7 +150,7 @@ def _app(
         theme_folders=theme_files.folders_of(options.config_path),
         bell=options.settings.bell,
         note=note,
-        on_theme=partial(_remember, options.config_path),
+        on_theme=partial(config_file.keep_theme, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
         give_way=give_way,
@@ -165,9 +164,3 @@ def _shown(path: Path) -> str:
     """Return a path as people write it, with `~` for their home."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-def _remember(path: Path, name: str) -> None:
-    # The theme is on screen. Only the memory of it failed, as when the file is not valid TOML.
-    with contextlib.suppress(OSError, ValueError):
-        config_file.remember_theme(path, name)

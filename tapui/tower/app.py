@@ -27,7 +27,7 @@ from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import RESET_TITLE, title_sequence
 from tapui.tower.textual_inside import PlainApp
-from tapui.tower.theme_choice import ThemeChoice
+from tapui.tower.theme_choice import OnChoice, ThemeChoice
 from tapui.tower.theme_files import builtin_folder
 from tapui.tower.view import ALL_TOPICS, View
 from tapui.tower.words import losses_of, name_of, quantity
@@ -93,7 +93,7 @@ class TowerApp(PlainApp):
         bell: bool = True,
         note: str = "",
         notices: Sequence[str] = (),
-        on_theme: Callable[[str], None] | None = None,
+        on_theme: OnChoice | None = None,
         on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
         give_way: Callable[[], None] | None = None,

@@ -128,7 +128,7 @@ def _of(kept: Raw | ev.Cut | None) -> Body:
     if isinstance(kept, ev.Cut):
         return Body(f"{kept.head}\n… {kept.size:,} bytes in all; the record has them", False)
     data = bytes(kept)
-    with suppress(msgspec.DecodeError, RecursionError):
+    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
         data = msgspec.json.format(data, indent=2)
     return _shortened(data.decode("utf-8", "replace"))
 

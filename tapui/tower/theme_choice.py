@@ -8,14 +8,14 @@ from textual.app import App
 from tapui.tower import themes
 
 DEFAULT = "tapui-dark"
+OnChoice = Callable[[str], str | None]
+"""Is told the theme that the person chose; returns why it could not be kept, or None."""
 
 
 class ThemeChoice:
     """The themes of `folders` in an app; `on_choice` is told the name that the person chose."""
 
-    def __init__(
-        self, app: App[str], folders: Sequence[Path], on_choice: Callable[[str], None] | None
-    ) -> None:
+    def __init__(self, app: App[str], folders: Sequence[Path], on_choice: OnChoice | None) -> None:
         self._app = app
         self._folders = list(folders)
         self._on_choice = on_choice
@@ -71,8 +71,9 @@ class ThemeChoice:
         """Put on a theme, and have it remembered."""
         self._app.theme = name
         self._app.notify(f"Theme: {name}", timeout=2)
-        if self._on_choice is not None:
-            self._on_choice(name)
+        problem = None if self._on_choice is None else self._on_choice(name)
+        if problem is not None:
+            self._app.notify(problem, severity="warning", timeout=12)
 
     def _read(self) -> list[str]:
         found, problems = themes.load(self._folders)

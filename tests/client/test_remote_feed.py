@@ -275,3 +275,17 @@ async def test_a_feed_that_was_stopped_before_its_first_item_has_none(tmp_path: 
         feed = feed_of(fake)
         await feed.stop(1.0)
         assert [item async for item in feed.items()] == [Link("ended")]
+
+
+@pytest.mark.expects_error_log("the feed of ws://127.0.0.1")
+async def test_a_fault_of_the_feed_is_told_and_logged(tmp_path: Path) -> None:
+    async def silent(peer: Peer) -> None:
+        await peer.socket.wait_closed()
+
+    def lost() -> FoundGateway:
+        raise LookupError("not foreseen")
+
+    async with FakeGateway(tmp_path, silent) as fake:
+        feed = RemoteFeed(find(fake.home, fake.port, is_explicit=True), lost)
+        items = feed.items()
+        assert await take(items) == Link("ended", "LookupError: not foreseen")

@@ -168,6 +168,17 @@ def test_an_answer_that_nobody_takes_does_not_stop_the_thread(state: Path) -> No
         assert [level for level, _ in writer.reports] == ["warning"]
 
 
+@pytest.mark.expects_error_log("an answer about 1 files of records was not taken")
+def test_an_answer_that_fails_at_its_taker_does_not_stop_the_thread(state: Path) -> None:
+    def fails(_ok: bool) -> None:
+        raise LookupError("not foreseen")
+
+    with Writer(state) as writer:
+        writer.turn(decided("a1"))
+        writer.journal.sync(frozenset({1}), fails)
+        assert writer.sync([1])
+
+
 def test_close_syncs_what_is_left_and_answers_who_waits(state: Path, syncs: Syncs) -> None:
     answers: list[bool] = []
     writer = Writer(state)

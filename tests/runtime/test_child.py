@@ -172,6 +172,25 @@ def test_endless_line_is_cut_and_takes_no_more_memory_than_a_line(
     run(test)
 
 
+@pytest.mark.expects_error_log("a line of a child's stdout was not taken")
+def test_a_line_that_its_taker_fails_at_costs_neither_the_next_line_nor_the_end(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        taken: list[str] = []
+
+        def take(_source: str, text: str) -> None:
+            if text == "bad":
+                raise LookupError("not foreseen")
+            taken.append(text)
+
+        child = await Child.start(python("print('bad\\ngood\\nbad', end='')"), take)
+        assert (await child.wait()).code == 0
+        assert taken == ["good"]
+
+    run(test)
+
+
 def test_output_that_is_no_utf8_comes_as_text(run: Callable[[Test], None]) -> None:
     async def test() -> None:
         lines = Lines()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.station.config_file import key_lines, remember_theme
+from tapui.station.config_file import keep_theme, key_lines, remember_theme
 
 
 def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:
@@ -99,6 +99,21 @@ def test_a_broken_file_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Invalid value"):
         remember_theme(path, "new")
     assert path.read_text() == "theme = \n"
+
+
+def test_a_theme_that_cannot_be_kept_is_told_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config.toml"
+    assert keep_theme(path, "new") is None
+    path.write_text("theme = \n")
+    told = keep_theme(path, "new")
+    assert told is not None
+    assert told.startswith(f"{path}: the theme cannot be remembered: Invalid value")
+    path.unlink()
+    path.mkdir()
+    assert keep_theme(path, "new") == f"{path}: the theme cannot be remembered: Is a directory"
+    assert [str(path) in one.message for one in caplog.records] == [True, True]
 
 
 _names = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=20)

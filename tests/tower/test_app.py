@@ -292,11 +292,24 @@ async def test_no_key_clashes_with_tmux() -> None:
 
 async def test_a_chosen_theme_is_remembered() -> None:
     chosen: list[str] = []
-    async with running(on_theme=chosen.append) as rig:
+
+    def remember(name: str) -> str | None:
+        chosen.append(name)
+        return None
+
+    async with running(on_theme=remember) as rig:
         first = rig.app.theme
         await rig.press("t")
         assert rig.app.theme != first
         assert chosen == [rig.app.theme]
+
+
+async def test_a_theme_that_cannot_be_remembered_is_said_and_shown() -> None:
+    async with running(on_theme=lambda name: f"config.toml: {name}[/] is not remembered") as rig:
+        first = rig.app.theme
+        await rig.press("t")
+        assert rig.app.theme != first
+        assert f"config.toml: {rig.app.theme}[/] is not remembered" in rig.notices
 
 
 async def test_an_unknown_theme_is_said_and_the_default_is_used() -> None:

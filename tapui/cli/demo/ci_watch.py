@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from tapui.cli.demo.line import GatewayLine, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, ended, is_farewell, provide, run
 
 PAUSE = 0.6
 STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
@@ -19,8 +19,7 @@ async def watch() -> None:
                 await line.send("goodbye", reason="the session ends")
                 return
     finally:
-        pushing.cancel()
-        await asyncio.gather(pushing, return_exceptions=True)  # it loses the gateway as we do
+        await ended([pushing])  # it loses the gateway as we do
         await line.close()
 
 

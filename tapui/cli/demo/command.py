@@ -95,7 +95,7 @@ def demo_options(chosen: Options, folder: Path) -> Options:
     """Return the person's options, moved into `folder`: no port, session or file of theirs."""
     home = folder / "home"
     home.mkdir(mode=0o700)
-    with suppress(FileNotFoundError):
+    with suppress(FileNotFoundError):  # the person has no themes of their own
         shutil.copytree(chosen.config_path.parent / "themes", home / "themes")
     return replace(
         chosen,

@@ -19,7 +19,7 @@ import time
 from collections.abc import Coroutine
 from pathlib import Path
 
-from tapui.cli.demo.line import SESSION, TOKEN, URL, GatewayLine, Json, run
+from tapui.cli.demo.line import SESSION, TOKEN, URL, GatewayLine, Json, ended, run
 
 PROVIDERS = ("ci_watch", "workshop", "visitor")
 START_WITHIN = 60.0
@@ -72,9 +72,7 @@ class Host:
             async for message in self._line:
                 await self._answer(message)
         finally:
-            for task in self._playing:
-                task.cancel()
-            await asyncio.gather(*self._playing, return_exceptions=True)
+            await ended(self._playing)
 
     def _start(self, part: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(part)
@@ -213,7 +211,7 @@ def gateway(folder: Path, starter: int) -> Json | None:
     deadline = time.monotonic() + START_WITHIN
     while os.getppid() == starter and time.monotonic() < deadline:
         for file in folder.glob("home/run/*/gateway.json"):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):  # it is being written, or goes
                 said: Json = json.loads(file.read_bytes())
                 return said
         time.sleep(_POLL)

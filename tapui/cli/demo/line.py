@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -76,11 +76,22 @@ def is_farewell(message: Json) -> bool:
     return (message["type"], message.get("state")) == ("session.lifecycle", "shutdown.pending")
 
 
+async def ended(tasks: Iterable["asyncio.Future[Any]"]) -> None:
+    """Cancel tasks, which lose the gateway as we do; what else went wrong in them is raised."""
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    # Each is looked at.
+    for end in await asyncio.gather(*ending, return_exceptions=True):
+        if isinstance(end, Exception) and not isinstance(end, ConnectionClosed):
+            raise end
+
+
 def run(process: Coroutine[None, None, None]) -> None:
     """Run a process until it is done, told to end, or has lost the gateway."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the tower
     gone = (ConnectionClosed, InvalidHandshake, OSError, asyncio.CancelledError)
-    with contextlib.suppress(*gone):
+    with contextlib.suppress(*gone):  # it ends with the gateway, whichever way that goes
         asyncio.run(_until_told(process))
 
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 
-from tapui.cli.demo.line import SESSION, URL, GatewayLine, is_farewell, run
+from tapui.cli.demo.line import SESSION, URL, GatewayLine, ended, is_farewell, run
 
 PAUSE = 20.0
 """Seconds until a visitor that was turned away asks again; after a wrong code it asks at once."""
@@ -105,8 +105,7 @@ async def _pair(line: GatewayLine, page: Page) -> bool | None:
         entered.cancel()
         answered.result()
         return False
-    answered.cancel()
-    await asyncio.gather(answered, return_exceptions=True)
+    await ended([answered])  # the next line notices it, too
     await line.send("auth.confirm", code=entered.result())
     if (await line.until("sessions", "error"))["type"] == "error":
         page.news = "That was not the code. Wait for the next request in tapui."
@@ -125,8 +124,7 @@ async def _post(line: GatewayLine) -> None:
                 await line.send("goodbye", reason="the session ends")
                 return
     finally:
-        posting.cancel()
-        await asyncio.gather(posting, return_exceptions=True)
+        await ended([posting])
 
 
 async def _posts(line: GatewayLine) -> None:

@@ -5,7 +5,7 @@ import contextlib
 
 from websockets.exceptions import ConnectionClosed
 
-from tapui.cli.demo.line import GatewayLine, Json, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, Json, ended, is_farewell, provide, run
 
 STEP = 0.5
 
@@ -41,10 +41,8 @@ async def work() -> None:
                 await line.send("goodbye", reason="the session ends")
                 return
     finally:
-        running = list(calls.values())
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)  # they lose the gateway as we do
+        # They lose the gateway as we do.
+        await ended(calls.values())
         await line.close()
 
 

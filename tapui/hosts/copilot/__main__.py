@@ -41,7 +41,7 @@ def main() -> int:
     )
     # The SDK logs each of its failures, which are told here anyway, with a traceback.
     logging.getLogger("copilot").setLevel(logging.CRITICAL)
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt):  # before the signals are caught: it ends
         return asyncio.run(_run(args))
     return 0
 
@@ -103,7 +103,7 @@ def _end_with_parent(lose: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
     def watch() -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # an input that cannot be read has ended
             while os.read(0, 4096):
                 pass
         with contextlib.suppress(RuntimeError):  # the loop has ended before

@@ -13,6 +13,7 @@ from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
+from tapui.runtime.tasks import cancelled
 
 if TYPE_CHECKING:
     from copilot import CopilotClient
@@ -126,7 +127,7 @@ class Attachment:
         client, self._client = self._client, None
         if client is not None:
             # `stop()` would wait a second for a thread, on the event loop.
-            with contextlib.suppress(AttachError):
+            with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
                 await sdk.call("disconnect", client.force_stop(), within=PING_TIME)
 
     async def run(self) -> None:
@@ -157,9 +158,7 @@ class Attachment:
         try:
             await asyncio.wait(watching, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in watching:
-                task.cancel()
-            await asyncio.gather(*watching, return_exceptions=True)
+            await cancelled(watching)
 
     async def _watch(self) -> None:
         while not self._is_gone():  # noqa: ASYNC110 - another process's end is no event
@@ -171,7 +170,7 @@ class Attachment:
             try:
                 await sdk.call("ping", client.ping(), within=PING_TIME)
             except NoAnswerError:
-                continue
+                continue  # it is stopped, or very busy
             except AttachError:
                 return
             await asyncio.sleep(PING_INTERVAL)
@@ -190,7 +189,7 @@ class Attachment:
                     await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
                 )
             except AttachError:
-                continue
+                continue  # the last failure is told when the attempts are over
             self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False

@@ -19,6 +19,7 @@ from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.port import HostPort, OpenPort, Report
+from tapui.runtime.tasks import cancelled
 from tapui.wire.errors import ErrorCode
 from tapui.wire.events import Unattached
 from tapui.wire.host import (
@@ -138,9 +139,7 @@ class CopilotHost:
         await asyncio.gather(
             *(attachment.leave(is_lost=self.is_lost) for attachment in attachments)
         )
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await cancelled(running)
         if self._port is not None:
             self._port.close()
             self._port = None

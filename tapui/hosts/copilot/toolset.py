@@ -186,7 +186,7 @@ class Toolset:
             try:
                 await self._replace(session, [*free, tool])
             except AttachError:
-                continue
+                continue  # whoever asked tells of all that are left out
             free.append(tool)
         return free
 

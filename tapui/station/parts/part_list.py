@@ -61,7 +61,8 @@ class PartList:
             tasks = self._tasks.pop(part, set())
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            if tasks:
+                await asyncio.wait(tasks)  # `_ended` logs what failed
 
     def _spawn(self, part: Part, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work, name=part.name)
