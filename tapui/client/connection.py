@@ -89,6 +89,11 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         """Leave the gateway."""
         await self._socket.close()
 
+    @property
+    def received_bytes(self) -> int:
+        """Bytes of all messages that came."""
+        return self._socket.received_bytes
+
     async def send(self, message: Message) -> None:
         """Send a message; raises `GatewayLost`."""
         await self._socket.send(message)

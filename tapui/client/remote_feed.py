@@ -12,15 +12,17 @@ from tapui.client.gateways import FoundGateway
 from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
-from tapui.wire.tower import Notice
+from tapui.wire.tower import Notice, TowerSnapshot
 
 _log = logging.getLogger(__name__)
 
 BATCH = 1024
 """Events a batch at most."""
 BACKLOG = 8 * BATCH
-"""Events and messages that wait for the tower. Beyond that nothing is read: the gateway sees a
-tower that has fallen behind, and sends a new snapshot."""
+"""Events and messages that wait for the tower."""
+BACKLOG_BYTES = 8 * 1024 * 1024
+"""Their bytes as JSON. Beyond either nothing is read: the gateway sees a tower that has fallen
+behind, and sends a new snapshot, for which the events that wait are dropped."""
 OUTBOX = 256
 """Messages that wait to be sent."""
 FIRST_RETRY = 0.25
@@ -39,7 +41,11 @@ class RemoteFeed:
         self._address = gateway.url
         self._find = find
         self._backlog: deque[FeedItem] = deque()
-        self._waiting = 0  # events and messages in the backlog
+        self._sizes: deque[int] = deque()
+        """The bytes of each item of the backlog."""
+        self._waiting = 0
+        """Events and messages in the backlog."""
+        self._waiting_bytes = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._outbox: asyncio.Queue[Message] | None = None
@@ -65,8 +71,7 @@ class RemoteFeed:
         try:
             while True:
                 while self._backlog:
-                    item = self._backlog.popleft()
-                    self._waiting -= len(item) if isinstance(item, list) else 1
+                    item = self._take()
                     self._room.set()
                     yield item
                     if isinstance(item, Link) and item.state == "ended":
@@ -103,18 +108,39 @@ class RemoteFeed:
             _log.error("the feed of %s failed", self._address, exc_info=fault)
         self._put(Link("ended", "" if fault is None else f"{type(fault).__name__}: {fault}"))
 
-    def _put(self, item: FeedItem) -> None:
+    def _put(self, item: FeedItem, size: int = 0) -> None:
         self._backlog.append(item)
+        self._sizes.append(size)
         self._waiting += 1
+        self._waiting_bytes += size
         self._news.set()
 
-    def _put_event(self, entry: Entry) -> None:
+    def _put_event(self, entry: Entry, size: int) -> None:
         last = self._backlog[-1] if self._backlog else None
         if isinstance(last, list) and len(last) < BATCH:
             last.append(entry)
+            self._sizes[-1] += size
             self._waiting += 1
+            self._waiting_bytes += size
         else:
-            self._put([entry])
+            self._put([entry], size)
+
+    def _take(self) -> FeedItem:
+        item = self._backlog.popleft()
+        self._waiting -= len(item) if isinstance(item, list) else 1
+        self._waiting_bytes -= self._sizes.popleft()
+        return item
+
+    def _drop_events(self) -> None:
+        """Drop the events that wait; what else waits keeps its order."""
+        for _ in range(len(self._backlog)):
+            size = self._sizes[0]
+            item = self._take()
+            if not isinstance(item, list):
+                self._put(item, size)
+
+    def _is_full(self) -> bool:
+        return self._waiting >= BACKLOG or self._waiting_bytes >= BACKLOG_BYTES
 
     async def _run(self) -> None:
         """Connect, carry, and connect again when the gateway goes, until cancelled."""
@@ -139,12 +165,16 @@ class RemoteFeed:
         self._put(Link("up"))
         try:
             while True:
+                before = connection.received_bytes
                 came = await connection.receive()
+                size = connection.received_bytes - before
                 if isinstance(came, Entry):
-                    self._put_event(came)
+                    self._put_event(came, size)
                 else:
-                    self._put(came)
-                while self._waiting >= BACKLOG:
+                    if isinstance(came, TowerSnapshot):
+                        self._drop_events()  # it holds what they changed
+                    self._put(came, size)
+                while self._is_full():
                     self._room.clear()
                     await self._room.wait()
         finally:

@@ -37,6 +37,8 @@ class GatewaySocket:
         self._understood = understood
         self._decoder = _decoder(understood)
         self.sessions = Sessions(active=[])
+        self.received_bytes = 0
+        """Bytes of all messages that came."""
 
     @classmethod
     async def open(cls, url: str, token: str, understood: Any, *, max_bytes: int) -> Self:
@@ -76,7 +78,9 @@ class GatewaySocket:
         Raises `GatewayLost` when there will be none, or when it cannot be read.
         """
         try:
-            return self._decode(await self._socket.recv(decode=False))
+            data = await self._socket.recv(decode=False)
+            self.received_bytes += len(data)
+            return self._decode(data)
         except ConnectionClosed as error:
             raise _lost(error) from None
         except WireError as error:

@@ -248,6 +248,70 @@ async def test_a_tower_that_does_not_take_stops_the_reading(tmp_path: Path) -> N
         await feed.stop(1.0)
 
 
+async def test_what_waits_is_bounded_in_bytes_too(tmp_path: Path) -> None:
+    peers: list[Peer] = []
+    text = "x" * 100_000
+
+    async def talk(peer: Peer) -> None:
+        peers.append(peer)
+        await peer.greet()
+        for number in range(4000):
+            await peer.line(number, text)
+
+    def is_stuck() -> bool:
+        return bool(peers) and peers[0].socket.transport.get_write_buffer_size() > 0
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert isinstance(await take(items), TowerSnapshot)
+        await until_async(
+            lambda: feed._waiting_bytes >= remote_feed.BACKLOG_BYTES and is_stuck(),
+            what="the gateway's writes block",
+        )
+        assert feed._waiting_bytes < remote_feed.BACKLOG_BYTES + 2 * len(text)
+        # It reads on as the tower takes.
+        seen = 0
+        while seen < 1000:
+            item = await take(items)
+            seen += len(item) if isinstance(item, list) else 0
+        await feed.stop(1.0)
+        await take_until(items, Link)
+        assert (feed._waiting, feed._waiting_bytes) == (0, 0)
+
+
+async def test_a_new_snapshot_takes_the_place_of_the_events_that_wait(tmp_path: Path) -> None:
+    told: list[Peer] = []
+
+    async def talk(peer: Peer) -> None:
+        await peer.greet()
+        for number in range(50):
+            await peer.line(number)
+        await peer.send("tower.notice", message="kept", level="info")
+        await peer.snapshot(seq=1000)
+        await peer.line(1001)
+        told.append(peer)
+        await peer.socket.wait_closed()
+
+    async with FakeGateway(tmp_path, talk) as fake:
+        feed = feed_of(fake)
+        items = feed.items()
+        assert isinstance(await take(items), TowerSnapshot)
+        await until_async(
+            lambda: (
+                told and any(isinstance(one, list) and one[0].seq == 1001 for one in feed._backlog)
+            ),
+            what="all of it waits",
+        )
+        came = [await take(items) for _ in range(4)]
+        assert isinstance(came[2], TowerSnapshot)
+        assert came[:2] == [Link("up"), Notice("kept", "info")]
+        assert isinstance(came[3], list)
+        assert [entry.seq for entry in came[3]] == [1001]
+        assert (feed._waiting, feed._waiting_bytes) == (0, 0)
+        await feed.stop(1.0)
+
+
 async def test_a_gateway_that_does_not_answer_the_leaving_is_cut_off(tmp_path: Path) -> None:
     peers: list[Peer] = []
 

@@ -145,10 +145,11 @@ async def test_what_is_sent_too_early_is_told_to_be_lost(watched: Watched) -> No
     assert told == Notice("Not sent: the gateway is away.", "warning")
 
 
+@pytest.mark.parametrize(("bound", "most"), [("BACKLOG", 100), ("BACKLOG_BYTES", 3_000_000)])
 async def test_a_tower_that_falls_behind_gets_a_snapshot_and_others_get_every_event(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
+    watched: Watched, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
 ) -> None:
-    monkeypatch.setattr(remote_feed, "BACKLOG", 100)
+    monkeypatch.setattr(remote_feed, bound, most)
     await watched.up()
     async with AsyncExitStack() as stack:
         found = watched.behind.found()
