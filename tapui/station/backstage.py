@@ -6,15 +6,13 @@ context of whoever calls it.
 """
 
 import asyncio
-import faulthandler
 import logging
-import os
 import signal
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tapui.station import terminal
+from tapui.station import overdue, terminal
 from tapui.station.crossing import Mailbox, TowerLane
 from tapui.station.embedded import EmbeddedFeed
 from tapui.station.gateway_thread import (
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-END_SECONDS = 30.0
-"""How long the gateway's thread may take to end, providers' time included."""
 _ANSWER_SECONDS = 5.0
 """How long the gateway's thread may take to say whether it goes on without a screen."""
 _JOIN_SECONDS = 5.0
@@ -160,7 +156,7 @@ class Backstage:
         """Have the gateway end, unless it was told to; return whether it has, in time."""
         self._is_ending = True
         if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().time() + END_SECONDS
+            self._deadline = asyncio.get_running_loop().time() + overdue.END_SECONDS
             self._thread.send(Stop(within))
         try:
             async with asyncio.timeout_at(self._deadline):
@@ -189,9 +185,4 @@ class Backstage:
             self._give_up()
 
     def _give_up(self) -> None:
-        _log.critical("the gateway's thread did not end; all threads were doing:")
-        with self._log.open("a") as file:
-            faulthandler.dump_traceback(file, all_threads=True)
-        self._thread.remove_files()
-        terminal.tell(f"tapui: the gateway did not end in time; see {self._log}")
-        os._exit(1)
+        overdue.give_up(self._log, "the gateway's thread", self._thread.remove_files)

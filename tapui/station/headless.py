@@ -14,6 +14,7 @@ from tapui.runtime import tuning
 from tapui.station import loop
 from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
+from tapui.station.overdue import EndWatch
 from tapui.station.running import RunningGateway
 from tapui.station.signals import Signals
 from tapui.station.start_fault import start_fault
@@ -22,13 +23,15 @@ from tapui.text import safe_text
 
 def run(options: Options) -> int:
     """Serve until a signal, `tapui stop` or idleness; return the exit code."""
-    with faults_logged(Home.at(options.home, options.copilot_home), on_stderr=True):
-        return loop.run(_serve(options))
+    home = Home.at(options.home, options.copilot_home)
+    with faults_logged(home, on_stderr=True) as log, EndWatch(log, "the gateway") as watch:
+        return loop.run(_serve(options, watch))
 
 
-async def _serve(options: Options) -> int:
+async def _serve(options: Options, watch: EndWatch) -> int:
     ended = asyncio.Event()
     running = RunningGateway(options, _say, ended.set)
+    watch.remove_files = running.remove_files
 
     def came(_number: signal.Signals) -> None:
         """End in order; a second signal no longer waits for providers."""
@@ -36,7 +39,7 @@ async def _serve(options: Options) -> int:
             running.force()
         ended.set()
 
-    with Signals(came):
+    with Signals(came), watch.on_signals():
         try:
             announced = await running.start()
         except Exception as error:  # noqa: BLE001 - told; what is not foreseen is logged
@@ -51,6 +54,7 @@ async def _serve(options: Options) -> int:
             with tuning.settled():
                 await ended.wait()
         finally:
+            watch.begin()
             await running.stop()
     return 0
 

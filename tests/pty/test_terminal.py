@@ -54,9 +54,9 @@ sys.exit(main(sys.argv[1:]))
 """
 HANGING = """
 import sys, threading
-from tapui.station import backstage
+from tapui.station import overdue
 from tapui.station.parts.tools import Tools
-backstage.END_SECONDS = 1.0
+overdue.END_SECONDS = 1.0
 async def stop(self):
     threading.Event().wait()
 Tools.stop = stop

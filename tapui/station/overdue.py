@@ -1,0 +1,113 @@
+"""An end that takes too long: what each thread is doing goes into the log, and the process ends."""
+
+import contextlib
+import faulthandler
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+from tapui.station import terminal
+from tapui.station.signals import ENDING
+from tapui.text import safe_text
+
+_log = logging.getLogger(__name__)
+
+END_SECONDS = 30.0
+"""How long the gateway's end may take, providers' time included."""
+_LAST_SECONDS = 5.0
+"""How long it may take to say so: the disk of the log may be what hangs."""
+_BEGUN = b"\0"
+"""Tells the watch that the end has begun. No signal has this number."""
+
+
+def give_up(log: Path, what: str, remove_files: Callable[[], None]) -> NoReturn:
+    """End this process at once, because `what` has not ended in time.
+
+    `log` is where the faults of this process are logged; `remove_files` removes what others find
+    the gateway by.
+    """
+    faulthandler.dump_traceback_later(_LAST_SECONDS, exit=True)
+    try:
+        _log.critical("%s did not end; all threads were doing:", what)
+        with log.open("a") as file:
+            faulthandler.dump_traceback(file, all_threads=True)
+        remove_files()
+        terminal.tell(f"tapui: the gateway did not end in time; see {safe_text(str(log))}")
+    finally:
+        os._exit(1)
+
+
+def _no_files() -> None:
+    """No gateway has been started."""
+
+
+class EndWatch:
+    """Gives up on an end that was asked for and takes longer than `END_SECONDS`.
+
+    It is a thread, which sees the signals as they arrive: the event loop may be blocked. Used as
+    a context manager around the whole life of the loop, on the main thread.
+    """
+
+    def __init__(self, log: Path, what: str) -> None:
+        self._log = log
+        self._what = what
+        self._seen, self._told = socket.socketpair()
+        self._told.setblocking(False)
+        self._loop_fd = -1
+        self._thread = threading.Thread(target=self._watch, name="watch the end", daemon=True)
+        self.remove_files: Callable[[], None] = _no_files
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._told.close()
+        self._thread.join()
+        self._seen.close()
+
+    @contextlib.contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """See the signals that arrive during the block; the running loop gets them as before."""
+        self._loop_fd = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(self._loop_fd)
+            self._loop_fd = -1
+
+    def begin(self) -> None:
+        """The end has begun, whoever asked for it."""
+        self._told.send(_BEGUN)
+
+    def _watch(self) -> None:
+        deadline: float | None = None
+        while True:
+            try:
+                self._seen.settimeout(deadline and max(0.001, deadline - time.monotonic()))
+                came = self._seen.recv(4096)
+            except TimeoutError:
+                give_up(self._log, self._what, self.remove_files)
+            if not came:
+                return
+            self._pass_on(came.replace(_BEGUN, b""))
+            if deadline is None and (_BEGUN in came or set(came) & set(ENDING)):
+                deadline = time.monotonic() + END_SECONDS
+
+    def _pass_on(self, signals: bytes) -> None:
+        loop_fd = self._loop_fd
+        if signals and loop_fd >= 0:
+            with contextlib.suppress(OSError):  # its pipe is full or closed: it wakes up, or ended
+                os.write(loop_fd, signals)
