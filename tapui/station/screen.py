@@ -1,9 +1,11 @@
 """The app on this terminal, from its first frame to its last."""
 
+import asyncio
 import signal
 from typing import TYPE_CHECKING
 
 from tapui.station import terminal
+from tapui.station.terminal_watch import TerminalWatch
 from tapui.text import safe_text
 
 if TYPE_CHECKING:
@@ -31,11 +33,16 @@ class Screen:
         self._reasons.append(number)
         self._app.leave(number.name)
 
+    def _vanished(self) -> None:
+        """The terminal is gone without a signal: as if SIGHUP had come."""
+        self._loop.call_soon_threadsafe(self.leave, signal.SIGHUP)
+
     async def show(self) -> int:
         """Run the app to its end; return the exit code."""
+        self._loop = asyncio.get_running_loop()
         said: str | None = None
         try:
-            with terminal.writes_that_cannot_fail():
+            with TerminalWatch(self._vanished), terminal.writes_that_cannot_fail():
                 said = await self._app.run_async()
         except OSError:
             if not terminal.is_gone():

@@ -1,6 +1,7 @@
 """The terminal under the tower, which may vanish at any time."""
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -14,11 +15,15 @@ if TYPE_CHECKING:
 
 
 def is_gone() -> bool:
-    """Return whether the terminal has vanished from under this process."""
+    """Return whether the terminal has vanished from under this process, or was let go."""
+    return not os.isatty(0) or any(map(_has_vanished, (0, 1, 2)))
+
+
+def _has_vanished(fd: int) -> bool:
     try:
-        termios.tcgetattr(0)
-    except termios.error:
-        return True
+        termios.tcgetattr(fd)
+    except termios.error as error:
+        return bool(error.args[0] == errno.EIO)  # what is no terminal says something else
     return False
 
 
