@@ -2,6 +2,7 @@
 
 from msgspec import Struct
 
+from tapui.wire.bounds import Id, Name, Text
 from tapui.wire.message import (
     Error,
     Json,
@@ -29,10 +30,10 @@ from tapui.wire.tower import StreamLines, StreamRead
 class StreamPost(Message, tag="stream.post", frozen=True):
     """Post a line to one of the built-in provider's own streams, outside any budget."""
 
-    id: str
-    session_id: str
-    stream: str
-    event: str
+    id: Id
+    session_id: Id
+    stream: Name
+    event: Text
     level: Level
     metadata: OptionalRaw = None
 
@@ -40,24 +41,24 @@ class StreamPost(Message, tag="stream.post", frozen=True):
 class StateRead(Message, tag="state.read", frozen=True):
     """Ask how a session is."""
 
-    id: str
-    session_id: str
+    id: Id
+    session_id: Id
 
 
 class ModeRequest(Message, tag="mode.request", frozen=True):
     """Ask the person to switch a session's mode."""
 
-    id: str
-    session_id: str
+    id: Id
+    session_id: Id
     mode: Mode
-    asker: str
-    reason: str | None = None
+    asker: Id
+    reason: Text | None = None
 
 
 class ModeRequestCancel(Message, tag="mode.request.cancel", frozen=True):
     """The caller gave up; the approval is withdrawn."""
 
-    id: str
+    id: Id
 
 
 # Gateway → built-in tools

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.limits import MAX_DEPTH
+from tapui.wire.limits import CUT_HEAD, MAX_DEPTH, MAX_EXPLANATION, MAX_ID
 from tapui.wire.message import Message
 from tapui.wire.normalize import normalized
 from tapui.wire.surrogates import without_surrogates
@@ -29,6 +29,7 @@ _STEPS = bytes.maketrans(b"[{]}", _IN_AND_OUT[:1] * 2 + _IN_AND_OUT[1:] * 2)
 """Brackets as steps of depth: +1 in, -1 (as a signed byte) out."""
 _SCANS = 8
 _PATH = re.compile(r" - at `\$?\.?(?P<path>.*)`$")
+_TOO_MANY = re.compile(r"Expected `(array|object)` of length <=")
 _MISSING = re.compile(r"missing required field `(.+)`$")
 _QUOTE, _LF, _CR = b'"\n\r'
 _encoder = msgspec.json.Encoder()
@@ -56,7 +57,7 @@ class Envelope(Struct):
         return WireError(
             code,
             text,
-            reply_to=self.type,
+            reply_to=self.type[:CUT_HEAD],
             id=_echo(self.id),
             request_id=_echo(self.request_id),
             query_id=_echo(self.query_id),
@@ -85,12 +86,14 @@ _string_decoder = msgspec.json.Decoder(str)
 
 
 def _echo(raw: Raw | UnsetType) -> str | None:
+    """Return what an error echoes of a field: nothing of what is no text, or too long for an id."""
     if raw is UNSET:
         return None
     try:
-        return _string_decoder.decode(raw)
+        text = _string_decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
+    return text if len(text) <= MAX_ID else None
 
 
 def envelope(data: bytes) -> Envelope:
@@ -195,7 +198,8 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
     """Read the frame as a `kind`, and check the nesting of what will be passed through.
 
-    Raises `WireError` (`INVALID_JSON`), which names the field by its path.
+    Raises `WireError` (`INVALID_JSON`, or `PAYLOAD_TOO_LARGE` for too many entries), which names
+    the field by its path.
     """
     try:
         message: M = _decode(data, kind)
@@ -206,7 +210,7 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
             ErrorCode.INVALID_JSON, f"not valid UTF-8 at byte {error.start}"
         ) from None
     except msgspec.DecodeError as error:
-        raise head.refusal(ErrorCode.INVALID_JSON, explain(error)) from None
+        raise head.refusal(_code_of(error), explain(error)) from None
     for name in _passed_through(kind):
         given = getattr(message, name)
         if isinstance(given, Raw) and depth_exceeds(given, MAX_DEPTH):
@@ -297,17 +301,28 @@ def decode_object(given: Raw, field: str) -> dict[str, Any]:
 
 
 def decode_as(given: Raw, kind: Any, field: str) -> Any:
-    """Decode a small object as `kind`. Raises `WireError` (`INVALID_JSON`) naming `field`."""
+    """Decode a small object as `kind`. Raises `WireError` like `decode`, naming `field`."""
     try:
         return _decode(given, kind)
     except RecursionError:
         raise _too_deep(None, f"{field}: ") from None
     except msgspec.DecodeError as error:
-        raise WireError(ErrorCode.INVALID_JSON, f"{field}: {explain(error)}") from None
+        raise WireError(_code_of(error), f"{field}: {explain(error)}") from None
+
+
+def _code_of(error: msgspec.DecodeError) -> ErrorCode:
+    """Return the code of a decoding error: a list or table may have too many entries."""
+    is_too_long = _TOO_MANY.match(str(error)) is not None
+    return ErrorCode.PAYLOAD_TOO_LARGE if is_too_long else ErrorCode.INVALID_JSON
 
 
 def explain(error: msgspec.DecodeError) -> str:
     """Put a decoding error into words that name the field by its path first."""
+    words = _explained(error)
+    return words if len(words) <= MAX_EXPLANATION else words[:MAX_EXPLANATION] + "…"
+
+
+def _explained(error: msgspec.DecodeError) -> str:
     text = str(error)
     path, reason = "", text
     if found := _PATH.search(text):
@@ -336,20 +351,24 @@ def raw(value: Any) -> Raw:
 def encodable(message: M) -> M:
     """Return a message of this process as it may enter the gateway: with text that JSON carries.
 
-    Raises `WireError` (`INVALID_JSON`) when it cannot be JSON at all: too deep, or values of types
-    that JSON does not know.
+    Raises `WireError` when it cannot be JSON at all (too deep, or values of types that JSON does
+    not know: `INVALID_JSON`), or would be refused on a socket (see `decode`).
     """
+    tag = str(message.__struct_config__.tag)
     try:
         try:
-            _encoder.encode(message)
+            data = _encoder.encode(message)
         except UnicodeEncodeError:
             message = without_surrogates(message)
-            _encoder.encode(message)
+            data = _encoder.encode(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        tag = str(message.__struct_config__.tag)
         raise WireError(
             ErrorCode.INVALID_JSON, f"{tag} cannot be encoded: {error}", reply_to=tag
         ) from None
+    try:
+        _decoder(type(message)).decode(data)
+    except msgspec.DecodeError as error:
+        raise WireError(_code_of(error), explain(error), reply_to=tag) from None
     return message
 
 

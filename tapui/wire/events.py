@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tapui.wire.bounds import Id, Path
 from tapui.wire.message import (
     FileResult,
     Json,
@@ -83,11 +84,11 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
 class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A session that a host sees but cannot reach; `hint` is the command that changes this."""
 
-    id: str
-    cwd: str
+    id: Id
+    cwd: Path
     pid: int
-    hint: str
-    host: str | None = None
+    hint: Path
+    host: Id | None = None
 
 
 class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -1,9 +1,11 @@
 """The host's conversation: sessions come from a host as tools from a provider (README.md)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
+from tapui.wire import limits
+from tapui.wire.bounds import Id, Ids, Path, Text
 from tapui.wire.events import Unattached
 from tapui.wire.message import (
     Error,
@@ -29,8 +31,8 @@ class HostHello(Message, tag="host.hello", frozen=True):
     `sections` says whether it applies the sections of `prompt.prepared` to the system prompt.
     """
 
-    name: str
-    kind: str
+    name: Id
+    kind: Id
     protocol_version: Number
     hooks: bool = False
     sections: bool | None = None
@@ -39,23 +41,26 @@ class HostHello(Message, tag="host.hello", frozen=True):
 class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A custom agent of a session: the tools that it may call (null: all, empty: none)."""
 
-    name: str
-    tools: list[str] | None = None
+    name: Id
+    tools: Ids | None = None
+
+
+Agents = Annotated[list[Agent], Meta(max_length=limits.MAX_AGENTS)]
 
 
 class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A session as its host describes it. `workspace` is the folder for the session's files."""
 
-    id: str
-    label: str
-    cwd: str
-    workspace: str | None = None
+    id: Id
+    label: Text
+    cwd: Text
+    workspace: Path | None = None
     foreground: bool = False
     mode: Mode | None = None
-    model: str | None = None
-    agents: list[Agent] | None = None
-    reserved_tools: list[str] | None = None
-    replaces: str | None = None
+    model: Text | None = None
+    agents: Agents | None = None
+    reserved_tools: Ids | None = None
+    replaces: Id | None = None
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):
@@ -67,61 +72,61 @@ class SessionOpen(Message, tag="session.open", frozen=True):
 class SessionUpdate(Message, tag="session.update", frozen=True):
     """Something about a session changed; absent fields did not."""
 
-    session_id: str
-    label: str | None = None
-    cwd: str | None = None
+    session_id: Id
+    label: Text | None = None
+    cwd: Text | None = None
     foreground: bool | None = None
     mode: Mode | None = None
-    model: str | None = None
-    agents: list[Agent] | None = None
+    model: Text | None = None
+    agents: Agents | None = None
 
 
 class SessionClose(Message, tag="session.close", frozen=True):
     """A session ended."""
 
-    session_id: str
-    reason: str | None = None
+    session_id: Id
+    reason: Text | None = None
 
 
 class SessionSent(Message, tag="session.sent", frozen=True):
     """What became of a `session.send`: whether the host could hand the prompt to the session."""
 
-    session_id: str
+    session_id: Id
     ok: bool
-    error: str | None = None
+    error: Text | None = None
 
 
 class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
     """May this tool run?"""
 
-    id: str
-    session_id: str
-    tool: str
+    id: Id
+    session_id: Id
+    tool: Id
     args: Raw = Raw(b"{}")
 
 
 class PromptSubmitted(Message, tag="prompt.submitted", frozen=True):
     """The person sent a prompt; `sections` are the system prompt's, by name."""
 
-    id: str
-    session_id: str
-    prompt: str
-    sections: dict[str, str] | None = None
+    id: Id
+    session_id: Id
+    prompt: Text
+    sections: Annotated[dict[Id, Text], Meta(max_length=limits.MAX_SECTIONS)] | None = None
 
 
 class ModeResult(Message, tag="mode.result", frozen=True):
     """Whether the host could set the mode."""
 
-    id: str
+    id: Id
     ok: bool
-    error: str | None = None
+    error: Text | None = None
 
 
 class ApprovalRequest(Message, tag="approval.request", frozen=True):
     """Something in the session waits for the person. `timeout` is milliseconds."""
 
-    id: str
-    session_id: str
+    id: Id
+    session_id: Id
     kind: Literal["permission", "userInput", "elicitation"]
     detail: Raw = Raw(b"{}")
     timeout: Number | None = None
@@ -130,20 +135,20 @@ class ApprovalRequest(Message, tag="approval.request", frozen=True):
 class ApprovalWithdraw(Message, tag="approval.withdraw", frozen=True):
     """The request was answered elsewhere."""
 
-    id: str
-    decided_by: str | None = None
+    id: Id
+    decided_by: Id | None = None
 
 
 class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
     """The complete list of sessions that the host sees but cannot reach."""
 
-    unattached: list[Unattached]
+    unattached: Annotated[list[Unattached], Meta(max_length=limits.MAX_UNATTACHED)]
 
 
 class HostNotice(Message, tag="host.notice", frozen=True):
     """Something about the host that the person should know; towers get it as `tower.notice`."""
 
-    message: str
+    message: Text
     level: Literal["info", "warning", "error"] = "info"
 
 

@@ -35,6 +35,22 @@ MAX_SEQ = 2**53 - 1
 """Above every number of a line."""
 MAX_HISTORY = 100
 MAX_NAME = 64
+MAX_ID = 256
+"""Characters of an id, or of a name that a message refers to."""
+MAX_EXPLANATION = 500
+"""Characters of what an error says about a field."""
+MAX_PATH = 4_096
+"""Characters of a path."""
+MAX_IDS = 1_000
+"""Entries of a list of ids or names."""
+MAX_SUBSCRIPTIONS = 100
+"""Events that a provider wants to hear of."""
+MAX_AGENTS = 1_000
+"""Custom agents of a session."""
+MAX_SECTIONS = 100
+"""Sections of a prompt that one message has, or one provider changes."""
+MAX_UNATTACHED = 100
+"""Sessions that a host sees but cannot reach."""
 
 PUSHES_PER_SECOND = 10
 MAX_HELD_INJECTS = 20

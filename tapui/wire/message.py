@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from tapui.wire.bounds import Id, Name, Path, Text
 from tapui.wire.errors import ErrorCode
 
 Mode = Literal["interactive", "plan", "autopilot"]
@@ -37,8 +38,8 @@ class Message(Struct, tag_field="type", rename="camel", omit_defaults=True, froz
 class Tool(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A tool definition of a provider (Core Profile, `hello`). `timeout` is milliseconds."""
 
-    name: str
-    description: str
+    name: Name
+    description: Text
     parameters: Raw
     timeout: Number | None = None
 
@@ -83,8 +84,8 @@ class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
     In an outcome it is the gateway's copy in the session's folder, without `ttl`.
     """
 
-    path: str
-    mime_type: str
+    path: Path
+    mime_type: Id
     size: int
     ttl: Number | None = None
 
@@ -115,28 +116,28 @@ class Error(Message, tag="error", frozen=True):
 class SessionEvent(Message, tag="session.event", frozen=True):
     """Something happened in a session, by the event's own name."""
 
-    session_id: str
-    event: str
+    session_id: Id
+    event: Id
     data: Raw = Raw(b"{}")
 
 
 class ToolInvoke(Message, tag="tool.invoke", frozen=True):
     """A host, or the person at a tower, calls a tool. `timeout` is milliseconds."""
 
-    id: str
-    session_id: str
-    tool: str
+    id: Id
+    session_id: Id
+    tool: Id
     args: Raw = Raw(b"{}")
-    agent_id: str | None = None
+    agent_id: Id | None = None
     timeout: Number | None = None
-    traceparent: str | None = None
+    traceparent: Id | None = None
 
 
 class ToolProgress(Message, tag="tool.progress", frozen=True):
     """Status of a call under way, from the provider and on to the caller."""
 
-    id: str
-    message: str
+    id: Id
+    message: Text
 
 
 class ToolOutcome(Message, tag="tool.outcome", frozen=True):
@@ -157,8 +158,8 @@ class ToolOutcome(Message, tag="tool.outcome", frozen=True):
 class ToolAbort(Message, tag="tool.abort", frozen=True):
     """The caller gives its call up."""
 
-    id: str
-    reason: str | None = None
+    id: Id
+    reason: Text | None = None
 
 
 Json = Any

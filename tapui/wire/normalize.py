@@ -6,7 +6,7 @@ A message that fits its type as it stands never comes here.
 import re
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Raw, Struct, UnsetType
@@ -42,7 +42,15 @@ def _fields(kind: type[Struct]) -> dict[str, tuple[FieldInfo, tuple[Any, ...]]]:
 
 
 def _options(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    kind = _bare(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return tuple(_bare(one) for one in get_args(kind))
+    return (kind,)
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without the bounds of its length (see `bounds`)."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def _struct(given: Raw, kind: type[Struct]) -> Raw:

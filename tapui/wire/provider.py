@@ -1,9 +1,11 @@
 """The provider's conversation (Provider Interface v2)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
+from tapui.wire import limits
+from tapui.wire.bounds import Context, Id, Ids, Name, Pattern, Text, checked
 from tapui.wire.message import (
     ActiveSession,
     Error,
@@ -23,14 +25,14 @@ from tapui.wire.message import (
 class Auth(Message, tag="auth", frozen=True):
     """The first message: a token, or `mode: "pair"`."""
 
-    token: str | None = None
-    mode: str | None = None
+    token: Text | None = None
+    mode: Text | None = None
 
 
 class AuthConfirm(Message, tag="auth.confirm", frozen=True):
     """The code that the person read on the tower and typed at the provider."""
 
-    code: str
+    code: Text
 
 
 class HookMatch(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -40,10 +42,10 @@ class HookMatch(Struct, rename="camel", omit_defaults=True, frozen=True):
     `file` a file name pattern over the arguments that name a file.
     """
 
-    tool: str | None = None
-    args: str | None = None
-    provider: str | None = None
-    file: str | None = None
+    tool: Id | None = None
+    args: Pattern | None = None
+    provider: Id | None = None
+    file: Pattern | None = None
 
 
 class HookRule(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -51,9 +53,9 @@ class HookRule(Struct, rename="camel", omit_defaults=True, frozen=True):
 
     action: Literal["deny", "context", "gate"]
     match: HookMatch = HookMatch()
-    reason: str | None = None
-    content: str | None = None
-    gate_id: str | None = None
+    reason: Text | None = None
+    content: Text | None = None
+    gate_id: Id | None = None
     fail_open: bool = False
 
 
@@ -61,14 +63,19 @@ class Transform(Struct, rename="camel", omit_defaults=True, frozen=True):
     """What to do with a section of the system prompt."""
 
     action: Literal["append", "prepend", "replace", "callback"]
-    content: str | None = None
+    content: Text | None = None
+
+
+HookRules = Annotated[list[HookRule], checked("MAX_HOOK_RULES")]
+Transforms = Annotated[dict[Id, Transform | None], Meta(max_length=limits.MAX_SECTIONS)]
+Tools = Annotated[list[Tool], checked("MAX_TOOLS")]
 
 
 class Hooks(Struct, omit_defaults=True, frozen=True):
     """A provider's rules before tools, and its transforms by section."""
 
-    on_pre_tool_use: list[HookRule] | None = field(default=None, name="onPreToolUse")
-    transforms: dict[str, Transform | None] | None = None
+    on_pre_tool_use: HookRules | None = field(default=None, name="onPreToolUse")
+    transforms: Transforms | None = None
 
 
 class Concurrency(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -84,27 +91,27 @@ class Hello(Message, tag="hello", frozen=True):
     `startup_context` is told once when a session begins, `context` with every prompt.
     """
 
-    name: str
+    name: Name
     protocol_version: Number
-    session: str | None = None
-    instance: str | None = None
-    reconnect_token: str | None = None
+    session: Id | None = None
+    instance: Name | None = None
+    reconnect_token: Text | None = None
     metadata: OptionalRaw = None
-    tools: list[Tool] | None = None
+    tools: Tools | None = None
     hooks: Hooks | None = None
-    subscribe: list[str] | None = None
-    context: str | None = None
-    startup_context: str | None = field(default=None, name="startup_context")
+    subscribe: Annotated[list[Id], Meta(max_length=limits.MAX_SUBSCRIPTIONS)] | None = None
+    context: Context | None = None
+    startup_context: Context | None = field(default=None, name="startup_context")
     concurrency: Concurrency | None = None
 
 
 class ToolResult(Message, tag="tool.result", frozen=True):
     """The provider's answer to `tool.call`: exactly one of `data`, `error` and `file`."""
 
-    id: str
+    id: Id
     data: Raw | UnsetType = UNSET
-    error: str | None = None
-    error_code: str | None = None
+    error: Text | None = None
+    error_code: Id | None = None
     retryable: bool | None = None
     file: FileResult | None = None
 
@@ -116,10 +123,10 @@ class Push(Message, tag="push", frozen=True):
     """
 
     level: Level
-    event: str | None = None
-    prompt: str | None = None
-    stream: str | None = None
-    session_id: str | None = None
+    event: Text | None = None
+    prompt: Text | None = None
+    stream: Name | None = None
+    session_id: Id | None = None
     broadcast: bool = False
     metadata: OptionalRaw = None
 
@@ -127,86 +134,86 @@ class Push(Message, tag="push", frozen=True):
 class ToolsUpdate(Message, tag="tools.update", frozen=True):
     """Replace the provider's tools; with `remove`, add `tools` and delete those named."""
 
-    tools: list[Tool] | None = None
-    remove: list[str] | None = None
-    session_id: str | None = None
-    request_id: str | None = None
+    tools: Tools | None = None
+    remove: Ids | None = None
+    session_id: Id | None = None
+    request_id: Id | None = None
 
 
 class HooksUpdate(Message, tag="hooks.update", frozen=True):
     """Replace the rules (where `onPreToolUse` is given) and change transforms (null removes)."""
 
-    on_pre_tool_use: list[HookRule] | None = field(default=None, name="onPreToolUse")
-    transforms: dict[str, Transform | None] | None = None
-    session_id: str | None = None
-    request_id: str | None = None
+    on_pre_tool_use: HookRules | None = field(default=None, name="onPreToolUse")
+    transforms: Transforms | None = None
+    session_id: Id | None = None
+    request_id: Id | None = None
 
 
 class ContextUpdate(Message, tag="context.update", frozen=True):
     """Replace the ambient context; null or the empty string takes it away."""
 
-    context: str | None = None
-    session_id: str | None = None
-    request_id: str | None = None
+    context: Context | None = None
+    session_id: Id | None = None
+    request_id: Id | None = None
 
 
 class FilterRule(Struct, frozen=True):
     """What becomes of a line that matches a regex."""
 
-    match: str
+    match: Pattern
     outcome: Literal["drop", "keep", "surface", "inject"]
 
 
 class FilterSet(Message, tag="filter.set", frozen=True):
     """Filter one of the provider's own streams; no rules take the filter away."""
 
-    stream: str
-    rules: list[FilterRule]
-    session_id: str | None = None
-    request_id: str | None = None
+    stream: Id
+    rules: Annotated[list[FilterRule], checked("MAX_HOOK_RULES")]
+    session_id: Id | None = None
+    request_id: Id | None = None
 
 
 class StreamQuery(Message, tag="stream.query", frozen=True):
     """Read streams: `stream@provider`, or a bare name for one's own."""
 
-    query_id: str
-    streams: list[str]
-    session_id: str | None = None
+    query_id: Id
+    streams: Annotated[list[Id], checked("MAX_STREAMS")]
+    session_id: Id | None = None
     last: int = 100
 
 
 class GateResult(Message, tag="gate.result", frozen=True):
     """The answer to `gate.check`."""
 
-    call_id: str
+    call_id: Id
     decision: Literal["allow", "deny", "context"]
-    gate_id: str | None = None
-    reason: str | None = None
+    gate_id: Id | None = None
+    reason: Text | None = None
 
 
 class TransformResult(Message, tag="transform.result", frozen=True):
     """The answer to `transform.request`."""
 
-    call_id: str
-    content: str
+    call_id: Id
+    content: Text
 
 
 class SessionReady(Message, tag="session.ready", frozen=True):
     """An `"all"` provider is ready to serve a session that began after its hello."""
 
-    session_id: str
+    session_id: Id
 
 
 class ShutdownReady(Message, tag="shutdown.ready", frozen=True):
     """Clean-up after `shutdown.pending` is done; the connection stays."""
 
-    session_id: str
+    session_id: Id
 
 
 class Goodbye(Message, tag="goodbye", frozen=True):
     """The provider leaves."""
 
-    reason: str | None = None
+    reason: Text | None = None
 
 
 # Gateway → provider

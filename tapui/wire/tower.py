@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Raw, Struct
 
+from tapui.wire.bounds import Id, Ids, Text
 from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.message import (
     Error,
@@ -30,65 +31,65 @@ class TowerHello(Message, tag="tower.hello", frozen=True):
     """
 
     protocol_version: Number
-    name: str | None = None
+    name: Id | None = None
     role: Literal["tower", "client"] | None = None
 
 
 class ApprovalReveal(Message, tag="approval.reveal", frozen=True):
     """Open a pairing: from now on its code exists, good for `sessions`."""
 
-    approval_id: str
-    sessions: list[str] | None = None
+    approval_id: Id
+    sessions: Ids | None = None
 
 
 class ApprovalDecide(Message, tag="approval.decide", frozen=True):
     """Approve or deny."""
 
-    approval_id: str
+    approval_id: Id
     decision: Literal["approve", "deny"]
     answer: Json = None
-    reason: str | None = None
+    reason: Text | None = None
 
 
 class CallCancel(Message, tag="call.cancel", frozen=True):
     """Cancel a call, by the call's id."""
 
-    id: str
+    id: Id
 
 
 class ProviderDisconnect(Message, tag="provider.disconnect", frozen=True):
     """Close a provider's connection."""
 
-    provider_id: str
+    provider_id: Id
 
 
 class ProviderMove(Message, tag="provider.move", frozen=True):
     """Bind a provider to another session."""
 
-    provider_id: str
-    session_id: str
+    provider_id: Id
+    session_id: Id
 
 
 class InjectsResume(Message, tag="injects.resume", frozen=True):
     """Release the loop brake."""
 
-    provider_id: str
-    session_id: str
+    provider_id: Id
+    session_id: Id
 
 
 class SessionMode(Message, tag="session.mode", frozen=True):
     """Set a session's mode."""
 
-    session_id: str
+    session_id: Id
     mode: Mode
 
 
 class StreamRead(Message, tag="stream.read", frozen=True):
     """Read lines of a stream: the `last` ones, or those before sequence number `before`."""
 
-    id: str
-    stream: str
-    session_id: str
+    id: Id
+    stream: Id
+    session_id: Id
     last: int = 100
     before: int | None = None
 
@@ -96,24 +97,24 @@ class StreamRead(Message, tag="stream.read", frozen=True):
 class ToolsRead(Message, tag="tools.read", frozen=True):
     """Read the tools that a session has now, with their schemas."""
 
-    id: str
-    session_id: str
+    id: Id
+    session_id: Id
 
 
 class DetailRead(Message, tag="detail.read", frozen=True):
     """Read all of a call, an approval or a provider of which a snapshot has only heads."""
 
-    id: str
+    id: Id
     of: Literal["call", "approval", "provider"]
-    subject: str
+    subject: Id
     """Its id."""
 
 
 class TokenMint(Message, tag="token.mint", frozen=True):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
-    id: str
-    session_id: str
+    id: Id
+    session_id: Id
 
 
 class GatewayStop(Message, tag="gateway.stop", frozen=True):

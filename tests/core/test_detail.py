@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tapui.wire import limits
 from tests.core.conftest import Scene
 from tests.core.harness import Json
@@ -116,12 +118,23 @@ def test_a_session_with_a_long_label(scene: Scene) -> None:
 
 
 def test_a_session_with_long_names_of_subagents(scene: Scene) -> None:
-    started = {"remoteSessionId": LONG, "toolCallId": LONG, "agentName": LONG}
+    name = "x" * limits.MAX_ID
+    started = {"remoteSessionId": name, "toolCallId": name, "agentName": name}
     scene.host.event("s1", "subagent.started", **started)
     assert size(snapshot(scene)) < SMALL_SNAPSHOT
-    scene.host.event("s1", "subagent.completed", toolCallId=LONG, agentName=LONG)
+    scene.host.event("s1", "subagent.completed", toolCallId=name, agentName=name)
     (shown,) = snapshot(scene)["sessions"][0]["subagents"]
     assert (shown["state"], shown["agent"]) == ("completed", "x" * limits.MAX_NAME)
+
+
+@pytest.mark.parametrize("field", ["remoteSessionId", "toolCallId", "agentName"])
+def test_a_subagents_id_that_is_too_long_is_refused(scene: Scene, field: str) -> None:
+    started = {"remoteSessionId": "c", "toolCallId": "t", "agentName": "a", field: LONG}
+    error = scene.host.error(
+        type="session.event", sessionId="s1", event="subagent.started", data=started
+    )
+    assert (error["code"], field in error["message"]) == ("INVALID_JSON", True)
+    assert scene.talk.events() == [scene.talk.events("error.sent")[0]]
 
 
 def test_what_is_not_known(scene: Scene) -> None:

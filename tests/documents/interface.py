@@ -4,7 +4,7 @@ import ast
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Raw, Struct, UnsetType
@@ -82,6 +82,11 @@ def _words(kind: Any) -> str:
     """Return a type as the document has it."""
     if kind in _WORDS:
         return _WORDS[kind]
+    if get_origin(kind) is Annotated:
+        bare, meta = get_args(kind)
+        most = meta.max_length or getattr(limits, (meta.extra or {}).get("limit", ""), None)
+        word = "text" if (meta.extra or {}).get("text") else _words(bare)
+        return f"{word} ({most:,})" if most else word
     if get_origin(kind) is Literal:
         return " \\| ".join(f'"{value}"' for value in get_args(kind))
     if get_origin(kind) in (Union, types.UnionType):

@@ -5,7 +5,7 @@ import tempfile
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
@@ -28,6 +28,8 @@ def filled(kind: Any, text: str) -> Any:
         return text
     if kind is Raw:
         return raw({text: [text]})
+    if get_origin(kind) is Annotated:
+        return filled(get_args(kind)[0], text)
     if kind is Any:
         return {text: [text]}
     if kind in (int, float):

@@ -1,7 +1,7 @@
 """The codec: whatever comes, a message or a typed refusal; what passes through is not touched."""
 
 import json
-from typing import Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 import pytest
@@ -81,6 +81,8 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
         return structs(hint)
     arguments = get_args(hint)
+    if get_origin(hint) is Annotated:
+        return of_type(arguments[0])
     if arguments and Raw in arguments:
         return raws
     if getattr(hint, "__origin__", None) in (list, dict):

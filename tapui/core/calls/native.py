@@ -15,6 +15,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import NativeCall, OpenSession
 from tapui.core.output import Output
 from tapui.wire import limits
+from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, is_null, optional_object
 from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
@@ -24,16 +25,16 @@ _NO_ARGS = Raw(b"{}")
 
 
 class _Execution(Struct, rename="camel"):
-    tool: str
-    tool_call_id: str | None = None
+    tool: Id
+    tool_call_id: Id | None = None
     args: OptionalRaw = None
     result: OptionalRaw = None
     duration_ms: float | None = None
-    agent_id: str | None = None
+    agent_id: Id | None = None
 
 
 class _ExecutionResult(Struct):
-    type: str = "success"
+    type: Id = "success"
     output: OptionalRaw = None
 
 

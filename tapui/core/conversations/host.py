@@ -27,6 +27,7 @@ from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.pairing import Pairings
 from tapui.wire import limits
+from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
@@ -61,17 +62,17 @@ LOCAL_KIND = "local"
 
 
 class _SubagentStarted(Struct, rename="camel"):
-    remote_session_id: str
-    agent_name: str
-    tool_call_id: str | None = None
+    remote_session_id: Id
+    agent_name: Id
+    tool_call_id: Id | None = None
 
 
 class _SubagentEnded(Struct, rename="camel"):
-    tool_call_id: str
+    tool_call_id: Id
 
 
 class _Abort(Struct, rename="camel"):
-    agent_id: str | None = None
+    agent_id: Id | None = None
 
 
 _READ: dict[str, type[Struct]] = {

@@ -15,7 +15,13 @@ from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.rules import compile_rules, reindex, require_rules
-from tapui.core.hooks.sections import check_context, check_transforms, require_transforms, warnings
+from tapui.core.hooks.sections import (
+    check_context,
+    check_room,
+    check_transforms,
+    require_transforms,
+    warnings,
+)
 from tapui.core.model import (
     ConnectedProvider,
     Connection,
@@ -203,7 +209,11 @@ class ProviderConversation:
         require_rules(provider.grant, rules or [])
         require_transforms(provider.grant, message.transforms or {})
         sessions = self._membership.sessions_of(provider, message.session_id, "hooks.update")
-        for hooks in _hooks_of(provider, sessions, message.session_id):
+        changed = _hooks_of(provider, sessions, message.session_id)
+        given = [name for name, one in (message.transforms or {}).items() if one is not None]
+        for hooks in changed:
+            check_room(hooks, given)
+        for hooks in changed:
             if rules is not None:
                 hooks.rules = rules
             for section, transform in (message.transforms or {}).items():
@@ -236,7 +246,12 @@ class ProviderConversation:
         if owner not in ("", provider.name):
             raise WireError(ErrorCode.UNAUTHORIZED, f"stream '{message.stream}' is another's")
         sessions = self._membership.sessions_of(provider, message.session_id, "filter.set")
-        for hooks in _hooks_of(provider, sessions, message.session_id):
+        changed = _hooks_of(provider, sessions, message.session_id)
+        if any(len(hooks.filters.keys() | {name}) > limits.MAX_STREAMS for hooks in changed):
+            raise WireError(
+                ErrorCode.PAYLOAD_TOO_LARGE, f"filters: at most {limits.MAX_STREAMS} streams"
+            )
+        for hooks in changed:
             hooks.filters.pop(name, None)
             if rules:
                 hooks.filters[name] = rules

@@ -5,7 +5,7 @@ Provider Interface v2 "Protected prompt sections", "Transform rules".
 
 from collections.abc import Iterable, Mapping
 
-from tapui.core.model import ConnectedProvider, OpenSession
+from tapui.core.model import ConnectedProvider, HookSet, OpenSession
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -34,6 +34,18 @@ def require_transforms(grant: Grant, transforms: Mapping[str, Transform | None])
     """Check what a token allows of transforms. Raises `WireError` (`UNAUTHORIZED`)."""
     if any(one is not None and one.action != "append" for one in transforms.values()):
         require(grant, Capability.TRANSFORMS)
+
+
+def check_room(hooks: HookSet, changes: Iterable[str]) -> None:
+    """Check that a provider changes not too many sections, one update after the other.
+
+    Raises `WireError` (`PAYLOAD_TOO_LARGE`).
+    """
+    if len(hooks.transforms.keys() | set(changes)) > limits.MAX_SECTIONS:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"transforms: a provider may change at most {limits.MAX_SECTIONS} sections",
+        )
 
 
 def warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> list[str] | None:

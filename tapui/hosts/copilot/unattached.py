@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Iterable
 
 from tapui.hosts.copilot.discovery import Cli
+from tapui.wire import limits
 from tapui.wire.events import Unattached
 
 START_TIME = 3.0
@@ -11,10 +12,11 @@ START_TIME = 3.0
 
 
 def unattached(found: Iterable[Cli]) -> list[Unattached]:
-    """Return the sessions of the CLIs that have no port to attach to."""
-    return [
+    """Return the sessions of the CLIs that have no port to attach to, as many as may be told."""
+    told = [
         Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
         for cli in found
         if not cli.ports and cli.age > START_TIME
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
     ]
+    return told[: limits.MAX_UNATTACHED]
