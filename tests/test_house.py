@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret", "times", "schemas"},
+    {"text", "settings", "secret", "times", "schemas", "invocation"},
     {"home"},
     {"wire"},
     {"projection"},

@@ -3,13 +3,18 @@
 import argparse
 import difflib
 import re
+import textwrap
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tapui import __version__
 from tapui.text import safe_text
 
+_WIDTH = 78
+"""Columns of the help."""
+
 _EXIT_CODES = """\
-exit codes: 0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
+exit codes:
+  0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
 
 _ENVIRONMENT = """\
 environment:
@@ -111,8 +116,18 @@ def parse(argv: list[str]) -> argparse.Namespace:
     args, unknown = build().parse_known_args(argv)
     if unknown:
         # Told by the command's own parser, as its help is the one to read.
-        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        args.parser.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(args, unknown)}")
     return args
+
+
+def _meant(args: argparse.Namespace, unknown: list[str]) -> str:
+    """Name the option of the same command that an unknown one comes nearest to."""
+    known = [option for action in args.parser._actions for option in action.option_strings]  # noqa: SLF001
+    for word in unknown:
+        option = word.partition("=")[0]
+        if option.startswith("--") and (near := difflib.get_close_matches(option, known, n=1)):
+            return f"; did you mean {near[0]}?"
+    return ""
 
 
 def build() -> _Parser:
@@ -120,8 +135,8 @@ def build() -> _Parser:
     parser = _Parser(
         prog="tapui",
         description="The control tower for GitHub Copilot sessions.\n\n"
-        "Without a command: the tower on this terminal, with the gateway in it, or as a second\n"
-        "tower on the gateway that already runs.",
+        "Without a command: the tower on this terminal, with the gateway in it, or as a\n"
+        "second tower on the gateway that already runs.",
         epilog=f"{_ENVIRONMENT}\n\n{_EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -142,7 +157,7 @@ def build() -> _Parser:
 
 
 def _add(commands: "_Commands", name: str, module: str, text: str, more: str = "") -> _Parser:
-    described = text[0].upper() + text[1:] + "."
+    described = textwrap.fill(text[0].upper() + text[1:] + ".", _WIDTH)
     parser = commands.add_parser(
         name,
         help=text,
@@ -185,8 +200,8 @@ def _add_gateway_commands(commands: "_Commands") -> None:
         "copilot",
         "copilot",
         "start Copilot CLI so that tapui can attach to it",
-        "Runs `copilot --ui-server ARGS...` in this terminal. That port of Copilot CLI has no\n"
-        "password: other users of this machine can reach it.\n"
+        "Runs `copilot --ui-server ARGS...` in this terminal. That port of Copilot CLI\n"
+        "has no password: other users of this machine can reach it.\n"
         "`tapui copilot -- --help` shows Copilot's own help.",
     )
     copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
@@ -284,8 +299,8 @@ def _add_local_commands(commands: "_Commands") -> None:
         "demo",
         "demo.command",
         "show the tower with a scripted session, two providers and a page that asks to pair",
-        "It has a gateway, a folder and a port of its own, and attaches to nothing. The other\n"
-        "commands reach it with --port, as the tower's header shows it.",
+        "It has a gateway, a folder and a port of its own, and attaches to nothing. The\n"
+        "other commands reach it with --port, as the tower's header shows it.",
     )
     demo.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"

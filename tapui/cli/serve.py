@@ -13,6 +13,7 @@ from typing import Any
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home, options
+from tapui.invocation import command
 from tapui.text import safe_text
 
 READY_WITHIN = 30.0
@@ -36,7 +37,7 @@ def _detach(args: argparse.Namespace) -> int:
     log = _new_log()
     with log.open("wb") as file:
         process = subprocess.Popen(
-            _command(args),
+            _argv(args),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -53,22 +54,22 @@ def _detach(args: argparse.Namespace) -> int:
         output.say_json(ready)
     else:
         output.say(f"serving {ready['url']} (pid {ready['pid']})")
-        output.note(f"`tapui stop` ends it; log: {output.path_text(log)}")
+        output.note(f"`{command('stop')}` ends it; log: {output.path_text(log)}")
     return 0
 
 
-def _command(args: argparse.Namespace) -> list[str]:
+def _argv(args: argparse.Namespace) -> list[str]:
     """Return the same command for the background: in the foreground there, with its ready line."""
-    command = [sys.executable, "-m", "tapui", "serve", "--json"]
+    argv = [sys.executable, "-m", "tapui", "serve", "--json"]
     if hasattr(args, "port"):
-        command += ["--port", str(args.port)]
+        argv += ["--port", str(args.port)]
     if hasattr(args, "attach"):
-        command += ["--attach", str(args.attach)] if args.attach else ["--attach"]
+        argv += ["--attach", str(args.attach)] if args.attach else ["--attach"]
     if hasattr(args, "no_attach"):
-        command.append("--no-attach")
+        argv.append("--no-attach")
     if args.exit_when_idle:
-        command.append("--exit-when-idle")
-    return command
+        argv.append("--exit-when-idle")
+    return argv
 
 
 def _new_log() -> Path:

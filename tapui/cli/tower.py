@@ -5,12 +5,14 @@ import sys
 
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import options
+from tapui.invocation import command
 
 
 def need_terminal() -> None:
     """Raise `Failure` unless the person can see the screen and type."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("the tower needs a terminal; `tapui serve` runs without one", WRONG_USE)
+        instead = command("serve")
+        raise Failure(f"the tower needs a terminal; `{instead}` runs without one", WRONG_USE)
 
 
 def run(args: argparse.Namespace) -> int:

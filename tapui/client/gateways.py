@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tapui import invocation
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
 
-_START_ONE = "start one with `tapui` or `tapui serve`"
+
+def _start_one() -> str:
+    return f"start one with `{invocation.command()}` or `{invocation.command('serve')}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,7 @@ class FoundGateway:
         try:
             return self.token_file.read_text().strip()
         except FileNotFoundError:
-            raise NoGateway(f"the gateway at {self.url} is gone; {_START_ONE}") from None
+            raise NoGateway(f"the gateway at {self.url} is gone; {_start_one()}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise NoGateway(
                 f"the gateway's token in {self.token_file} cannot be read: {error}"
@@ -45,7 +48,7 @@ def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
         ports = ", ".join(str(one.port) for one in others)
         raise NoGateway(f"no gateway runs on port {port}; choose one with --port: {ports}")
     where = f" on port {port}" if is_explicit else ""
-    raise NoGateway(f"no gateway runs{where}; {_START_ONE}")
+    raise NoGateway(f"no gateway runs{where}; {_start_one()}")
 
 
 def still_runs(home: Home, gateway: FoundGateway) -> bool:

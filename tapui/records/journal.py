@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from tapui import invocation
 from tapui.home.locked_folder import LockedFolder, make_path
 from tapui.records import register
 from tapui.records.masking import Masks
@@ -347,7 +348,8 @@ class Journal:
             has_grown = register.note(self._state_dir, place.session_id or "", folder)
         except OSError as error:
             self._report(
-                f"{shown(self._state_dir)}: {error.strerror}; `tapui records` will not find "
+                f"{shown(self._state_dir)}: {error.strerror}; "
+                f"`{invocation.command('records')}` will not find "
                 f"{shown(folder)} by its session",
                 "warning",
             )

@@ -7,6 +7,7 @@ import signal
 import sys
 from typing import TextIO
 
+from tapui import invocation
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.port import ReportLevel
@@ -74,7 +75,7 @@ def _announce(options: Options, announced: GatewayFile) -> None:
     else:
         _write(sys.stdout, f"tapui serves {announced.url} (pid {announced.pid})")
         _write(sys.stdout, f"provider token: {announced.token_file}")
-        _write(sys.stdout, "stop it with ctrl+c or `tapui stop`")
+        _write(sys.stdout, f"stop it with ctrl+c or `{invocation.command('stop')}`")
 
 
 def _say(text: str, level: ReportLevel) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
+from tapui import invocation
 from tapui.station import terminal
 from tapui.station.terminal_watch import TerminalWatch
 from tapui.text import safe_text
@@ -64,5 +65,6 @@ class Screen:
 
     def give_up(self) -> None:
         """The gateway goes on without this terminal; say so if it is still there, and let go."""
-        terminal.tell("tapui: the gateway goes on without a screen; `tapui` shows it again")
+        shows = invocation.command()
+        terminal.tell(f"tapui: the gateway goes on without a screen; `{shows}` shows it again")
         terminal.let_go()

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import dataclass
 
+from tapui import invocation
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, PortClaimedError, find_gateway
 from tapui.runtime.listening import ListenError, PortTaken
@@ -38,7 +39,8 @@ def start_fault(error: Exception, home: Home | None = None) -> StartFault:
 
 
 def _held_by_own(own: GatewayFile) -> str:
+    shows, ends = invocation.command(), invocation.command(f"stop --port {own.port}")
     return (
-        f"a gateway of yours already serves port {own.port} (pid {own.pid}): `tapui` shows it, "
-        f"`tapui stop --port {own.port}` ends it; choose another port with --port N"
+        f"a gateway of yours already serves port {own.port} (pid {own.pid}): `{shows}` shows it, "
+        f"`{ends}` ends it; choose another port with --port N"
     )

@@ -53,6 +53,7 @@ def test_help_of_every_command_names_its_usage_and_the_exit_codes(
     done = home.run(*command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(" ".join(("usage: tapui", *command)))
+    assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
     assert "3 no gateway, 130 interrupted" in done.stdout
 
 
@@ -130,6 +131,8 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("--port", "1", "rocords"), "there is no command rocords; did you mean records?"),
         (("records", "nosuch"), "unrecognized arguments: nosuch\ntry: tapui records --help\n"),
         (("--nope",), "unrecognized arguments: --nope\ntry: tapui --help\n"),
+        (("status", "--jsno"), "unrecognized arguments: --jsno; did you mean --json?\ntry: tapui st"),
+        (("serve", "--exit-when-idel=1"), "--exit-when-idel=1; did you mean --exit-when-idle?"),
         (("--port", "many"), "expected a port number, got 'many'"),
         (("--port", "65536"), "expected a port number, got '65536'"),
         (("--attach", "--no-attach"), "not allowed with argument"),

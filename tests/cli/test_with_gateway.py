@@ -321,6 +321,19 @@ def test_two_gateways_are_told_apart_by_port(
     assert home.run("status").stdout.startswith(gateway.url)
 
 
+@pytest.mark.parametrize("more", [(), ("--detach",), ("--json",)])
+def test_a_second_serve_on_ones_own_port_says_whose_it_is(
+    gateway: Gateway, home: Home, more: tuple[str, ...]
+) -> None:
+    done = home.run("serve", "--port", str(gateway.port), *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"tapui: a gateway of yours already serves port {gateway.port} (pid {gateway.pid}): "
+        f"`tapui` shows it, `tapui stop --port {gateway.port}` ends it; "
+        "choose another port with --port N\n"
+    )
+
+
 def test_a_detached_gateway_is_ready_when_the_command_returns(home: Home) -> None:
     home.root.mkdir(parents=True, exist_ok=True)
     done = home.run("serve", "--detach", "--json", "--no-attach", "--port", "0")

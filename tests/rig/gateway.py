@@ -51,7 +51,7 @@ class Home:
             "HOME": str(self.root),
             "TAPUI_HOME": str(self.tapui),
             "COPILOT_HOME": str(self.copilot),
-            "PATH": os.environ["PATH"],
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
             **more,

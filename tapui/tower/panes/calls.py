@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tapui import times
+from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
 from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
@@ -104,7 +104,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
             ("No call yet. Copilot's own tools show up here, and those of providers.", ""),
             ("", ""),
             ("To call one yourself:", ""),
-            ("  tapui call TOOL --args '{}'", "bold $primary"),
+            (f"  {invocation.command('call TOOL')} --args '{{}}'", "bold $primary"),
         ]
 
     def _call(self) -> ev.Call | None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tapui import times
+from tapui import invocation, times
 from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
@@ -146,7 +146,8 @@ its session three times without your input; further messages are held.
     def first_steps(self) -> list[tuple[str, str]]:
         """How a provider gets here."""
         command = "bold $primary"
-        demo = [("", ""), ("To see a demonstration:", ""), ("  tapui demo", command)]
+        starts = invocation.command("demo")
+        demo = [("", ""), ("To see a demonstration:", ""), (f"  {starts}", command)]
         return [
             ("No provider yet. A provider connects to the address above with the token in", ""),
             (f"  {self.tower.token_file}", command),

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from tapui import times
+from tapui import invocation, times
 from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
@@ -28,9 +28,9 @@ _APART = "apart "
 _OWN_LINES = 7
 """Lines of the pane besides the next steps: the titles, two rows, a border, the session."""
 _NEXT_STEPS = (
-    ("No Copilot yet. In another terminal:", "tapui copilot"),
+    ("No Copilot yet. In another terminal:", invocation.command("copilot")),
     ("or, for a session that already ran:", "copilot --ui-server --resume ID"),
-    ("To see a demonstration:", "tapui demo"),
+    ("To see a demonstration:", invocation.command("demo")),
 )
 
 
@@ -143,10 +143,11 @@ how to change that.
     def first_steps(self) -> list[tuple[str, str]]:
         """What to do when nothing is connected, with the literal commands."""
         command = "bold $primary"
-        demo = [("To see a demonstration:", ""), ("  tapui demo", command), ("", "")]
+        starts = invocation.command("demo")
+        demo = [("To see a demonstration:", ""), (f"  {starts}", command), ("", "")]
         return [
             ("No session yet. In another terminal:", ""),
-            ("  tapui copilot", command),
+            (f"  {invocation.command('copilot')}", command),
             ("or, for a session that already ran:", ""),
             ("  copilot --ui-server --resume ID", command),
             ("", ""),

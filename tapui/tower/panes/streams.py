@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tapui import times
+from tapui import invocation, times
 from tapui.projection.state import StreamKey
 from tapui.text import safe_text
 from tapui.tower.clipboard import copy_line
@@ -36,7 +36,7 @@ _FIRST_STEPS = (
     ("No stream yet. What providers push shows up here, line by line.", ""),
     ("", ""),
     ("To see streams with a scripted session:", ""),
-    ("  tapui demo", "bold $primary"),
+    (f"  {invocation.command('demo')}", "bold $primary"),
 )
 
 

@@ -1,0 +1,56 @@
+"""How the person can run tapui from where they are: what every hint prints."""
+
+import os
+import shlex
+import shutil
+import sys
+from functools import cache
+from pathlib import Path
+
+
+def command(words: str = "") -> str:
+    """Return a command line that works as it is printed, such as `tapui status --watch`.
+
+    `words` are put behind the program as they are.
+    """
+    return f"{_program()} {words}".rstrip()
+
+
+@cache
+def _program() -> str:
+    return program(sys.argv[0], Path.cwd() if _has_folder() else None)
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:  # the working folder was removed
+        return False
+    return True
+
+
+def program(argv0: str, folder: Path | None) -> str:
+    """Return what to type for the program that was started as `argv0`, in `folder`.
+
+    It is the bare name where that finds this very program, else the shorter of its absolute path
+    and its path in `folder`. Something that only uses this package is not tapui: the name it is.
+    """
+    path = Path(argv0)
+    if path.name == "__main__.py":
+        return f"{shlex.quote(_shorter(Path(sys.executable), folder))} -m tapui"
+    if path.name != "tapui":
+        return "tapui"
+    found = shutil.which("tapui")
+    if os.sep not in argv0 or (found and path.exists() and path.samefile(found)):
+        return "tapui"
+    return shlex.quote(_shorter(path, folder))
+
+
+def _shorter(path: Path, folder: Path | None) -> str:
+    """Return a path as one types it in `folder`. Links are not followed: one may be a venv's."""
+    if folder is None or not path.is_absolute():
+        return str(path)
+    if folder != Path(folder.anchor) and path.is_relative_to(folder):
+        inside = path.relative_to(folder)
+        return str(inside) if len(inside.parts) > 1 else f"./{inside}"
+    return str(path)
