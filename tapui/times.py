@@ -57,6 +57,21 @@ def countdown(seconds: float) -> str:
     return f"{whole // 60}:{whole % 60:02d}"
 
 
+NO_HURRY = 12 * 3600.0
+"""Seconds. What has more time than that is shown without a deadline."""
+
+
+def left(ts: str | None, now: float) -> str:
+    """Return what is left until `ts`: `58s`, `1m 18s`, `2h`; nothing without any hurry."""
+    end = epoch(ts)
+    if end is None or end - now > NO_HURRY:
+        return ""
+    whole = max(int(end - now + 0.999), 0)
+    if 60 <= whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return age(whole)
+
+
 def clock(seconds: float) -> str:
     """Return the local time of day, `22:13:07`."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")

@@ -32,3 +32,15 @@ def test_countdown(seconds: float, text: str) -> None:
 def test_a_broken_time_is_no_time(broken: str | None) -> None:
     assert times.epoch(broken) is None
     assert times.moment(broken) == "-"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(-1, "0s"), (0.2, "1s"), (58, "58s"), (78, "1m 18s"), (7300, "2h"), (50_000, "")],
+)
+def test_what_is_left_of_a_deadline(seconds: float, said: str) -> None:
+    assert times.left("1970-01-02T00:00:00Z", 86400 - seconds) == said
+
+
+def test_without_a_deadline_nothing_is_left() -> None:
+    assert (times.left(None, 0), times.left("soon", 0)) == ("", "")

@@ -16,16 +16,18 @@ from tapui.wire.events import (
     Entry,
 )
 from tapui.wire.message import Message
-from tapui.wire.tower import ApprovalDecide
+from tapui.wire.tower import ApprovalDecide, Detail, DetailRead
 
 _SETTLED = ApprovalDecided | ApprovalExpired | ApprovalWithdrawn
+_SHOWN = 8 * 1024
+"""Characters of a request that are printed."""
 
 
 def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
     """Return the waiting approval with this id, or whose id alone begins so; raises `Failure`."""
     exact = [one for one in approvals if one.id == wanted]
     if exact and not is_waiting(exact[0]):
-        raise Failure(f"{exact[0].id} no longer waits: {_how(exact[0])}")
+        raise Failure(f"{exact[0].id} no longer waits: {asking.outcome(exact[0])}")
     found = exact or [one for one in approvals if is_waiting(one) and one.id.startswith(wanted)]
     if len(found) == 1:
         return found[0]
@@ -36,11 +38,34 @@ def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
     raise Failure(f"there is no approval {wanted}; {there}")
 
 
+async def whole(connection: GatewayConnection, approval: Approval) -> Approval:
+    """Return all of an approval, of which a snapshot may hold the beginning only."""
+    if not approval.is_cut:
+        return approval
+
+    def is_answer(came: Message | Entry) -> bool:
+        return isinstance(came, Detail) and came.id == approval.id
+
+    wanted = DetailRead(id=approval.id, of="approval", subject=approval.id)
+    answer = await connection.ask(wanted, is_answer)
+    assert isinstance(answer, Detail)
+    return answer.approval or approval
+
+
+def request(approval: Approval) -> str:
+    """Return what is asked, to the letter: `run rm -rf build && npm ci`."""
+    text = f"{asking.action(approval)} {asking.matter(approval)}"
+    over = len(text) - _SHOWN
+    if over > 0:
+        return f"{text[:_SHOWN]} … {over:,} more characters, which the tower shows"
+    return f"{text} … the rest was not kept" if approval.is_cut else text
+
+
 def described(connection: GatewayConnection, approval: Approval) -> str:
-    """Return what an approval is about, as the tower and `tapui status` show it."""
+    """Return what an approval asks and who asks it, as the tower and `tapui status` show it."""
     state = State.of(connection.snapshot.state)
-    asks = f"{approval.kind} {approval.id}: {asking.subject(state, approval)}"
-    return asks if approval.session_id is None else f"{asks} ({asking.who(state, approval)})"
+    asker = "" if approval.kind == "pairing" else f", asked by {asking.asker(state, approval)}"
+    return f"{approval.id}: {request(approval)}{asker}"
 
 
 async def decide(
@@ -55,6 +80,7 @@ async def decide(
             and came.event.approval.id == approval.id
         )
 
+    told = described(connection, await whole(connection, approval))
     came = await connection.ask(
         ApprovalDecide(approval_id=approval.id, decision=decision), is_answer
     )
@@ -62,10 +88,5 @@ async def decide(
     assert isinstance(came.event, _SETTLED)
     settled = came.event.approval
     if settled.state != ("approved" if decision == "approve" else "denied"):
-        raise Failure(f"{approval.id} was settled otherwise: {_how(settled)}")
-    output.say(f"{settled.state} {described(connection, approval)}")
-
-
-def _how(approval: Approval) -> str:
-    by = f" by {approval.decided_by}" if approval.decided_by else ""
-    return f"{approval.state}{by}"
+        raise Failure(f"{approval.id} was settled otherwise: {asking.outcome(settled)}")
+    output.say(f"{settled.state} {told}")

@@ -4,27 +4,29 @@ import argparse
 import asyncio
 import time
 
-from tapui import times
+from tapui import invocation, times
 from tapui.cli import output
+from tapui.cli.deciding import request, whole
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
-from tapui.wire.events import Call, Session
+from tapui.tower import marks
+from tapui.wire.events import Approval, Call, Session
 from tapui.wire.message import label_of
 from tapui.wire.tower import TowerSnapshot
 
 RECENT = 5
 """Finished calls that the text shows."""
 SHOWN = 100
-"""Characters of a text from outside; `--json` has all of it."""
+"""Characters of a text from outside that decides nothing; `--json` has all of it."""
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the state as tables, or all of it as JSON."""
     chosen = gateway(args)
-    snapshot = asyncio.run(_snapshot(chosen))
+    snapshot, waiting = asyncio.run(_snapshot(chosen))
     if args.json:
         output.say_json(
             {
@@ -42,21 +44,25 @@ def run(args: argparse.Namespace) -> int:
             indent=2,
         )
     else:
-        _print(chosen, snapshot)
+        _print(chosen, snapshot, waiting)
     return 0
 
 
-async def _snapshot(chosen: FoundGateway) -> TowerSnapshot:
+async def _snapshot(chosen: FoundGateway) -> tuple[TowerSnapshot, list[Approval]]:
+    """Return the state, and what waits for the person: all of it, the longest waiting first."""
     async with await GatewayConnection.open(chosen, name="tapui status") as connection:
-        return connection.snapshot
+        snapshot = connection.snapshot
+        waiting = [one for one in snapshot.state.approvals if is_waiting(one)]
+        return snapshot, [await whole(connection, one) for one in waiting]
 
 
-def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
+def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval]) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
+    _print_waiting(folded, waiting)
     _section(
         "Sessions",
         ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "AGE"],
@@ -64,8 +70,8 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
             [
                 one.id,
                 one.label,
-                one.mode or "-",
-                one.model or "-",
+                one.mode or "",
+                one.model or "",
                 _session_state(one),
                 str(len(one.providers)),
                 times.age(times.since(one.opened_at, time.time())),
@@ -85,8 +91,8 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.id,
                 label_of(one.name, one.instance),
                 one.trust,
-                one.state,
-                labels.get(one.session_id or "", one.session_id or "-"),
+                marks.PROVIDER[one.state].word,
+                labels.get(one.session_id or "", one.session_id or ""),
                 str(len(one.tools)),
             ]
             for one in state.providers
@@ -95,21 +101,9 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     )
     running = [call for call in state.calls if is_in_flight(call)]
     recent = [call for call in state.calls if not is_in_flight(call)][-RECENT:]
-    _section(
-        "Calls",
-        ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"],
-        [
-            [
-                one.id,
-                one.tool,
-                one.provider,
-                labels.get(one.session_id, one.session_id),
-                one.state,
-                _call_detail(one),
-            ]
-            for one in (*running, *reversed(recent))
-        ],
-    )
+    _calls("Running calls", labels, running)
+    if recent:
+        _calls("Last calls", labels, recent[::-1])
     _section(
         "Streams",
         ["STREAM", "SESSION", "LINES", "LAST"],
@@ -118,26 +112,49 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.name,
                 labels.get(one.session_id, one.session_id),
                 str(one.count),
-                _cut(one.last.event) if one.last else "-",
+                _cut(one.last.event) if one.last else "",
             ]
             for one in state.streams
         ],
     )
-    _section(
-        "Waiting for you",
-        ["ID", "KIND", "FROM", "WHAT", "AGE"],
-        [
+
+
+def _print_waiting(state: State, waiting: list[Approval]) -> None:
+    now = time.time()
+    rows = []
+    for one in waiting:
+        left = times.left(one.expires_at, now)
+        waits = times.age(times.since(one.created_at, now))
+        asks = request(one)
+        if why := asking.reason(one):
+            asks += f"  “{_cut(why)}”"
+        rows.append(
             [
                 one.id,
-                one.kind,
-                asking.who(folded, one),
-                _cut(asking.subject(folded, one)),
-                times.age(times.since(one.created_at, time.time())),
+                asking.asker(state, one),
+                f"{waits}, {left} left" if left else waits,
+                asks,
             ]
-            for one in state.approvals
-            if is_waiting(one)
-        ],
-    )
+        )
+    _section("Waiting for you", ["ID", "FROM", "WAITS", "ASKS"], rows)
+    if rows:
+        approve, deny = invocation.command("approve ID"), invocation.command("deny ID")
+        output.say(f"  answer in the tower, or with `{approve}` or `{deny}`")
+
+
+def _calls(title: str, labels: dict[str, str], calls: list[Call]) -> None:
+    rows = [
+        [
+            one.id,
+            one.tool,
+            one.provider,
+            labels.get(one.session_id, one.session_id),
+            marks.of_call(one).word,
+            _call_detail(one),
+        ]
+        for one in calls
+    ]
+    _section(title, ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"], rows)
 
 
 def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
@@ -148,7 +165,8 @@ def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def _session_state(session: Session) -> str:
-    return f"{session.state}, foreground" if session.foreground else session.state
+    word = marks.SESSION[session.state].word
+    return f"{word}, foreground" if session.foreground else word
 
 
 def _call_detail(call: Call) -> str:

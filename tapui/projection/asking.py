@@ -4,10 +4,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapui.projection.state import State
+from tapui.wire.codec import encode
 from tapui.wire.events import Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""
+_ACTIONS = {
+    "shell": "run",
+    "write": "write",
+    "read": "read",
+    "path": "read",
+    "url": "fetch",
+    "mcp": "call",
+    "custom-tool": "call",
+    "hook": "call",
+    "memory": "remember",
+    "pairing": "pair",
+    "mode": "mode",
+    "bindAll": "bind",
+    "userInput": "question",
+    "elicitation": "form",
+}
+"""What is asked for, in a word, by the kind of permission or of approval."""
+_OWN_NAME = "tapui"
+"""How the person's own towers and commands begin to call themselves."""
 
 
 def detail_of(approval: Approval) -> Mapping[str, Any]:
@@ -42,11 +62,84 @@ def subject(state: State, approval: Approval) -> str:
     return str(detail.get("kind") or "a permission")
 
 
+def action(approval: Approval) -> str:
+    """Return what is asked for in a word, such as `run`; `matter` says what."""
+    kind: object = approval.kind
+    if kind == "permission":
+        kind = detail_of(approval).get("kind") or kind
+    return _ACTIONS.get(str(kind), str(kind))
+
+
+def matter(approval: Approval) -> str:
+    """Return what the action is about, all that is known of it: the command, the path and how many
+    lines change, the URL, the tool and its arguments, from mode to mode, the question."""
+    detail = detail_of(approval)
+    told = _matter(approval, detail)
+    return " ⏎ ".join(line for line in told.strip().split("\n"))
+
+
+def _matter(approval: Approval, detail: Mapping[str, Any]) -> str:
+    match approval.kind:
+        case "pairing":
+            return str(detail.get("origin") or "local program")
+        case "mode":
+            return f"{detail.get('from') or '?'} → {detail.get('to') or '?'}"
+        case "bindAll":
+            return f"{detail.get('name') or approval.provider or 'a provider'} to all sessions"
+        case "userInput" | "elicitation":
+            return str(detail.get("question") or detail.get("message") or "asks for an answer")
+    field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
+    if field is None:
+        return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
+    if field == "toolName" and detail.get("args"):
+        return f"{detail[field]} {encode(detail['args']).decode('utf-8', 'replace')}"
+    return f"{detail[field]}{_changed_lines(detail.get('diff'))}"
+
+
+def _changed_lines(diff: object) -> str:
+    """Return how many lines a unified diff adds and removes; empty for no diff."""
+    if not isinstance(diff, str):
+        return ""
+    lines = diff.split("\n")
+    added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("--- ") for line in lines)
+    return f"  +{added} \N{MINUS SIGN}{removed}" if added or removed else ""
+
+
+def reason(approval: Approval) -> str:
+    """Return why whoever asks wants it, in their own words; empty where they gave none."""
+    detail = detail_of(approval)
+    given = detail.get("reason") if approval.kind == "mode" else detail.get("intention")
+    return " ".join(given.split()) if isinstance(given, str) else ""
+
+
+def outcome(approval: Approval) -> str:
+    """Return how a settled approval ended, and by whom: `approved by you`, `timed out`."""
+    by = approval.decided_by or ""
+    if by.partition(" ")[0] == _OWN_NAME:
+        by = "you"
+    elif by == "cli":
+        by = "you, in Copilot"
+    if approval.state == "expired":
+        return "timed out"
+    if approval.state == "withdrawn":
+        return f"answered by {by}" if by else "withdrawn"
+    if approval.state == "failed":
+        return f"failed: {approval.reason}" if approval.reason else "failed"
+    return f"{approval.state} by {by}" if by else approval.state
+
+
 def who(state: State, approval: Approval) -> str:
-    """Return who asks."""
+    """Return who asks: a session, or a provider."""
     if approval.kind == "mode":
         asker = detail_of(approval).get("asker")
         return str(asker or approval.provider or session_name(state, approval.session_id))
     if approval.session_id is not None:
         return session_name(state, approval.session_id)
     return approval.provider or "-"
+
+
+def asker(state: State, approval: Approval) -> str:
+    """Return who asks, and in which session where that is not the same."""
+    name, session = who(state, approval), session_name(state, approval.session_id)
+    return f"{name} in {session}" if session not in ("", name) else name

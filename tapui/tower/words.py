@@ -7,9 +7,6 @@ from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import label_of
 
-NO_HURRY = 12 * 3600.0
-"""Seconds. A request with more time than that waits for as long as its session does."""
-
 
 def name_of(provider: ev.Provider) -> str:
     """Return `name` or `name/instance`."""
@@ -50,7 +47,7 @@ def duration_of(call: ev.Call, now: float) -> str:
 def time_left(approval: ev.Approval, now: float) -> str:
     """Return what is left of the time to decide; nothing once settled, or without any hurry."""
     end = times.epoch(approval.expires_at)
-    if not is_waiting(approval) or end is None or end - now > NO_HURRY:
+    if not is_waiting(approval) or end is None or end - now > times.NO_HURRY:
         return ""
     return times.countdown(end - now)
 

@@ -131,7 +131,10 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("--port", "1", "rocords"), "there is no command rocords; did you mean records?"),
         (("records", "nosuch"), "unrecognized arguments: nosuch\ntry: tapui records --help\n"),
         (("--nope",), "unrecognized arguments: --nope\ntry: tapui --help\n"),
-        (("status", "--jsno"), "unrecognized arguments: --jsno; did you mean --json?\ntry: tapui st"),
+        (
+            ("status", "--jsno"),
+            "unrecognized arguments: --jsno; did you mean --json?\ntry: tapui st",
+        ),
         (("serve", "--exit-when-idel=1"), "--exit-when-idel=1; did you mean --exit-when-idle?"),
         (("--port", "many"), "expected a port number, got 'many'"),
         (("--port", "65536"), "expected a port number, got '65536'"),

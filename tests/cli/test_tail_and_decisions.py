@@ -124,13 +124,13 @@ async def test_a_permission_is_decided_by_a_beginning_of_its_id(
 ) -> None:
     host, watching, id_ = await ask_permission(gateway)
     async with host, watching:
-        said = f"{word} permission {id_}: shell ls (First)\n"
+        said = f"{word} {id_}: run ls, asked by First\n"
         assert await run(home, command, id_[:-1]) == (0, said, "")
         assert (await host.expect("approval.answer", id="r1"))["decision"] == decision
         decided = await next_event(watching, "approval.decided")
         assert decided["approval"]["decidedBy"] == f"tapui {command}"
         code, _, err = await run(home, command, id_)
-        assert (code, err) == (1, f"tapui: {id_} no longer waits: {word} by tapui {command}\n")
+        assert (code, err) == (1, f"tapui: {id_} no longer waits: {word} by you\n")
         code, _, err = await run(home, command, "zzz")
         assert (code, err) == (1, "tapui: there is no approval zzz; nothing waits for you\n")
 
@@ -158,7 +158,7 @@ async def test_approving_a_pairing_prints_the_code_that_pairs(gateway: Gateway, 
         assert code == 0
         assert re.fullmatch(r"\d{6}\n", out)
         assert err.startswith(
-            f"approved pairing {id_}: https://dash.example\nenter this code on the web page before "
+            f"approved {id_}: pair https://dash.example\nenter this code on the web page before "
         )
         await visitor.send({"type": "auth.confirm", "code": out.strip()})
         assert (await visitor.expect("sessions"))["token"].startswith("ext-")
@@ -181,6 +181,6 @@ async def test_denying_a_pairing_turns_the_visitor_away(gateway: Gateway, home: 
     async with watching, visitor:
         await visitor.send({"type": "auth", "mode": "pair"})
         id_ = (await next_event(watching, "approval.requested"))["approval"]["id"]
-        said = f"denied pairing {id_}: https://dash.example\n"
+        said = f"denied {id_}: pair https://dash.example\n"
         assert await run(home, "deny", id_) == (0, said, "")
         assert (await visitor.expect("error"))["code"] == "AUTH_FAILED"

@@ -46,7 +46,10 @@ async def test_status_shows_everything_and_nothing_raw(gateway: Gateway, home: H
                 "\\x1b]0;owned",
                 "builds@",
                 "Waiting for you (1)",
-                f"{approval_id}  permission  First  shell ls",
+                "Waiting for you (1)",
+                "FROM   WAITS  ASKS",
+                f"{approval_id}  First  0s     run ls",
+                "answer in the tower, or with `tapui approve ID` or `tapui deny ID`",
             ):
                 assert expected in out
             code, out, err = await run(home, "status", "--json")

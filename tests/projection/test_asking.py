@@ -1,0 +1,93 @@
+"""What is asked, in the words that the tower and the commands share."""
+
+from typing import Any
+
+import pytest
+
+from tapui.projection import asking
+from tapui.projection.state import State
+from tapui.wire.events import Approval, Session
+
+
+def approval(kind: str, detail: Any = None, **more: Any) -> Approval:
+    return Approval(
+        id="a-1",
+        kind=kind,  # type: ignore[arg-type]
+        state=more.pop("state", "waiting"),
+        detail=detail,
+        created_at="",
+        expires_at="",
+        **more,
+    )
+
+
+DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (
+            approval("permission", {"kind": "shell", "fullCommandText": "rm -rf build\nnpm ci\n"}),
+            ("run", "rm -rf build ⏎ npm ci"),
+        ),
+        (
+            approval("permission", {"kind": "write", "fileName": "/a/x.py", "diff": DIFF}),
+            ("write", "/a/x.py  +2 \N{MINUS SIGN}1"),
+        ),
+        (approval("permission", {"kind": "path", "path": "/etc\n/usr"}), ("read", "/etc ⏎ /usr")),
+        (approval("permission", {"kind": "url", "url": "https://x/"}), ("fetch", "https://x/")),
+        (
+            approval("permission", {"kind": "mcp", "toolName": "ping", "args": {"n": [1]}}),
+            ("call", 'ping {"n":[1]}'),
+        ),
+        (approval("permission", {"kind": "new", "x": 1}), ("new", '{"kind":"new","x":1}')),
+        (approval("permission"), ("permission", "")),
+        (approval("permission", [1, "x"]), ("permission", '[1,"x"]')),
+        (approval("mode", {"from": "plan", "to": "autopilot"}), ("mode", "plan → autopilot")),
+        (approval("pairing", {"origin": "https://d"}), ("pair", "https://d")),
+        (approval("pairing", {}), ("pair", "local program")),
+        (approval("bindAll", {"name": "ci"}), ("bind", "ci to all sessions")),
+        (approval("userInput", {"question": "Which?"}), ("question", "Which?")),
+        (approval("elicitation", {"message": "Fill in"}), ("form", "Fill in")),
+    ],
+)
+def test_a_request_is_a_word_and_all_of_what_it_is_about(
+    asked: Approval, said: tuple[str, str]
+) -> None:
+    assert (asking.action(asked), asking.matter(asked)) == said
+
+
+def test_the_reason_is_what_the_asker_gave() -> None:
+    permission = {"kind": "shell", "command": "ls", "intention": "Look\n around"}
+    assert asking.reason(approval("permission", permission)) == "Look around"
+    assert asking.reason(approval("mode", {"reason": "to finish"})) == "to finish"
+    assert asking.reason(approval("mode", {"reason": 3})) == ""
+    assert asking.reason(approval("permission")) == ""
+
+
+def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
+    state = State()
+    state.sessions["s1"] = Session(
+        id="s1", label="First", cwd="/", state="idle", host="t", providers=[], opened_at=""
+    )
+    assert asking.asker(state, approval("permission", session_id="s1")) == "First"
+    mode = approval("mode", {"asker": "ci-watch"}, session_id="s1")
+    assert asking.asker(state, mode) == "ci-watch in First"
+    assert asking.asker(state, approval("bindAll", provider="ci")) == "ci"
+
+
+@pytest.mark.parametrize(
+    ("state", "by", "said"),
+    [
+        ("approved", "tapui", "approved by you"),
+        ("denied", "tapui deny", "denied by you"),
+        ("approved", "browser", "approved by browser"),
+        ("expired", None, "timed out"),
+        ("withdrawn", "cli", "answered by you, in Copilot"),
+        ("withdrawn", None, "withdrawn"),
+        ("failed", "tapui", "failed"),
+    ],
+)
+def test_how_a_request_ended_is_one_phrase(state: str, by: str | None, said: str) -> None:
+    assert asking.outcome(approval("permission", state=state, decided_by=by)) == said
