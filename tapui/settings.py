@@ -29,6 +29,14 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
+class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How you are called when something waits for you, besides the bell and the title."""
+
+    command: tuple[str, ...] = ()
+    """A program and its arguments, run without a shell; `{text}` in them is the notice. Such as
+    ["notify-send", "--", "tapui", "{text}"]; empty for none."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """All settings, with their defaults."""
 
@@ -41,6 +49,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     local_session: bool = True
     """Whether the built-in session `local` is there."""
     bell: bool = True
-    """Whether a waiting approval rings the terminal's bell."""
+    """Whether the terminal's bell rings when something waits for you."""
+    notify: Notify = field(default_factory=Notify)
     timeouts: Timeouts = field(default_factory=Timeouts)
     records: Records = field(default_factory=Records)

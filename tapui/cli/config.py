@@ -42,6 +42,7 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("records", "file"): (2**16, 2**40, " bytes"),
     ("records", "session"): (2**16, 2**50, " bytes"),
 }
+_PATTERNS = frozenset({("records", "mask")})
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
 """What is wrong with a text as the value of each setting that is one; None for a text it takes."""
 _AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
@@ -61,7 +62,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One setting: its path in kebab-case, its type and its default."""
+    """One setting: its path in kebab-case, its type and its default; lists are of texts."""
 
     path: KeyPath
     type: type
@@ -87,6 +88,8 @@ class Loaded:
     settings: Settings
     values: dict[KeyPath, Value] = field(default_factory=dict)
     origins: dict[KeyPath, Origin] = field(default_factory=dict)
+    overridden: dict[KeyPath, list[Origin]] = field(default_factory=dict)
+    """Where a setting is set as well, to no effect; the weakest first."""
 
 
 def _keys(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Key]:
@@ -117,6 +120,7 @@ class _Gathering:
         self._choices = choices
         self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
+        self.overridden: dict[KeyPath, list[Origin]] = {}
         self.faults: list[str] = []
 
     def take(self, key: Key, value: object, origin: Origin) -> None:
@@ -133,6 +137,8 @@ class _Gathering:
             self.faults.append(f"{label}: {fault}, got {_shown(value)}")
         else:
             assert isinstance(value, Scalar | tuple)
+            if self.origins[key.path].kind != "default":
+                self.overridden.setdefault(key.path, []).append(self.origins[key.path])
             self.values[key.path] = value
             self.origins[key.path] = origin
 
@@ -142,7 +148,9 @@ class _Gathering:
         if isinstance(value, bool):
             return None
         if isinstance(value, tuple):
-            return next((fault for one in value if (fault := _pattern_fault(one))), None)
+            are_patterns = key.path in _PATTERNS
+            faults = (_pattern_fault(one) if are_patterns else None for one in value)
+            return next(filter(None, faults), None)
         assert isinstance(value, int | float)
         return _range_fault(key.path, value)
 
@@ -179,7 +187,7 @@ def load(
         found.faults.append(f"{where}: records.session must not be smaller than records.file")
     if found.faults:
         raise ConfigError("\n".join(safe_text(fault) for fault in found.faults))
-    return Loaded(path, found.settings(), found.values, found.origins)
+    return Loaded(path, found.settings(), found.values, found.origins, found.overridden)
 
 
 def _read_file(path: Path, found: _Gathering) -> None:
@@ -233,6 +241,14 @@ def _suggestion(path: KeyPath) -> str:
     near = difflib.get_close_matches(".".join(path), names, n=1, cutoff=0.7)
     near = near or [name for name in names if name.rpartition(".")[2] == path[-1]]
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def allowed(key: Key) -> str:
+    """Return the range of a setting as a sentence, empty where it has none."""
+    if key.path not in _RANGES:
+        return ""
+    low, high, unit = _RANGES[key.path]
+    return f"From {low} to {high}{unit}."
 
 
 def _range_fault(path: KeyPath, value: float) -> str | None:

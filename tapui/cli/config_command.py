@@ -10,7 +10,15 @@ from tapui.tower import theme_files
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print path, values and origins; raises `ConfigError`, and `Failure` for a broken theme."""
+    """Print path, values and origins, or an example with every setting.
+
+    Raises `ConfigError`, and `Failure` for a broken theme.
+    """
+    if args.example:
+        from tapui.cli.config_example import example
+
+        output.say(example().rstrip("\n"), newlines=True)
+        return 0
     found = loaded(args)
     if args.json:
         _print_json(found)
@@ -30,6 +38,10 @@ def _print_json(found: config.Loaded) -> None:
             "default": key.default,
             "origin": found.origins[key.path].kind,
             "where": output.path_text(found.origins[key.path].detail) or None,
+            "overridden": [
+                {"origin": one.kind, "where": output.path_text(one.detail)}
+                for one in found.overridden.get(key.path, ())
+            ],
             "variable": key.variable,
         }
         for key in config.KEYS.values()
@@ -40,6 +52,7 @@ def _print_json(found: config.Loaded) -> None:
             "exists": found.path.exists(),
             "colour": not os.environ.get("NO_COLOR"),
             "settings": settings,
+            "themes": theme_files.names(theme_files.folders_of(found.path)),
         },
         indent=2,
     )
@@ -57,12 +70,18 @@ def _print_table(found: config.Loaded) -> None:
     if os.environ.get("NO_COLOR"):
         rows.append(["colour", "false", "NO_COLOR"])
     output.table(["SETTING", "VALUE", "FROM"], rows)
+    names = theme_files.names(theme_files.folders_of(found.path))
+    output.say("")
+    output.say(f"themes: {', '.join(names) or 'none'}")
 
 
 def _where(found: config.Loaded, key: config.Key) -> str:
-    origin = found.origins[key.path]
-    if origin.kind == "default":
-        return "default"
+    place = _place(found, found.origins[key.path])
+    others = [_place(found, one) for one in reversed(found.overridden.get(key.path, []))]
+    return f"{place}, before {' and '.join(others)}" if others else place
+
+
+def _place(found: config.Loaded, origin: config.Origin) -> str:
     if origin.kind == "file":
         return f"{found.path.name}:{origin.detail.rpartition(':')[2]}"
-    return origin.detail
+    return origin.detail or origin.kind

@@ -54,7 +54,7 @@ async def whole(connection: GatewayConnection, approval: Approval) -> Approval:
 
 def request(approval: Approval) -> str:
     """Return what is asked, to the letter: `run rm -rf build && npm ci`."""
-    text = f"{asking.action(approval)} {asking.matter(approval)}"
+    text = f"{asking.verb(approval)} {asking.request(approval)}"
     over = len(text) - _SHOWN
     if over > 0:
         return f"{text[:_SHOWN]} … {over:,} more characters, which the tower shows"

@@ -38,8 +38,10 @@ COMMANDS = (
     "records",
     "config",
     "doctor",
+    "completion",
     "demo",
 )
+SHELLS = ("bash", "zsh", "fish")
 _NO_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(?P<word>[^']*)'")
 
 
@@ -285,7 +287,13 @@ def _add_local_commands(commands: "_Commands") -> None:
         "config_command",
         "print the settings in force and where each comes from",
     )
-    config.add_argument("--json", action="store_true", help="print them as JSON")
+    shown = config.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print them as JSON")
+    shown.add_argument(
+        "--example",
+        action="store_true",
+        help="print a configuration file with every setting, its default and what it does",
+    )
     doctor = _add(
         commands,
         "doctor",
@@ -294,6 +302,16 @@ def _add_local_commands(commands: "_Commands") -> None:
         "No gateway needs to run; nothing is changed.",
     )
     doctor.add_argument("--json", action="store_true", help="print them as JSON")
+    completion = _add(
+        commands,
+        "completion",
+        "completion",
+        "print what lets a shell complete commands and options",
+        'bash:  eval "$(tapui completion bash)"      in ~/.bashrc\n'
+        'zsh:   eval "$(tapui completion zsh)"       in ~/.zshrc, after compinit\n'
+        "fish:  tapui completion fish | source       in ~/.config/fish/config.fish",
+    )
+    completion.add_argument("shell", choices=SHELLS, help="the shell")
     demo = _add(
         commands,
         "demo",

@@ -9,19 +9,19 @@ from tapui.wire.events import Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""
-_ACTIONS = {
+_VERBS = {
     "shell": "run",
     "write": "write",
     "read": "read",
-    "path": "read",
+    "path": "open",
     "url": "fetch",
     "mcp": "call",
     "custom-tool": "call",
-    "hook": "call",
+    "hook": "hook",
     "memory": "remember",
     "pairing": "pair",
     "mode": "mode",
-    "bindAll": "bind",
+    "bindAll": "join all",
     "userInput": "question",
     "elicitation": "form",
 }
@@ -62,30 +62,28 @@ def subject(state: State, approval: Approval) -> str:
     return str(detail.get("kind") or "a permission")
 
 
-def action(approval: Approval) -> str:
-    """Return what is asked for in a word, such as `run`; `matter` says what."""
+def verb(approval: Approval) -> str:
+    """Return in a word what is asked to be done: `run`, `write`, `mode`, `pair` …"""
     kind: object = approval.kind
     if kind == "permission":
-        kind = detail_of(approval).get("kind") or kind
-    return _ACTIONS.get(str(kind), str(kind))
+        kind = detail_of(approval).get("kind") or "allow"
+    return _VERBS.get(str(kind), str(kind))
 
 
-def matter(approval: Approval) -> str:
-    """Return what the action is about, all that is known of it: the command, the path and how many
-    lines change, the URL, the tool and its arguments, from mode to mode, the question."""
-    detail = detail_of(approval)
-    told = _matter(approval, detail)
-    return " ⏎ ".join(line for line in told.strip().split("\n"))
+def request(approval: Approval) -> str:
+    """Return what `verb` is done to, in full: the command, the path and how many lines change, the
+    URL, the tool and its arguments, from mode to mode, the question."""
+    return " ⏎ ".join(_request(approval, detail_of(approval)).strip().split("\n"))
 
 
-def _matter(approval: Approval, detail: Mapping[str, Any]) -> str:
+def _request(approval: Approval, detail: Mapping[str, Any]) -> str:
     match approval.kind:
         case "pairing":
             return str(detail.get("origin") or "local program")
         case "mode":
             return f"{detail.get('from') or '?'} → {detail.get('to') or '?'}"
         case "bindAll":
-            return f"{detail.get('name') or approval.provider or 'a provider'} to all sessions"
+            return str(detail.get("name") or approval.provider or "a provider")
         case "userInput" | "elicitation":
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
     field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
@@ -93,12 +91,14 @@ def _matter(approval: Approval, detail: Mapping[str, Any]) -> str:
         return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
     if field == "toolName" and detail.get("args"):
         return f"{detail[field]} {encode(detail['args']).decode('utf-8', 'replace')}"
-    return f"{detail[field]}{_changed_lines(detail.get('diff'))}"
+    return f"{detail[field]}{changed_lines(approval)}"
 
 
-def _changed_lines(diff: object) -> str:
-    """Return how many lines a unified diff adds and removes; empty for no diff."""
-    if not isinstance(diff, str):
+def changed_lines(approval: Approval) -> str:
+    """Return how many lines a diff that is known whole adds and removes, two spaces before it;
+    empty for none."""
+    diff = detail_of(approval).get("diff")
+    if not isinstance(diff, str) or approval.is_cut:
         return ""
     lines = diff.split("\n")
     added = sum(line.startswith("+") and not line.startswith("+++ ") for line in lines)
@@ -122,6 +122,8 @@ def outcome(approval: Approval) -> str:
         by = "you, in Copilot"
     if approval.state == "expired":
         return "timed out"
+    if approval.state == "deciding":
+        return "a decision is being recorded"
     if approval.state == "withdrawn":
         return f"answered by {by}" if by else "withdrawn"
     if approval.state == "failed":

@@ -29,6 +29,9 @@ class ThemeChoice:
         or broken.
         """
         theme = themes.find(self._folders, wanted)
+        if theme is not None and theme.ansi and self._app.no_color:
+            # Without colours nobody knows the terminal's ground: text could be black on black.
+            wanted, theme = DEFAULT, themes.find(self._folders, DEFAULT)
         if theme is not None:
             self._app.register_theme(theme)
             self._app.theme = wanted

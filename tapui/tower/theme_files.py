@@ -22,9 +22,11 @@ MAX_FILES = 100
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 """What a theme may be called."""
 
-_HEX = r"^#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})\Z"
+_ANSI = r"ansi_(?:default|(?:bright_)?(?:black|red|green|yellow|blue|magenta|cyan|white))"
+_PLAIN = rf"^(?:#(?:[0-9a-fA-F]{{3}}|[0-9a-fA-F]{{6}})|{_ANSI})\Z"
 _COLOR_VALUE = re.compile(
     r"(?:#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})|auto)(?: (?:100|[0-9]{1,2})%)?\Z|transparent\Z"
+    rf"|{_ANSI}\Z"
 )
 _STYLE_VALUE = re.compile(
     r"(?:not )?(?:bold|b|dim|italic|reverse|underline|strike)"
@@ -33,8 +35,8 @@ _STYLE_VALUE = re.compile(
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?P<path>.*)`)?$", re.DOTALL)
 
 
-Color = Annotated[str, Meta(pattern=_HEX)]
-"""`#rgb` or `#rrggbb`."""
+Color = Annotated[str, Meta(pattern=_PLAIN)]
+"""`#rgb`, `#rrggbb`, or one of the terminal's own such as `ansi_bright_blue`."""
 
 
 class Colors(Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,10 +55,14 @@ class Colors(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
-    """A theme as its file has it. `variables` are Textual's CSS variables, without the `$`."""
+    """A theme as its file has it. `variables` are Textual's CSS variables, without the `$`.
+
+    `ansi` has the terminal paint its own colours, where a theme names them.
+    """
 
     colors: Colors
     dark: bool = True
+    ansi: bool = False
     variables: dict[str, str] = field(default_factory=dict)
 
 
@@ -102,9 +108,14 @@ def unknown(folders: Sequence[Path], name: str) -> str | None:
     """Return None for the name of a theme; else what to tell, with the names that there are."""
     if find(folders, name) is not None:
         return None
-    names = {path.stem for folder in folders for path in _readable(folder)}
-    known = ", ".join(sorted(filter(NAME.match, names))) or "none"
+    known = ", ".join(names(folders)) or "none"
     return f"there is no such theme (there are: {known})"
+
+
+def names(folders: Sequence[Path]) -> list[str]:
+    """Return the names of all themes, whether their files can be used or not."""
+    found = {path.stem for folder in folders for path in _readable(folder)}
+    return sorted(filter(NAME.match, found))
 
 
 def _readable(folder: Path) -> list[Path]:

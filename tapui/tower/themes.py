@@ -15,6 +15,10 @@ Stamp = tuple[tuple[str, int, int], ...]
 """(path, mtime in ns, size in bytes) of each theme file."""
 
 
+_NATIVE = ("ansi-background", "ansi-foreground")
+"""Variables that Textual's own styles use in a theme of the terminal's colours."""
+
+
 def load(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[str]]:
     """Read the themes of `folders`; a theme of a later folder replaces one of the same name.
 
@@ -69,11 +73,15 @@ def read(path: Path) -> Theme:
         warning=colors.warning,
         error=colors.error,
         dark=parsed.dark,
+        ansi=parsed.ansi,
     )
     for key in parsed.variables:
-        if key not in _variables():
+        if key not in _variables() and not (parsed.ansi and key in _NATIVE):
             raise ThemeError(f"variables.{key}: there is no such variable; remove it")
-    theme.variables = parsed.variables
+    native = dict(
+        zip(_NATIVE, ("ansi_black", "ansi_white")[:: 1 if parsed.dark else -1], strict=True)
+    )
+    theme.variables = {**native, **parsed.variables} if parsed.ansi else parsed.variables
     return theme
 
 

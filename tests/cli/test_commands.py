@@ -25,6 +25,7 @@ COMMANDS = [
     ("records",),
     ("config",),
     ("doctor",),
+    ("completion",),
     ("demo",),
 ]
 NEED_GATEWAY = [
@@ -196,13 +197,18 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  attach                  false          TAPUI_ATTACH\n"
         "  local-session           true           default\n"
         "  bell                    true           default\n"
+        "  notify.command          []             default\n"
         "  timeouts.call           300.0          config.toml:4\n"
         "  timeouts.mode-approval  60.0           default\n"
         "  timeouts.idle-exit      30.0           default\n"
         "  records.inline          65536          default\n"
         "  records.file            67108864       default\n"
         "  records.session         1073741824     default\n"
+        "  records.mask            []             default\n"
         "  colour                  false          NO_COLOR\n"
+        "\n"
+        "themes: tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, "
+        "tapui-terminal\n"
     )
 
 

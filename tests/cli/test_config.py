@@ -7,9 +7,10 @@ import pytest
 
 from tapui.cli import config
 from tapui.cli.config import ConfigError, Origin, load
+from tapui.cli.config_example import example
 from tapui.settings import Settings
 
-THEMES = "tapui-dark, tapui-high-contrast, tapui-light"
+THEMES = "tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, tapui-terminal"
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -31,6 +32,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "attach": "TAPUI_ATTACH",
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
+        "notify.command": "TAPUI_NOTIFY_COMMAND",
         "timeouts.call": "TAPUI_TIMEOUTS_CALL",
         "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",
         "timeouts.idle-exit": "TAPUI_TIMEOUTS_IDLE_EXIT",
@@ -76,6 +78,11 @@ def test_flags_override_environment_which_overrides_the_file(tmp_path: Path) -> 
     assert found.origins["port",] == Origin("flag", "--port")
     assert found.origins["theme",] == Origin("env", "TAPUI_THEME")
     assert found.origins["bell",] == Origin("file", f"{path}:3")
+    in_file, variable = Origin("file", f"{path}:1"), Origin("env", "TAPUI_PORT")
+    assert found.overridden == {
+        ("port",): [in_file, variable],
+        ("theme",): [Origin("file", f"{path}:2")],
+    }
 
 
 @pytest.mark.parametrize(
@@ -205,8 +212,10 @@ def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: config
         str: ["no such one"],
         int: ["-1", str(2**64)],
         float: ["-1", "1e99"],
-        tuple: ["one", '["("]'],
+        tuple: ["one", "[1]"],
     }
+    if key.name == "records.mask":
+        wrong[tuple].append('["("]')
     for text in wrong[key.type]:
         with pytest.raises(ConfigError, match=f"^{key.variable}: "):
             load(tmp_path / "config.toml", {key.variable: text})
@@ -233,3 +242,35 @@ def test_patterns_that_cannot_be_used_are_refused(tmp_path: Path, value: str, fa
     path = written(tmp_path, f"[records]\nmask = {value}\n")
     with pytest.raises(ConfigError, match=re.escape(f"{path}:2: records.mask: {fault}")):
         load(path, {})
+
+
+def test_the_command_that_calls_is_a_list_of_texts(tmp_path: Path) -> None:
+    path = written(tmp_path, 'notify.command = ["notify-send", "--", "{text}"]\n')
+    assert load(path, {}).settings.notify.command == ("notify-send", "--", "{text}")
+    found = load(path, {"TAPUI_NOTIFY_COMMAND": '["say", "two words"]'})
+    assert found.settings.notify.command == ("say", "two words")
+    for wrong in ('notify.command = ["x", 1]', 'notify.command = "x"'):
+        with pytest.raises(ConfigError, match=r"notify\.command: expected a list of texts, got"):
+            load(written(tmp_path, wrong), {})
+
+
+def test_the_example_sets_nothing_and_its_settings_are_the_defaults(tmp_path: Path) -> None:
+    text = example()
+    found = load(written(tmp_path, text), {})
+    assert set(found.origins.values()) == {Origin("default")}
+    told = re.sub(r"^#(?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
+    found = load(written(tmp_path, told), {})
+    assert found.settings == Settings()
+    assert {origin.kind for origin in found.origins.values()} == {"file"}
+
+
+def test_the_example_says_of_every_setting_what_it_does() -> None:
+    text = example()
+    assert max(map(len, text.splitlines())) <= 80
+    paragraphs = text.split("\n\n")
+    for key in config.KEYS.values():
+        (about,) = [part for part in paragraphs if f"# Environment: {key.variable}\n" in part]
+        *told, variable, setting = about.splitlines()
+        assert setting.startswith(f"#{key.path[-1]} = ")
+        assert len(" ".join(told)) > 20
+        assert variable.startswith("# Environment: ")

@@ -35,19 +35,19 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
             approval("permission", {"kind": "write", "fileName": "/a/x.py", "diff": DIFF}),
             ("write", "/a/x.py  +2 \N{MINUS SIGN}1"),
         ),
-        (approval("permission", {"kind": "path", "path": "/etc\n/usr"}), ("read", "/etc ⏎ /usr")),
+        (approval("permission", {"kind": "path", "path": "/etc\n/usr"}), ("open", "/etc ⏎ /usr")),
         (approval("permission", {"kind": "url", "url": "https://x/"}), ("fetch", "https://x/")),
         (
             approval("permission", {"kind": "mcp", "toolName": "ping", "args": {"n": [1]}}),
             ("call", 'ping {"n":[1]}'),
         ),
         (approval("permission", {"kind": "new", "x": 1}), ("new", '{"kind":"new","x":1}')),
-        (approval("permission"), ("permission", "")),
-        (approval("permission", [1, "x"]), ("permission", '[1,"x"]')),
+        (approval("permission"), ("allow", "")),
+        (approval("permission", [1, "x"]), ("allow", '[1,"x"]')),
         (approval("mode", {"from": "plan", "to": "autopilot"}), ("mode", "plan → autopilot")),
         (approval("pairing", {"origin": "https://d"}), ("pair", "https://d")),
         (approval("pairing", {}), ("pair", "local program")),
-        (approval("bindAll", {"name": "ci"}), ("bind", "ci to all sessions")),
+        (approval("bindAll", {"name": "ci"}), ("join all", "ci")),
         (approval("userInput", {"question": "Which?"}), ("question", "Which?")),
         (approval("elicitation", {"message": "Fill in"}), ("form", "Fill in")),
     ],
@@ -55,7 +55,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
 def test_a_request_is_a_word_and_all_of_what_it_is_about(
     asked: Approval, said: tuple[str, str]
 ) -> None:
-    assert (asking.action(asked), asking.matter(asked)) == said
+    assert (asking.verb(asked), asking.request(asked)) == said
 
 
 def test_the_reason_is_what_the_asker_gave() -> None:
@@ -84,6 +84,7 @@ def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
         ("denied", "tapui deny", "denied by you"),
         ("approved", "browser", "approved by browser"),
         ("expired", None, "timed out"),
+        ("deciding", "tapui", "a decision is being recorded"),
         ("withdrawn", "cli", "answered by you, in Copilot"),
         ("withdrawn", None, "withdrawn"),
         ("failed", "tapui", "failed"),

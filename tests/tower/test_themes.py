@@ -1,5 +1,7 @@
 """The themes are readable, wrong ones are refused with one line, and a wheel carries them."""
 
+import itertools
+import math
 import os
 import zipfile
 from pathlib import Path
@@ -10,8 +12,18 @@ from textual.color import Color
 from textual.widgets import DataTable, Input, Static
 
 from tapui.tower import theme_files, themes
+from tapui.tower.theme_choice import ThemeChoice
 
-BUILTIN = ("tapui-dark", "tapui-light", "tapui-high-contrast")
+LEAST = {
+    "tapui-dark": 4.5,
+    "tapui-light": 4.5,
+    "tapui-high-contrast": 7.0,
+    "tapui-colour-blind": 4.5,
+}
+"""The contrast that each theme's texts have at least."""
+TERMINAL = "tapui-terminal"
+BUILTIN = (*LEAST, TERMINAL)
+BORDERS = ("border-blurred", "primary")
 GROUNDS = ("background", "surface", "panel")
 TEXTS = (
     "foreground", "text", "text-muted", "foreground-muted", "text-primary", "text-secondary",
@@ -55,7 +67,7 @@ def test_the_contrast_formula_is_that_of_wcag() -> None:
     assert ratio(Color.parse("#777"), Color.parse("#fff")) == pytest.approx(4.48, abs=0.01)
 
 
-@pytest.mark.parametrize(("name", "least"), zip(BUILTIN, (4.5, 4.5, 7.0), strict=True))
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
 def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> None:
     found, problems = themes.load([theme_files.builtin_folder()])
     assert problems == []
@@ -68,6 +80,10 @@ def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> Non
             contrast = ratio(resolved(variables[text_name], ground), ground)
             if contrast < least:
                 weak.append((text_name, ground_name, round(contrast, 2)))
+        for border in BORDERS:
+            contrast = ratio(resolved(variables[border], ground), ground)
+            if contrast < 3:
+                weak.append((border, ground_name, round(contrast, 2)))
     for text_name, ground_name in PAIRS:
         ground = resolved(variables[ground_name], Color.parse(variables["background"]))
         contrast = ratio(resolved(variables[text_name], ground), ground)
@@ -76,10 +92,98 @@ def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> Non
     assert weak == []
 
 
-def test_the_builtin_themes_are_these_three() -> None:
+def linear(color: Color) -> tuple[float, float, float]:
+    def one(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    return one(color.r), one(color.g), one(color.b)
+
+
+def times_matrix(
+    matrix: tuple[tuple[float, float, float], ...], color: tuple[float, ...]
+) -> tuple[float, ...]:
+    return tuple(sum(a * b for a, b in zip(row, color, strict=True)) for row in matrix)
+
+
+DEUTERANOPIA = (
+    (0.367322, 0.860646, -0.227968),
+    (0.280085, 0.672501, 0.047413),
+    (-0.011820, 0.042940, 0.968881),
+)
+"""How people without green cones see linear RGB (Machado, Oliveira and Fernandes, 2009)."""
+
+
+def perceived(color: Color) -> tuple[float, ...]:
+    """Return a colour as people with deuteranopia see it, in Oklab: distances are alike there."""
+    seen = tuple(min(max(part, 0.0), 1.0) for part in times_matrix(DEUTERANOPIA, linear(color)))
+    cones = times_matrix(
+        (
+            (0.4122214708, 0.5363325363, 0.0514459929),
+            (0.2119034982, 0.6806995451, 0.1073969566),
+            (0.0883024619, 0.2817188376, 0.6299787005),
+        ),
+        seen,
+    )
+    return times_matrix(
+        (
+            (0.2104542553, 0.7936177850, -0.0040720468),
+            (1.9779984951, -2.4285922050, 0.4505937099),
+            (0.0259040371, 0.7827717662, -0.8086757660),
+        ),
+        tuple(cone ** (1 / 3) for cone in cones),
+    )
+
+
+def distance(one: Color, other: Color) -> float:
+    return math.dist(perceived(one), perceived(other))
+
+
+def test_without_green_cones_the_three_states_are_told_apart() -> None:
+    found, _ = themes.load([theme_files.builtin_folder()])
+    theme = found["tapui-colour-blind"]
+    states = [Color.parse(name or "") for name in (theme.warning, theme.error, theme.success)]
+    apart = [distance(one, other) for one, other in itertools.combinations(states, 2)]
+    assert min(apart) > 0.2
+    red, green = Color.parse("#ff7b72"), Color.parse("#67c98a")
+    assert distance(red, green) < 0.05, "the measure sees what such people see"
+
+
+def test_what_waits_has_a_colour_of_its_own() -> None:
+    found, _ = themes.load([theme_files.builtin_folder()])
+    for theme in found.values():
+        others = (theme.primary, theme.secondary, theme.accent, theme.success, theme.error)
+        assert theme.warning not in others
+        shown = {**theme.to_color_system().generate(), **theme.variables}
+        assert shown["footer-key-foreground"] != theme.warning
+
+
+def test_the_terminals_own_theme_names_no_other_colour() -> None:
+    found, _ = themes.load([theme_files.builtin_folder()])
+    theme = found[TERMINAL]
+    assert theme.ansi
+    colors = [theme.primary, theme.background, theme.foreground, theme.warning, theme.error]
+    assert {color for color in colors if not (color or "").startswith("ansi_")} == set()
+    assert theme.background == theme.surface == theme.panel == "ansi_default"
+    shown = ("border-blurred", "text-muted", "footer-key-foreground", "foreground-muted")
+    texts = {key: theme.variables[key] for key in shown}
+    assert "ansi_black" not in texts.values()
+
+
+async def test_without_colour_the_terminals_own_theme_gives_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app: App[str] = App()
+    async with app.run_test():
+        assert ThemeChoice(app, [theme_files.builtin_folder()], None).begin(TERMINAL) == []
+        assert app.theme == "tapui-dark"
+
+
+def test_the_builtin_themes_are_these_five() -> None:
     found, problems = themes.load([theme_files.builtin_folder()])
     assert (sorted(found), problems) == (sorted(BUILTIN), [])
-    assert [found[name].dark for name in BUILTIN] == [True, False, True]
+    assert [found[name].dark for name in BUILTIN] == [True, False, True, True, True]
 
 
 class Shown(App[None]):

@@ -1,0 +1,69 @@
+"""`tapui config --example`: a configuration file with every setting, made from the settings."""
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Iterator
+
+import msgspec
+
+from tapui.cli.config import KEYS, Key, allowed
+from tapui.settings import Settings
+from tapui.station.config_file import KeyPath
+
+_WIDTH = 78
+_HEAD = """\
+# Settings of tapui, each with its default. To change one, remove its #.
+# A variable of the environment goes before this file, an option before both.
+"""
+
+
+def example() -> str:
+    """Return a TOML file that sets nothing, and says of every setting what it does."""
+    about = docs(Settings)
+    parts = [_HEAD]
+    for table in dict.fromkeys(path[:-1] for path in KEYS):
+        if table:
+            parts.append(f"[{'.'.join(table)}]\n{_comment(about[table])}")
+        keys = [key for key in KEYS.values() if key.path[:-1] == table]
+        parts += [_setting(key, about[key.path]) for key in keys]
+    return "\n".join(parts)
+
+
+def _setting(key: Key, about: str) -> str:
+    limits = f" {allowed(key)}" if allowed(key) else ""
+    told = f"{_comment(about + limits)}# Environment: {key.variable}\n"
+    return f"{told}#{key.path[-1]} = {json.dumps(key.default, ensure_ascii=False)}\n"
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def docs(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> dict[KeyPath, str]:
+    """Return what the docstrings under a Struct's fields say, by the settings' paths, and the
+    docstring of each table. Raises `KeyError` for a field without one."""
+    found = {prefix: inspect.cleandoc(kind.__doc__ or "")}
+    said = dict(_docstrings(kind))
+    for info in msgspec.structs.fields(kind):
+        path = (*prefix, info.encode_name)
+        if isinstance(info.type, type) and issubclass(info.type, msgspec.Struct):
+            found |= docs(info.type, path)
+        else:
+            found[path] = said[info.name]
+    return found
+
+
+def _docstrings(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield each field of a class and the text under it, on one line."""
+    (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(body, ast.ClassDef)
+    for field, below in zip(body.body, body.body[1:], strict=False):
+        match field, below:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                yield name, " ".join(text.split())
