@@ -20,7 +20,7 @@ from tapui.tower.filter import FilterError, parse
 from tapui.tower.lines import Lines
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
-from tests.bench import crowd, filtering, roundtrip, tail_lag, terminal
+from tests.bench import crowd, disk_lag, filtering, roundtrip, tail_lag, terminal
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home
@@ -145,6 +145,18 @@ def lag(seconds: float) -> Iterator[Row]:
             f"{found.frame:7.1f} ms cpu  {found.frames:5.1f}/s  {found.painting:.0%} of the time"
         )
         yield f"  a frame, {events:,} events/s", painted, "painting ≤ 25 % of the time"
+
+
+def disk(seconds: float) -> Iterator[Row]:
+    """Loop lag while records are synced, sessions come and go and their folders are made."""
+    folders: dict[str, Path | None] = {"loop lag, records on disk": None}
+    if disk_lag.MEMORY.is_dir():
+        folders["  the same, records in memory"] = disk_lag.MEMORY
+    for what, folder in folders.items():
+        found = disk_lag.measure(seconds, folder)
+        figures = f"p50 {found.p50:7.2f}  p99 {found.p99:7.2f}  max {found.longest:7.2f} ms"
+        waits = f"  a turn's write waits {found.blocked_p99:.2f}, max {found.blocked_longest:.2f}"
+        yield what, figures + waits, "" if folder else "p99 < 5 ms"
 
 
 def patterns(_seconds: float) -> Iterator[Row]:
@@ -274,6 +286,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "pushes": pushes,
     "screen": screen,
     "lag": lag,
+    "disk": disk,
     "patterns": patterns,
     "start": start,
     "memory": memory,

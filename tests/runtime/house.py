@@ -61,7 +61,7 @@ class Port:
 class House:
     """A turn with a real core and a real journal."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, persist_dir: Callable[[str], Path] | None = None) -> None:
         self.state = state
         mint = SystemMint()
         self.gateway = Gateway(
@@ -84,7 +84,7 @@ class House:
             mint,
             asyncio.get_running_loop(),
             on_stop=lambda: self.stops.append(None),
-            persist_dir=lambda name: state / name,
+            persist_dir=persist_dir or (lambda name: state / name),
         )
 
     def say(self, port: Port, **message: Any) -> None:
