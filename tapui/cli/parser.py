@@ -210,9 +210,27 @@ def _add_gateway_commands(commands: "_Commands") -> None:
 
 
 def _add_client_commands(commands: "_Commands") -> None:
-    status = _add(commands, "status", "status", "show sessions, providers, calls and approvals")
+    status = _add(
+        commands,
+        "status",
+        "status",
+        "show what waits for you, sessions, providers, calls and streams",
+        "--line prints nothing for nothing to tell, and for no gateway (exit code 3).\n"
+        "For tmux:  set -g status-right '#(tapui status --line)'",
+    )
     _add_port(status, "the gateway's port")
-    status.add_argument("--json", action="store_true", help="print the whole state as JSON")
+    form = status.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print the whole state as JSON")
+    form.add_argument(
+        "--line",
+        action="store_true",
+        help="print how many requests wait and calls failed, such as !2 ✗1; nothing for none",
+    )
+    form.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on, and print a plain line for each change (for pipes and screen readers)",
+    )
     call = _add(
         commands,
         "call",

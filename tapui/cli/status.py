@@ -24,8 +24,13 @@ SHOWN = 100
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the state as tables, or all of it as JSON."""
+    """Print the state as tables, all of it as JSON, in a few characters, or as it changes."""
     chosen = gateway(args)
+    if args.line or args.watch:
+        from tapui.cli import watching
+
+        asyncio.run(watching.watch(chosen) if args.watch else watching.line(chosen))
+        return 0
     snapshot, waiting = asyncio.run(_snapshot(chosen))
     if args.json:
         output.say_json(

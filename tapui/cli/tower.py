@@ -1,6 +1,7 @@
 """`tapui`: the tower on this terminal."""
 
 import argparse
+import os
 import sys
 
 from tapui.cli.failure import WRONG_USE, Failure
@@ -10,9 +11,11 @@ from tapui.invocation import command
 
 def need_terminal() -> None:
     """Raise `Failure` unless the person can see the screen and type."""
+    instead = f"`{command('status --watch')}` tells what happens line by line"
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        instead = command("serve")
-        raise Failure(f"the tower needs a terminal; `{instead}` runs without one", WRONG_USE)
+        raise Failure(f"the tower needs a terminal; {instead}", WRONG_USE)
+    if os.environ.get("TERM", "dumb") in ("", "dumb"):
+        raise Failure(f"this terminal (TERM=dumb) cannot show the tower; {instead}", WRONG_USE)
 
 
 def run(args: argparse.Namespace) -> int:

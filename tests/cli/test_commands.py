@@ -31,6 +31,8 @@ COMMANDS = [
 NEED_GATEWAY = [
     ("status",),
     ("status", "--json"),
+    ("status", "--line"),
+    ("status", "--watch"),
     ("call", "greet"),
     ("tail", "builds"),
     ("tail", "builds", "--follow", "--json"),

@@ -59,6 +59,40 @@ async def test_status_shows_everything_and_nothing_raw(gateway: Gateway, home: H
             assert state["streams"][0]["last"]["event"] == HOSTILE
 
 
+async def test_a_status_bar_is_told_in_a_few_characters(gateway: Gateway, home: Home) -> None:
+    assert await run(home, "status", "--line") == (0, "", "")
+    host, watching, _ = await ask_permission(gateway)
+    async with host, watching, provider(gateway) as one:
+        assert await run(home, "status", "--line") == (0, "!1\n", "")
+        for _ in range(2):
+            command = await Command.start(home, "call", "greet")
+            await one.answer(error="no", errorCode="INTERNAL")
+            assert (await command.end())[0] == 1
+        assert await run(home, "status", "--line") == (0, "!1 ✗2\n", "")
+
+
+async def test_changes_are_plain_lines(gateway: Gateway, home: Home) -> None:
+    command = await Command.start(home, "status", "--watch")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  session local: idle\n", await command.line())
+    host, watching, approval_id = await ask_permission(gateway)
+    async with host, watching:
+        assert (await command.line())[10:] == "session First: idle\n"
+        asked = f"run ls (asked by First, {approval_id})\n"
+        assert (await command.line())[10:] == f"waits for you: {asked}"
+        assert (await run(home, "deny", approval_id))[0] == 0
+        assert (await command.line())[10:] == f"denied by you: {asked}"
+        await host.send({"type": "session.event", "sessionId": "s1", "event": "session.busy"})
+        assert (await command.line())[10:] == "session First: busy\n"
+        await host.open("s2", label=HOSTILE)
+        told = await command.line()
+        assert RAW.search(told) is None
+        assert "\\x1b]0;owned" in told
+    assert (await command.line())[10:] == "session First: ended\n"
+    assert (await command.line()).endswith(": ended\n")
+    assert gateway.stop() == 0
+    assert await command.end() == (0, "", "the gateway is stopping\n")
+
+
 async def test_a_gateway_on_another_port_is_found_when_it_is_the_only_one(
     gateway: Gateway, home: Home
 ) -> None:
@@ -79,11 +113,25 @@ def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> Non
     assert "\x1b" not in on_terminal(home.env(TERM="dumb"), "status")
 
 
-def on_terminal(env: dict[str, str], *args: str) -> str:
-    """Run a command with a terminal as its stdout; return what arrived there."""
+@pytest.mark.parametrize("command", [(), ("demo",)])
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_a_terminal_that_is_none_is_refused_with_what_to_use_instead(
+    home: Home, command: tuple[str, ...], term: str
+) -> None:
+    said = on_terminal(home.env(TERM=term), *command, code=2)
+    assert said == (
+        "tapui: this terminal (TERM=dumb) cannot show the tower; "
+        "`tapui status --watch` tells what happens line by line\r\n"
+    )
+
+
+def on_terminal(env: dict[str, str], *args: str, code: int = 0) -> str:
+    """Run a command on a terminal; return what arrived there."""
     master, slave = pty.openpty()
     try:
-        process = subprocess.Popen(tapui_argv(*args), env=env, stdin=slave, stdout=slave)
+        process = subprocess.Popen(
+            tapui_argv(*args), env=env, stdin=slave, stdout=slave, stderr=slave
+        )
         os.close(slave)
         data = b""
         while True:
@@ -94,7 +142,7 @@ def on_terminal(env: dict[str, str], *args: str) -> str:
             if not block:
                 break
             data += block
-        assert process.wait(10) == 0
+        assert process.wait(10) == code
     finally:
         os.close(master)
     return data.decode()
