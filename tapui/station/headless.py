@@ -17,7 +17,7 @@ from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
 from tapui.station.overdue import EndWatch
 from tapui.station.running import RunningGateway
-from tapui.station.signals import Signals
+from tapui.station.signals import Signals, refuse_stop
 from tapui.station.start_fault import start_fault
 from tapui.text import safe_text
 
@@ -47,6 +47,7 @@ async def _serve(options: Options, watch: EndWatch) -> int:
             fault = start_fault(error, Home.at(options.home, options.copilot_home))
             _write(sys.stderr, f"tapui: {fault.text}")
             return fault.code
+        refuse_stop(lambda text: _say(text, "warning"))
         try:
             _announce(options, announced)
             running.load()

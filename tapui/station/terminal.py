@@ -36,8 +36,9 @@ def let_go() -> None:
     finally:
         os.close(nowhere)
     # Textual stops and continues its screen on these, and there is none any more.
-    for number in (signal.SIGTSTP, signal.SIGCONT, signal.SIGTTOU, signal.SIGTTIN):
+    for number in (signal.SIGCONT, signal.SIGTTOU, signal.SIGTTIN):
         signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # the gateway may go on
 
 
 def tell(text: str) -> None:

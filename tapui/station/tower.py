@@ -16,9 +16,10 @@ from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, terminal
 from tapui.station.backstage import Backstage
 from tapui.station.log_file import faults_logged
+from tapui.station.notify_command import NotifyCommand
 from tapui.station.options import Options
 from tapui.station.screen import Screen
-from tapui.station.signals import Signals
+from tapui.station.signals import Signals, refuse_stop
 from tapui.station.start_fault import StartFault, start_fault
 from tapui.text import safe_text
 from tapui.tower import theme_files
@@ -82,12 +83,17 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
 
     When the terminal vanishes the gateway goes on by itself for as long as somebody is attached.
     """
+
+    def shown() -> None:
+        refuse_stop(partial(app.notify, severity="warning", timeout=12), app.enter_again)
+        backstage.begin(app)
+
     app = _app(
         options,
         backstage.feed,
         log,
         note="",
-        on_shown=lambda: backstage.begin(app),
+        on_shown=shown,
         give_way=backstage.give_way,
     )
     screen = Screen(app)
@@ -144,7 +150,10 @@ def _app(
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
 
-    return TowerApp(
+    def tell(text: str) -> None:
+        app.notify(text, severity="warning", timeout=12)
+
+    app = TowerApp(
         feed,
         theme=options.theme,
         theme_folders=theme_files.folders_of(options.config_path),
@@ -154,10 +163,12 @@ def _app(
         on_start_here=on_start_here,
         on_shown=on_shown,
         give_way=give_way,
+        on_notice=NotifyCommand(options.settings.notify.command, tell),
         log_file=log,
         token_file=_shown(default_token_file(options.copilot_home)),
         is_demo=options.is_demo,
     )
+    return app
 
 
 def _shown(path: Path) -> str:

@@ -1,5 +1,6 @@
 """The app: it folds what its feed yields, paints what changed, and sends the person's decisions."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,12 +21,13 @@ from tapui.tower.feed import Feed, Link
 from tapui.tower.keys import KeyQueue
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.meter import Meter
+from tapui.tower.notices import Notices, notice_words
 from tapui.tower.pace import Pace
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.panes.registry import APPROVALS, PANES
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
-from tapui.tower.terminal import RESET_TITLE, title_sequence
+from tapui.tower.terminal import RESET_TITLE, notice_sequence, title_sequence
 from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import OnChoice, ThemeChoice
 from tapui.tower.theme_files import builtin_folder
@@ -65,6 +67,8 @@ class TowerApp(PlainApp):
     chose. `on_start_here`, where given, makes a tower that lost its gateway offer to start one.
     `on_shown` is called once, after the first frame. `give_way` is called between the pieces of
     longer work, and may wait a moment there. `log_file` is where the caller's logging
+    `on_shown` is called once, after the first frame, `on_notice` with each notice that something
+    waits. `log_file` is where the caller's logging
     writes: a crash names it. `panes` are those of the registry, unless others are wanted.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
@@ -82,6 +86,7 @@ class TowerApp(PlainApp):
         Binding("q", "leave", "Quit"),
         Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
         Binding("ctrl+c", "how_to_leave", show=False, system=True),
+        Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
     ]
 
     def __init__(
@@ -97,6 +102,7 @@ class TowerApp(PlainApp):
         on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
         give_way: Callable[[], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
         log_file: Path | None = None,
         token_file: str = "~/.copilot/extensions/tap/.provider-token",  # noqa: S107 - a path
         is_demo: bool = False,
@@ -126,6 +132,8 @@ class TowerApp(PlainApp):
         self._on_start_here = on_start_here
         self._on_shown = on_shown
         self.give_way = give_way or _go_on
+        self._on_notice = on_notice
+        self._calls = Notices()
         self._visible: set[Pane] = set()
         self._waiting = -1
         self._offered: tuple[object, ...] = ()
@@ -152,6 +160,7 @@ class TowerApp(PlainApp):
         self.write_terminal(title_sequence(0))
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=12)
+        self.app_resume_signal.subscribe(self, self._came_back)
         self._take_keys()
         self._listen()
         self.call_after_refresh(self._shown)
@@ -254,6 +263,7 @@ class TowerApp(PlainApp):
         dirty = view.take_dirty()
         for event in view.take_news():
             self._announce(event)
+        self._call_person()
         main = self.main
         seen = main.seen_panes()
         with self.batch_update():
@@ -300,8 +310,7 @@ class TowerApp(PlainApp):
 
     def _announce(self, event: ev.Event) -> None:
         if isinstance(event, ev.ApprovalRequested):
-            if self._rings:
-                self.bell()
+            self._calls.asked(event.approval.id)
         elif isinstance(event, ev.ModeChanged):
             reason = f": {event.error}" if event.error else ""
             self.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
@@ -313,6 +322,22 @@ class TowerApp(PlainApp):
             )
         elif isinstance(event, ev.ProviderMoved):
             self._announce_move(event)
+
+    def _call_person(self) -> None:
+        """Ring, and tell the terminal and the person's own program, if that is due."""
+        if not self.view.is_first:
+            self._calls.forget()  # another tower of the same gateway calls
+            return
+        waiting = {one.id: one for one in self.view.waiting}
+        due = self._calls.due(self.clock(), waiting)
+        if not due:
+            return
+        if self._rings:
+            self.bell()
+        text = notice_words(self.view.state, [waiting[id_] for id_ in due])
+        self.write_terminal(notice_sequence(text, os.environ))
+        if self._on_notice is not None:
+            self._on_notice(text)
 
     def _announce_move(self, event: ev.ProviderMoved) -> None:
         move = (event.provider.id, event.session_id)
@@ -450,6 +475,39 @@ class TowerApp(PlainApp):
         if self._can_start and self._on_start_here is not None:
             self._on_start_here()
             self.leave("start-here")
+
+    def action_to_shell(self) -> None:
+        """Give the terminal to a shell until it brings the tower back.
+
+        A second tower stops like any program. A stopped gateway would freeze every call and gate:
+        with the gateway inside, a shell of our own runs in front of it.
+        """
+        if not self.feed.is_embedded:
+            self.write_terminal(RESET_TITLE)
+            self.action_suspend_process()
+            return
+        from tapui.tower.shell import run_shell
+
+        self.write_terminal(RESET_TITLE)
+        fault = ""
+        with self.suspend():
+            try:
+                run_shell()
+            except OSError as error:
+                fault = error.strerror or str(error)
+        if fault:
+            self.notify(f"The shell could not be started: {fault}", severity="error")
+
+    def _came_back(self, _app: object) -> None:
+        """The terminal is the tower's again: paint all of it."""
+        self._waiting = -1  # the title is named anew
+        self.refresh(layout=True)
+        self.wake()
+
+    def enter_again(self) -> None:
+        """The process was stopped and goes on: the shell may have set the terminal meanwhile."""
+        with self.suspend():
+            pass
 
     def action_how_to_leave(self) -> None:
         """Control-C is for copying; say how to quit."""

@@ -162,6 +162,8 @@ class View:
         self.run = ""
         self.seq = 0
         self.towers = 0
+        self.is_first = False
+        """Whether this tower has watched longest, and so is the one that calls the person."""
         self.events = 0
         self.now = 0.0
         self.rate = 0.0
@@ -288,6 +290,7 @@ class View:
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
+        self.is_first = snapshot.is_first
         self.state = State.of(snapshot.state)
         for key, stream in self.state.streams.items():
             ring = self.rings.setdefault(key, Ring())
@@ -301,6 +304,7 @@ class View:
     def _told(self, message: Message) -> None:
         if isinstance(message, TowersChanged):
             self.towers = message.towers
+            self.is_first = message.is_first
             self._dirty.add("link")
         elif isinstance(message, RevealedCode):
             self.codes[message.approval_id] = message

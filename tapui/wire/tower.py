@@ -137,12 +137,14 @@ class Snapshot(Struct, rename="camel", frozen=True):
 
 
 class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
-    """The state after event `seq`. `towers` counts the towers that watch, this one too."""
+    """The state after event `seq`. `towers` counts the towers that watch, this one too; `is_first`
+    when it has watched longest: that one alone calls the person."""
 
     seq: int
     state: Snapshot
     run: str = ""
     towers: int = 0
+    is_first: bool = False
 
 
 class TowerEvent(Message, tag="tower.event", frozen=True):
@@ -154,9 +156,10 @@ class TowerEvent(Message, tag="tower.event", frozen=True):
 
 
 class TowersChanged(Message, tag="towers.changed", frozen=True):
-    """How many towers watch."""
+    """How many towers watch, and whether this one has watched longest."""
 
     towers: int
+    is_first: bool = False
 
 
 class RevealedCode(Message, tag="approval.revealed", frozen=True):

@@ -86,16 +86,24 @@ def test_a_tower_that_fell_behind_gets_a_new_snapshot(scene: Scene) -> None:
 
 def test_towers_are_told_how_many_they_are(scene: Scene) -> None:
     second = scene.talk.tower()
-    assert scene.tower.hear() == [{"type": "towers.changed", "towers": 2}]
+    assert scene.tower.hear() == [{"type": "towers.changed", "towers": 2, "isFirst": True}]
     command = scene.talk.tower(role="client")
     assert command.ack["towers"] == 2
     assert scene.tower.hear() == []
     command.drop()
     assert scene.tower.hear() == []
     second.drop()
-    assert scene.tower.hear() == [{"type": "towers.changed", "towers": 1}]
+    assert scene.tower.hear() == [{"type": "towers.changed", "towers": 1, "isFirst": True}]
     assert scene.talk.gateway.watchers.keys() == {scene.tower.number}
     assert scene.talk.gateway.busy_with() == (1, 0, 1)
+
+
+def test_the_tower_that_has_watched_longest_is_told_so(scene: Scene) -> None:
+    assert scene.tower.ack["isFirst"] is True
+    second = scene.talk.tower()
+    assert "isFirst" not in second.ack
+    scene.tower.drop()
+    assert second.hear() == [{"type": "towers.changed", "towers": 1, "isFirst": True}]
 
 
 def test_notices_go_to_towers_only(scene: Scene) -> None:

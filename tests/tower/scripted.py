@@ -71,11 +71,19 @@ class ScriptedFeed:
     def end(self) -> None:
         self._items.put_nowait(None)
 
-    def begin(self, state: State | None = None, *, towers: int = 1, run: str = "r1") -> None:
+    def begin(
+        self,
+        state: State | None = None,
+        *,
+        towers: int = 1,
+        run: str = "r1",
+        is_first: bool = True,
+    ) -> None:
         """Say that the link is up and give a snapshot."""
         snapshot = (state or State()).snapshot()
         self.put(Link("up"))
-        self.put(TowerSnapshot(seq=next(self._seq), state=snapshot, run=run, towers=towers))
+        seq = next(self._seq)
+        self.put(TowerSnapshot(seq, snapshot, run=run, towers=towers, is_first=is_first))
 
     def happen(self, *events: ev.AnyEvent, ts: str | None = None) -> None:
         """Let events happen, in one batch."""

@@ -89,7 +89,7 @@ class TowerConversation:
 
     def snapshot(self, connection: Connection) -> None:
         """Send the whole state; events after it follow."""
-        out = self._out
+        out, towers = self._out, self._connections.interactive_towers()
         self.watchers[connection.id] = out.seq
         out.send(
             connection.id,
@@ -97,7 +97,8 @@ class TowerConversation:
                 out.seq,
                 out.state.snapshot(),
                 out.run,
-                len(self._connections.interactive_towers()),
+                len(towers),
+                is_first=towers[:1] == [connection],
             ),
         )
 
@@ -113,7 +114,8 @@ class TowerConversation:
         towers = self._connections.interactive_towers()
         for tower in towers:
             if tower is not but:
-                self._out.send(tower.id, TowersChanged(len(towers)))
+                is_first = tower is towers[0]
+                self._out.send(tower.id, TowersChanged(len(towers), is_first))
 
     # Approvals
 

@@ -1,0 +1,76 @@
+"""The person's own program that calls them (`notify.command`): run without a shell."""
+
+import asyncio
+import html
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+_log = logging.getLogger(__name__)
+
+SECONDS = 10.0
+"""How long the program may take; it is then ended."""
+AT_ONCE = 3
+"""Programs that run at the same time; further calls are left out."""
+PLACE = "{text}"
+
+
+def arguments(command: Sequence[str], text: str) -> list[str]:
+    """Return a command line with the notice in its place.
+
+    `notify-send` reads its text as markup, so what could be markup is escaped for it.
+    """
+    if PurePath(command[0]).name == "notify-send":
+        text = html.escape(text, quote=False)
+    return [command[0], *(part.replace(PLACE, text) for part in command[1:])]
+
+
+class NotifyCommand:
+    """Runs `command` for each notice; its faults are logged, and told with `tell` the first time.
+
+    Used on a running loop, which ends what still runs when it ends. Nothing waits for the program.
+    """
+
+    def __init__(self, command: Sequence[str], tell: Callable[[str], None]) -> None:
+        self._command = list(command)
+        self._tell: Callable[[str], None] | None = tell
+        self.running: set[asyncio.Task[None]] = set()
+        """A task for each program that runs."""
+
+    def __call__(self, text: str) -> None:
+        """Call the person with a notice."""
+        if self._command and len(self.running) < AT_ONCE:
+            task = asyncio.get_running_loop().create_task(self._run(text), name="notify")
+            self.running.add(task)
+            task.add_done_callback(self.running.discard)
+
+    async def _run(self, text: str) -> None:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *arguments(self._command, text),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            self._failed(f"cannot be run: {error}")
+            return
+        try:
+            async with asyncio.timeout(SECONDS):
+                code = await process.wait()
+        except TimeoutError:
+            self._failed(f"took longer than {SECONDS:g} s and was ended")
+        else:
+            if code:
+                self._failed(f"ended with exit code {code}")
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    def _failed(self, why: str) -> None:
+        _log.warning("notify.command %s", why)
+        tell, self._tell = self._tell, None
+        if tell is not None:
+            tell(f"notify.command {why}")
