@@ -33,6 +33,7 @@ COMMANDS = (
     "call",
     "tail",
     "token",
+    "next",
     "approve",
     "deny",
     "records",
@@ -270,6 +271,14 @@ def _add_client_commands(commands: "_Commands") -> None:
 
 
 def _add_decisions(commands: "_Commands") -> None:
+    following = _add(
+        commands,
+        "next",
+        "next",
+        "show only what waits for you, the most urgent first; end when nothing does",
+        "For a tmux popup:  bind a display-popup -E 'tapui next'",
+    )
+    _add_port(following, "the gateway's port")
     approve = _add(
         commands,
         "approve",

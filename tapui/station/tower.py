@@ -138,6 +138,26 @@ async def _second_tower(
     return None if starts_here else code
 
 
+def run_next(options: Options, gateway: gateways.FoundGateway) -> int:
+    """Show only what waits at a gateway until nothing is left; return the exit code."""
+    home = Home.at(options.home, options.copilot_home)
+    with faults_logged(home, on_stderr=False) as log:
+        return asyncio.run(_next(options, home, gateway, log))
+
+
+async def _next(options: Options, home: Home, gateway: gateways.FoundGateway, log: Path) -> int:
+    from tapui.client.remote_feed import RemoteFeed
+    from tapui.tower.next_app import NextApp
+
+    feed = RemoteFeed(gateway, lambda: gateways.find(home, gateway.port, is_explicit=True))
+    screen = Screen(_app(options, feed, log, note="", kind=NextApp))
+    with Signals(screen.leave):
+        try:
+            return await screen.show()
+        finally:
+            await feed.stop(1.0)
+
+
 def _app(
     options: Options,
     feed: "Feed",
@@ -147,13 +167,14 @@ def _app(
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,
     give_way: Callable[[], None] | None = None,
+    kind: "type[TowerApp] | None" = None,
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
 
     def tell(text: str) -> None:
         app.notify(text, severity="warning", timeout=12)
 
-    app = TowerApp(
+    app = (kind or TowerApp)(
         feed,
         theme=options.theme,
         theme_folders=theme_files.folders_of(options.config_path),
