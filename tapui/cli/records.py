@@ -8,6 +8,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
+from tapui.projection.summary import summary_of
 from tapui.records import reader, register
 from tapui.records.reader import Damage, Record
 from tapui.wire import events as ev
@@ -83,7 +84,7 @@ def _summary(record: Record) -> str:
     """Say in a few words what a record tells; an unknown one is shown as it is."""
     match record.event:
         case ev.CallStarted(call=call):
-            return f"{call.tool} of {call.provider}"
+            return f"{call.tool} of {call.provider}  {summary_of(call)}"
         case ev.CallProgress(call=call):
             return f"{call.tool} of {call.provider}: {call.progress or ''}"
         case ev.CallCancelling(call=call) | ev.CallFinished(call=call):

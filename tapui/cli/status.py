@@ -12,6 +12,7 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
+from tapui.projection.summary import summary_of
 from tapui.tower import marks
 from tapui.wire.events import Approval, Call, Session
 from tapui.wire.message import label_of
@@ -177,7 +178,7 @@ def _session_state(session: Session) -> str:
 def _call_detail(call: Call) -> str:
     if call.error is not None:
         return _cut(f"{call.error_code or 'INTERNAL'}: {call.error}")
-    return _cut(call.progress or "")
+    return _cut(call.progress or summary_of(call))
 
 
 def _cut(text: str) -> str:

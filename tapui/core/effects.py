@@ -15,6 +15,13 @@ class Send(Struct, frozen=True):
     message: Message
 
 
+class Mention(Struct, frozen=True):
+    """Send a message that a connection which is slow to read does without."""
+
+    connection: ConnectionId
+    message: Message
+
+
 class Close(Struct, frozen=True, gc=False):
     """Close a connection once everything sent to it is flushed."""
 
@@ -103,6 +110,7 @@ class StopGateway(Struct, frozen=True, gc=False):
 
 Effect = (
     Send
+    | Mention
     | Close
     | Authenticated
     | MakeDurable

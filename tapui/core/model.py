@@ -170,6 +170,8 @@ class OpenSession:
     """Until when the turn of a delivered inject must have begun."""
     turn_of: "ConnectedProvider | None" = None
     """Whose inject was delivered, until its turn begins."""
+    told_now: float | None = None
+    """When the towers were last told what its agent writes."""
     leaving: "set[ConnectedProvider]" = field(default_factory=set)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None

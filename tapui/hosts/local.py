@@ -57,7 +57,7 @@ class LocalHost:
 
     def _on_send(self, message: Message) -> None:
         assert isinstance(message, SessionSend)
-        self._event("prompt", {"content": message.prompt, "from": message.sender.provider})
+        self._event("prompt.injected", {"content": message.prompt, "from": message.sender.provider})
         self._event("session.idle", {})
 
     def _on_log(self, message: Message) -> None:

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from tapui.projection.asking import request
 from tapui.projection.cuts import restored
 from tapui.projection.heads import (
     approval_head,
@@ -15,6 +16,11 @@ from tapui.projection.heads import (
     session_head,
 )
 from tapui.projection.state import State, StreamKey, is_connected, is_open, is_pending, is_unsettled
+from tapui.projection.turns.asked import approval_changed, gate_checked
+from tapui.projection.turns.calls import call_finished, call_started
+from tapui.projection.turns.changed import mode_changed, model_changed, session_closed
+from tapui.projection.turns.happened import happened
+from tapui.projection.turns.session import LiveTurns
 from tapui.wire import events as ev
 from tapui.wire import limits
 
@@ -38,25 +44,49 @@ def _trim(table: dict[str, Kept], is_live: Callable[[Kept], bool], keep: int) ->
         del table[key]
 
 
-def _put_session(state: State, event: Any, _ts: str) -> None:
-    state.sessions[event.session.id] = session_head(event.session)
+def _put_session(state: State, event: Any, ts: str) -> None:
+    session = session_head(event.session)
+    known = state.sessions.get(session.id)
+    turns = state.turns.get(session.id)
+    if turns is None:
+        state.turns[session.id] = LiveTurns(session.id)
+    elif known is not None and known.model != session.model:
+        model_changed(turns, known.model, session.model, ts)
+    state.sessions[session.id] = session
 
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
-    state.sessions.pop(event.replaces, None)
+    for id_ in (event.replaces, event.session.id):
+        state.sessions.pop(id_, None)
+        state.turns.pop(id_, None)
     state.sessions[event.session.id] = session_head(event.session)
+    state.turns[event.session.id] = LiveTurns(event.session.id)
     moved = [key for key in state.streams if key[0] == event.replaces]
     for key in moved:
         stream = state.streams.pop(key)
         state.streams[event.session.id, key[1]] = replace(stream, session_id=event.session.id)
 
 
-def _close_session(state: State, event: ev.SessionClosed, _ts: str) -> None:
-    state.sessions.pop(event.session.id, None)
-    state.sessions[event.session.id] = session_head(event.session)
+def _happened(state: State, event: ev.SessionHappened, ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        happened(turns, event, ts)
+
+
+def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
+    id_ = event.session.id
+    state.sessions.pop(id_, None)
+    state.sessions[id_] = session_head(event.session)
+    turns = state.turns.get(id_)
+    if turns is None:
+        state.turns[id_] = LiveTurns(id_)
+    else:
+        session_closed(turns, ts)
     for key in [key for key in state.streams if key[0] == event.session.id]:
         del state.streams[key]
     _trim(state.sessions, is_open, limits.ENDED_SESSIONS)
+    for gone in state.turns.keys() - state.sessions.keys():
+        del state.turns[gone]
 
 
 def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
@@ -95,6 +125,9 @@ def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
     call = call_head(event.call)
     state.recent_calls.pop(call.id, None)  # a host may use an id once more
     state.calls[call.id] = call
+    turns = state.turns.get(call.session_id)
+    if turns is not None:
+        call_started(turns, call, ts)
     _touch(state, call.provider_id, ts)
 
 
@@ -117,6 +150,9 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
     )
     if len(state.recent_calls) > limits.RECENT_CALLS:
         del state.recent_calls[next(iter(state.recent_calls))]
+    turns = state.turns.get(call.session_id)
+    if turns is not None:
+        call_finished(turns, call, ts)
     _touch(state, call.provider_id, ts)
 
 
@@ -145,7 +181,7 @@ def _last_line(state: State, key: StreamKey) -> str:
     return last.ts if last is not None else ""
 
 
-def _put_approval(state: State, event: Any, _ts: str) -> None:
+def _put_approval(state: State, event: Any, ts: str) -> None:
     known = state.approvals.get(event.approval.id)
     approval = restored(approval_head(event.approval), known)
     if not is_unsettled(approval):
@@ -153,16 +189,25 @@ def _put_approval(state: State, event: Any, _ts: str) -> None:
     state.approvals[approval.id] = approval
     if not is_unsettled(approval):
         _trim(state.approvals, is_unsettled, limits.RECENT_APPROVALS)
+    turns = state.turns.get(approval.session_id or "")
+    if turns is not None:
+        approval_changed(turns, approval, request(approval), ts)
 
 
-def _mode(state: State, event: ev.ModeChanged, _ts: str) -> None:
+def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        mode_changed(turns, event, ts)
     session = state.sessions.get(event.session_id)
     if session is not None and event.state == "done":
         state.sessions[session.id] = replace(session, mode=event.mode)
 
 
-def _gate(state: State, event: ev.GateChecked, _ts: str) -> None:
+def _gate(state: State, event: ev.GateChecked, ts: str) -> None:
     gate = gate_head(event.gate)
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        gate_checked(turns, gate, ts)
     if gate.state != "waiting":
         state.gates.pop(gate.id, None)
     state.gates[gate.id] = gate
@@ -179,7 +224,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.SessionUpdated: _put_session,
     ev.SessionReplaced: _replace_session,
     ev.SessionClosed: _close_session,
-    ev.SessionHappened: _nothing,
+    ev.SessionHappened: _happened,
     ev.UnattachedFound: _unattached,
     ev.ProviderConnected: _put_provider,
     ev.ProviderBound: _put_provider,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from tapui.projection.turns.session import LiveTurns
 from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
 
@@ -25,6 +26,8 @@ class State:
     approvals: dict[str, Approval] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     unattached: dict[str, list[Unattached]] = field(default_factory=dict)
+    turns: dict[str, LiveTurns] = field(default_factory=dict)
+    """Of each session in `sessions`, by its id."""
 
     def snapshot(self) -> Snapshot:
         """Return all of it as `tower.snapshot` carries it: calls in flight before finished ones."""
@@ -36,6 +39,7 @@ class State:
             approvals=list(self.approvals.values()),
             gates=list(self.gates.values()),
             unattached=[one for found in self.unattached.values() for one in found],
+            turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
         )
 
     @classmethod
@@ -45,6 +49,9 @@ class State:
         unattached: dict[str, list[Unattached]] = {}
         for found in snapshot.unattached:
             unattached.setdefault(found.host or "", []).append(found)
+        turns = {session.id: LiveTurns(session.id) for session in snapshot.sessions}
+        for told in snapshot.turns:
+            turns[told.session_id] = LiveTurns.of(told)
         return cls(
             sessions={session.id: session for session in snapshot.sessions},
             providers={provider.id: provider for provider in snapshot.providers},
@@ -54,6 +61,7 @@ class State:
             approvals={approval.id: approval for approval in snapshot.approvals},
             gates={gate.id: gate for gate in snapshot.gates},
             unattached=unattached,
+            turns=turns,
         )
 
 

@@ -21,6 +21,7 @@ from tapui.core.effects import (
     Close,
     ConnectionId,
     Effect,
+    Mention,
     Send,
     StopGateway,
 )
@@ -45,6 +46,8 @@ _INTERNAL_ERROR = 1011
 _TOO_SLOW = 1008
 _ABOUT = 300
 """Characters of an effect in the log."""
+_MENTION_HIGH = 64 * 1024
+"""Bytes that wait for a connection, above which it does without what is only mentioned."""
 
 
 class Flush(Protocol):
@@ -54,7 +57,7 @@ class Flush(Protocol):
         """Write now."""
 
 
-class Turn:
+class LoopTurn:
     """The door of the server, the inputs of in-process ports, and the turn itself."""
 
     def __init__(
@@ -317,7 +320,12 @@ class Turn:
         self._into_core(number, lambda now: self._gateway.closed(number, now))
 
     def _carry_out(self, effect: Effect) -> None:
-        if isinstance(effect, Close):
+        if isinstance(effect, Mention):
+            port = self._ports.get(effect.connection)
+            if port is not None and port.outbox_bytes < _MENTION_HIGH:
+                port.deliver(effect.message)
+                self._touched.add(effect.connection)
+        elif isinstance(effect, Close):
             port = self._ports.get(effect.connection)
             if port is not None:
                 port.close(effect.code, effect.reason)

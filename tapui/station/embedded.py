@@ -13,7 +13,7 @@ from tapui.wire.tower import Notice, TowerHello, TowerSnapshot
 
 if TYPE_CHECKING:
     from tapui.runtime.inprocess import InProcessEnd
-    from tapui.runtime.turn import Turn
+    from tapui.runtime.turn import LoopTurn
 
 
 class FeedSource:
@@ -22,7 +22,7 @@ class FeedSource:
     All of it runs on the gateway's thread.
     """
 
-    def __init__(self, turn: "Turn", lane: TowerLane) -> None:
+    def __init__(self, turn: "LoopTurn", lane: TowerLane) -> None:
         self._lane = lane
         self._is_up = False
         self._is_behind = True  # no event before the first snapshot

@@ -18,7 +18,7 @@ from tapui.records.masking import Masks
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
-from tapui.runtime.turn import Turn
+from tapui.runtime.turn import LoopTurn
 from tapui.station.gateway_files import GatewayFiles
 from tapui.station.idleness import Idleness
 from tapui.station.options import Options
@@ -76,7 +76,7 @@ class RunningGateway:
             records = options.settings.records
             masks = Masks([RegexMatcher().compile(pattern) for pattern in records.mask])
             self.journal = Journal(home.state, run, records, self._tell, masks=masks)
-            self.turn = Turn(
+            self.turn = LoopTurn(
                 self.gateway,
                 self.journal,
                 mint,

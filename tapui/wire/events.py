@@ -18,6 +18,7 @@ from tapui.wire.message import (
     OptionalRaw,
     Trust,
 )
+from tapui.wire.turns import FileChange
 
 SessionActivity = Literal["idle", "busy", "ended"]
 SubagentState = Literal["running", "completed", "failed"]
@@ -167,6 +168,12 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     duration: float | None = None
     context: list[str] | None = None
     """What rules and gates added, once it has ended."""
+    agent_id: str | None = None
+    """The subagent that made it."""
+    exit_code: int | None = None
+    """Of a shell, once it has ended."""
+    changes: list[FileChange] | None = None
+    """The files that it changed, once it has ended."""
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
     cuts: dict[str, Cut] = {}

@@ -12,6 +12,7 @@ from tapui.wire.message import (
     Json,
     Message,
     Mode,
+    NowText,
     Number,
     OfferedTool,
     ToolAbort,
@@ -265,6 +266,7 @@ FromHost = (
     | SessionUpdate
     | SessionClose
     | SessionEvent
+    | NowText
     | ToolInvoke
     | ToolAbort
     | HookPreToolUse

@@ -148,3 +148,21 @@ RECENT_PROVIDERS = 20
 """Gone providers that the live state keeps."""
 ENDED_SESSIONS = 20
 """Ended sessions that the live state keeps."""
+
+TURNS = 50
+"""Turns of a session that the live state keeps."""
+TURN_STEPS = 200
+"""Steps of a turn that are kept; the oldest that ended goes first."""
+SUBAGENT_STEPS = 50
+"""Steps of a subagent that are kept within its turn."""
+SESSION_STEPS = 1_000
+"""Steps of all turns of a session that are kept; those of its oldest turns go first."""
+TURN_FILES = 20
+"""Changed files that a turn's head names; the one that was changed longest ago goes first."""
+MAX_SUMMARY = 300
+"""Characters of a step's summary, of a prompt and of a message in a turn."""
+MAX_TURNS_READ_BYTES = 1024 * 1024
+"""An answer to `turns.read`: the newest turns that fit, one at least."""
+NOW_INTERVAL = 0.1
+"""`session.now` of a session is handed on to towers once in this time; what comes between is
+dropped."""

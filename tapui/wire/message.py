@@ -121,6 +121,14 @@ class SessionEvent(Message, tag="session.event", frozen=True):
     data: Raw = Raw(b"{}")
 
 
+class NowText(Message, tag="session.now", frozen=True):
+    """What a session's agent writes this moment, as its host tells and towers are told."""
+
+    session_id: Id
+    text: Text
+    kind: Literal["message", "reasoning"] = "message"
+
+
 class ToolInvoke(Message, tag="tool.invoke", frozen=True):
     """A host, or the person at a tower, calls a tool. `timeout` is milliseconds."""
 

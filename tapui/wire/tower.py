@@ -12,6 +12,7 @@ from tapui.wire.message import (
     Line,
     Message,
     Mode,
+    NowText,
     Number,
     OfferedTool,
     ToolAbort,
@@ -20,6 +21,7 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.turns import SessionTurns, Turn
 
 # Tower → gateway
 
@@ -94,6 +96,15 @@ class StreamRead(Message, tag="stream.read", frozen=True):
     before: int | None = None
 
 
+class TurnsRead(Message, tag="turns.read", frozen=True):
+    """Read turns of a session whole: the `last` ones, or those before turn number `before`."""
+
+    id: Id
+    session_id: Id
+    before: int | None = None
+    last: int = 1
+
+
 class ToolsRead(Message, tag="tools.read", frozen=True):
     """Read the tools that a session has now, with their schemas."""
 
@@ -134,6 +145,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     approvals: list[Approval]
     gates: list[Gate] = []
     unattached: list[Unattached] = []
+    turns: list[SessionTurns] = []
 
 
 class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
@@ -175,6 +187,13 @@ class StreamLines(Message, tag="stream.lines", frozen=True):
 
     id: str
     lines: list[Line]
+
+
+class TurnsList(Message, tag="turns", frozen=True):
+    """The answer to `turns.read`, oldest first."""
+
+    id: str
+    turns: list[Turn]
 
 
 class ToolsList(Message, tag="tools.list", frozen=True):
@@ -226,6 +245,7 @@ FromTower = (
     | ToolInvoke
     | ToolAbort
     | StreamRead
+    | TurnsRead
     | ToolsRead
     | DetailRead
     | TokenMint
@@ -237,10 +257,12 @@ ToTower = (
     | TowerSnapshot
     | TowerEvent
     | TowersChanged
+    | NowText
     | RevealedCode
     | ToolProgress
     | ToolOutcome
     | StreamLines
+    | TurnsList
     | ToolsList
     | Detail
     | TokenMinted

@@ -67,6 +67,7 @@ def _fields(session: str) -> dict[str, Json]:
         "session.mode": {"sessionId": "nowhere", "mode": "plan"},
         "stream.read": {**about, "id": "x", "stream": "s@p"},
         "tools.read": {**about, "id": "x"},
+        "turns.read": {**about, "id": "x"},
         "token.mint": {**about, "id": "x"},
         "stream.post": {**about, "id": "x", "stream": "s", "event": "e", "level": "keep"},
         "state.read": {**about, "id": "x"},

@@ -11,6 +11,7 @@ from tapui.core.effects import (
     CopyFile,
     MakeDurable,
     MakePersistDir,
+    Mention,
     NotCopied,
     ReadRecords,
     RecordsAbout,
@@ -270,7 +271,7 @@ class Conversation:
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
-            case Send(number, message):
+            case Send(number, message) | Mention(number, message):
                 if number in self.peers:
                     self.peers[number].inbox.append(json.loads(encode(message)))
                 elif number in self.ends:

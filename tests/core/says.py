@@ -210,6 +210,8 @@ def of_tower(talk: Conversation, dice: Random, peer: Peer) -> Json:
         return {"type": "session.mode", "sessionId": id_, "mode": one(dice, MODES)}
     if kind == 8:
         return {"type": "stream.read", "id": "x", "stream": "a@ann", "sessionId": id_}
+    if kind == 10:
+        return {"type": "turns.read", "id": "x", "sessionId": id_, "last": dice.randrange(9)}
     if kind == 9:
         of = one(dice, ["call", "approval", "provider"])
         known = {"call": [*state.calls, *state.recent_calls], "approval": list(state.approvals)}

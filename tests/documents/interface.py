@@ -2,7 +2,6 @@
 
 import ast
 import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -105,7 +104,7 @@ def _shapes() -> str:
     every += [tower.FromTower, tower.ToTower, builtin.FromBuiltin, builtin.ToBuiltin]
     for union in every:
         for kind in get_args(union):
-            found.update({one.__name__: one for one in _inner(kind)})
+            _find(kind, found)
     rows = ["| shape | fields |", "|---|---|"]
     rows += [
         f'| <a id="{name.lower()}"></a>{name} | {_fields(found[name])} |' for name in sorted(found)
@@ -113,16 +112,16 @@ def _shapes() -> str:
     return "\n".join(rows)
 
 
-def _inner(kind: Any) -> Iterator[type[Struct]]:
-    """Yield the structs inside of a type, messages left out."""
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        if not issubclass(kind, Message):
-            yield kind
-        for one in msgspec.structs.fields(kind):
-            yield from _inner(one.type)
-    else:
+def _find(kind: Any, found: dict[str, type[Struct]]) -> None:
+    """Add the structs inside of a type, messages left out."""
+    if not (isinstance(kind, type) and issubclass(kind, Struct)):
         for one in get_args(kind):
-            yield from _inner(one)
+            _find(one, found)
+    elif kind.__name__ not in found:
+        if not issubclass(kind, Message):
+            found[kind.__name__] = kind
+        for field in msgspec.structs.fields(kind):
+            _find(field.type, found)
 
 
 def _limits() -> str:

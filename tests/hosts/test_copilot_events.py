@@ -81,9 +81,10 @@ def test_prompt_of_the_person(translator: Translator) -> None:
 
 
 def test_prompt_that_was_injected_is_not_the_persons_and_only_once(translator: Translator) -> None:
-    translator.sent("red")
+    translator.sent("red", "ci-watch")
     said = recorded("user.message", {"content": "red"})
-    assert told(translator.translate(said)) == [("prompt.injected", {"content": "red"})]
+    injected = {"content": "red", "from": "ci-watch"}
+    assert told(translator.translate(said)) == [("prompt.injected", injected)]
     assert told(translator.translate(said)) == [("user.message", {"content": "red"})]
 
 
@@ -93,6 +94,13 @@ def test_prompt_that_the_cli_made_is_not_the_persons(
 ) -> None:
     ((name, _),) = told(translator.translate(recorded("user.message", {"content": "go"} | mark)))
     assert name == "prompt.automatic"
+
+
+def test_prompt_that_steers_says_so(translator: Translator) -> None:
+    said = recorded("user.message", {"content": "use pnpm", "delivery": "steering"})
+    assert told(translator.translate(said)) == [
+        ("user.message", {"content": "use pnpm", "delivery": "steering"})
+    ]
 
 
 def test_prompt_of_an_agent_to_its_child_is_left_out(translator: Translator) -> None:
@@ -122,7 +130,63 @@ def test_own_tool_call_with_result_and_time(translator: Translator) -> None:
         "args": args,
         "result": {"type": "success", "output": "<shellId: 0 completed with exit code 0>"},
         "durationMs": 1250.0,
+        "changes": [{"path": "x.txt", "isProbable": True}],
     }
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"shellExecution": {"exitCode": 7}, "result": {"content": ""}},
+        {"result": {"content": "", "contents": [
+            {"type": "text", "text": "x"}, {"type": "shell_exit", "exitCode": 7, "shellId": "0"}
+        ]}},
+    ],
+)  # fmt: skip
+def test_a_shell_says_its_exit_code(translator: Translator, said: dict[str, Any]) -> None:
+    translator.translate(bash_start())
+    ((_, end),) = told(translator.translate(complete(CALL, success=True, **said)))
+    assert (end["exitCode"], end["result"]["type"]) == (7, "success")
+
+
+def test_an_edit_says_its_lines(translator: Translator) -> None:
+    args = {"path": "/code/a.txt", "old_str": "two", "new_str": "2"}
+    start = {"toolCallId": CALL, "toolName": "edit", "arguments": args}
+    translator.translate(recorded("tool.execution_start", start))
+    diff = "\ndiff --git a/code/a.txt b/code/a.txt\n--- a/code/a.txt\n+++ b/code/a.txt\n"
+    diff += "@@ -1,4 +1,5 @@\n one\n-two\n+2\n+2b\n three\n"
+    edits = [{"path": "/code/a.txt", "kind": "edit"}]
+    result = {"content": "updated", "detailedContent": diff}
+    end = complete(CALL, success=True, fileEdits=edits, result=result)
+    ((_, said),) = told(translator.translate(end))
+    assert said["changes"] == [{"path": "/code/a.txt", "added": 2, "removed": 1}]
+
+
+def test_a_subagent_says_what_it_is_for_and_what_it_took(translator: Translator) -> None:
+    args = {"description": "Look for sleeps", "prompt": "…"}
+    start = {"toolCallId": CALL, "toolName": "task", "arguments": args}
+    translator.translate(recorded("tool.execution_start", start))
+    names = {"agentName": "explore", "agentDisplayName": "Explore", "toolCallId": CALL}
+    begun = recorded("subagent.started", {**names, "agentDescription": "d"}, agent="k1")
+    ((_, said),) = told(translator.translate(begun))
+    assert said == {
+        "remoteSessionId": "k1", "toolCallId": CALL, "agentName": "explore",
+        "description": "Look for sleeps",
+    }  # fmt: skip
+    over = {**names, "durationMs": 1500, "totalTokens": 300, "totalToolCalls": 3}
+    ((_, said),) = told(translator.translate(recorded("subagent.completed", over, agent="k1")))
+    assert (said["durationMs"], said["tokens"], said["calls"]) == (1500.0, 300, 3)
+
+
+def test_compaction_and_the_end_of_a_stopped_turn(translator: Translator) -> None:
+    data = {"success": True, "preCompactionTokens": 90, "tokensRemoved": 60}
+    done = recorded("session.compaction_complete", data)
+    assert told(translator.translate(done)) == [
+        ("session.compaction_complete",
+         {"success": True, "tokensBefore": 90, "tokensRemoved": 60}),
+    ]  # fmt: skip
+    idle = recorded("session.idle", {"aborted": True})
+    assert told(translator.translate(idle)) == [("session.idle", {"aborted": True})]
 
 
 def test_failed_tool_call_says_why(translator: Translator) -> None:

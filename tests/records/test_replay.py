@@ -10,18 +10,30 @@ from hypothesis import strategies as st
 
 from tapui.projection.fold import fold
 from tapui.projection.state import State
+from tapui.projection.turns.happened import HAPPENED
 from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import last_run, records, replay
 from tapui.wire import events as ev
 from tapui.wire.codec import raw
 from tapui.wire.message import FileResult, Line
+from tapui.wire.turns import FileChange
 from tests.records.turns import Writer, closed, opened, refused, stamp, started
 
 SESSIONS = ["s1", "s2", "a/b", "..", "local"]
 text = st.text(max_size=12)
 ids = st.sampled_from(["x1", "x2", "x3", "ü\n"])
 session_ids = st.sampled_from(SESSIONS)
+
+
+def raw_or_none(value: Any) -> msgspec.Raw | None:
+    """Return a value as JSON; None where it is not JSON (NaN)."""
+    try:
+        return raw(value)
+    except (TypeError, ValueError):
+        return None
+
+
 maybe_session = st.one_of(st.none(), session_ids)
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text,
@@ -34,6 +46,8 @@ cuts = st.one_of(st.none(), st.builds(ev.Cut, text, st.integers(0, 10**9), text)
 stamps = st.integers(0, 10**9).map(stamp)
 modes = st.sampled_from(["interactive", "plan", "autopilot"])
 
+lines_changed = st.one_of(st.none(), st.integers(0, 99))
+changes = st.builds(FileChange, text, lines_changed, lines_changed, st.booleans())
 calls = st.builds(
     ev.Call, ids, session_ids, text, text,
     st.sampled_from(["running", "cancelling", "done", "failed", "cancelled"]), stamps,
@@ -42,6 +56,8 @@ calls = st.builds(
     args=optional_raws, args_cut=cuts, data=optional_raws, data_cut=cuts,
     file=st.one_of(st.none(), st.builds(FileResult, text, text, st.integers(0, 10**9))),
     error=st.one_of(st.none(), text), duration=st.one_of(st.none(), st.floats(0, 1e6)),
+    agent_id=st.one_of(st.none(), ids), exit_code=st.one_of(st.none(), st.integers(0, 2)),
+    changes=st.one_of(st.none(), st.lists(changes, max_size=2)),
 )  # fmt: skip
 providers = st.builds(
     ev.Provider, ids, text, st.sampled_from(["internal", "project", "external"]),
@@ -51,13 +67,40 @@ providers = st.builds(
 approvals = st.builds(
     ev.Approval, ids, st.sampled_from(["pairing", "mode", "permission"]),
     st.sampled_from(["waiting", "revealed", "approved", "denied", "expired", "withdrawn"]),
-    st.dictionaries(text, json, max_size=3), stamps, stamps,
-    session_id=maybe_session, decided_by=st.one_of(st.none(), text),
+    st.dictionaries(text, json, max_size=3) | st.fixed_dictionaries({"toolCallId": ids}),
+    stamps, stamps, session_id=maybe_session, decided_by=st.one_of(st.none(), text),
 )  # fmt: skip
 lines = st.builds(
     Line, st.integers(1, 10**6), stamps, st.sampled_from(["keep", "surface", "inject"]), text,
     optional_raws,
 )  # fmt: skip
+
+gates = st.builds(
+    ev.Gate, ids, session_ids, text, st.sampled_from(["waiting", "allow", "deny", "context"]),
+    st.lists(text, max_size=2), stamps, decided_by=st.one_of(st.none(), text),
+)  # fmt: skip
+happenings = st.fixed_dictionaries(
+    {},
+    optional={
+        "content": text | json,
+        "delivery": st.sampled_from(["idle", "steering", "queued"]),
+        "from": text,
+        "source": st.sampled_from(["autopilot", "agent-x", "schedule", "else"]),
+        "agentId": ids | json,
+        "remoteSessionId": ids,
+        "toolCallId": ids,
+        "agentName": text,
+        "description": text,
+        "intent": text,
+        "inputTokens": st.integers() | st.floats() | json,
+        "outputTokens": st.integers(0, 10**6),
+        "cost": st.floats() | json,
+        "message": text,
+        "success": st.booleans(),
+        "aborted": st.booleans(),
+        "durationMs": st.floats(0, 1e6),
+    },
+).map(raw_or_none)
 
 
 @st.composite
@@ -78,7 +121,7 @@ def _deciding(approval: ev.Approval, session_id: str | None) -> ev.ApprovalDecid
 @st.composite
 def events(draw: st.DrawFn) -> ev.AnyEvent:
     one = draw(session_ids)
-    kind = draw(st.integers(0, 15))
+    kind = draw(st.integers(0, 20))
     provider = draw(providers) if 3 <= kind <= 5 else None
     match kind:
         case 0:
@@ -131,6 +174,11 @@ def events(draw: st.DrawFn) -> ev.AnyEvent:
                      ev.ErrorSent("X", "y", session_id=one)]
                 )
             )  # fmt: skip
+        case 15 | 16 | 17 | 18:
+            name = draw(st.sampled_from([*HAPPENED, "unheard.of"]))
+            return ev.SessionHappened(one, name, draw(st.one_of(happenings, optional_raws)))
+        case 19:
+            return ev.GateChecked(one, draw(gates))
         case _:
             found = st.builds(ev.Unattached, ids, text, st.integers(1, 9), text)
             return ev.UnattachedFound(draw(text), draw(st.lists(found, max_size=2)))

@@ -10,7 +10,7 @@ from tapui.core.gateway import Gateway
 from tapui.records.journal import Journal
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint
-from tapui.runtime.turn import Turn
+from tapui.runtime.turn import LoopTurn
 from tapui.settings import Records, Settings
 from tapui.wire.codec import encode
 from tapui.wire.message import Message
@@ -78,7 +78,7 @@ class House:
             state, "run-1", Records(), lambda text, _level: self.reports.append(text)
         )
         self.stops: list[None] = []
-        self.turn = Turn(
+        self.turn = LoopTurn(
             self.gateway,
             self.journal,
             mint,

@@ -28,7 +28,7 @@ from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
 from tapui.runtime import disk_work
 from tapui.runtime import turn as turn_module
-from tapui.runtime.turn import Turn
+from tapui.runtime.turn import LoopTurn
 from tapui.settings import Records
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
@@ -339,7 +339,7 @@ class ShellWorld(World):
         self.gateway.take = self._taken  # type: ignore[method-assign]
         self.loop = Loop(self)
         self.journal = FaultyJournal(self, self.folder)
-        self.shell = Turn(
+        self.shell = LoopTurn(
             self.gateway,
             self.journal,
             FollowingMint(),  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
 from tapui.records.journal import Journal
 from tapui.runtime.disk_work import DiskWork
-from tapui.runtime.turn import Turn
+from tapui.runtime.turn import LoopTurn
 from tapui.wire.message import ActiveSession
 from tests.simulator import shell, world
 from tests.simulator.run import StoryError, run
@@ -165,11 +165,13 @@ def _lose_silently(self: Any, file: Any, data: bytes, handles: Any) -> None:
 
 FAULTS_INSIDE = [
     pytest.param(
-        Turn, "_effect_failed", _raise, "not contained", id="an effect that ends the turn"
+        LoopTurn, "_effect_failed", _raise, "not contained", id="an effect that ends the turn"
     ),
-    pytest.param(Turn, "_forget", _skip_the_last, "", id="a fault that costs another connection"),
+    pytest.param(
+        LoopTurn, "_forget", _skip_the_last, "", id="a fault that costs another connection"
+    ),
     pytest.param(DiskWork, "_recorded", _do_nothing, "", id="a decision that is never settled"),
-    pytest.param(Turn, "drained", _do_nothing, "", id="a slow tower that stays behind"),
+    pytest.param(LoopTurn, "drained", _do_nothing, "", id="a slow tower that stays behind"),
     pytest.param(Journal, "_append", _lose_silently, "records are lost", id="records lost unsaid"),
 ]
 
@@ -178,7 +180,7 @@ FAULTS_INSIDE = [
 def test_a_fault_of_the_shell_is_found_and_names_its_seed(
     monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Any, says: str
 ) -> None:
-    monkeypatch.setattr(Turn, "_kept_forget", Turn._forget, raising=False)
+    monkeypatch.setattr(LoopTurn, "_kept_forget", LoopTurn._forget, raising=False)
     monkeypatch.setattr(Journal, "_kept_append", Journal._append, raising=False)
     monkeypatch.setattr(owner, name, fault)
     with pytest.raises(StoryError, match=f"(?s){says}.*--seed.*--inside"):

@@ -1,6 +1,7 @@
 """The codec: whatever comes, a message or a typed refusal; what passes through is not touched."""
 
 import json
+from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -103,7 +104,13 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     return st.from_type(hint)
 
 
+@cache
 def structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
+    """Return values of a Struct, which may hold others of its own kind."""
+    return st.deferred(lambda: _structs(kind))
+
+
+def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
     """Return values of a Struct: required fields always, the others now and then."""
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     needed = {name: of_type(field.type) for name, field in fields.items() if field.required}

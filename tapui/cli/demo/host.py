@@ -91,7 +91,7 @@ class Host:
             case "approval.answer":
                 self._settle(message["id"], message)
             case "session.send":
-                self._start(self._prompted(message["prompt"]))
+                self._start(self._prompted(message["prompt"], message["from"]["provider"]))
             case "mode.set":
                 await self._line.send("mode.result", id=message["id"], ok=True)
                 await self._line.send("session.update", sessionId=SESSION, mode=message["mode"])
@@ -127,14 +127,20 @@ class Host:
         args = {"command": command}
         await self._event("tool.execution_start", tool="bash", toolCallId=call_id, args=args)
         await asyncio.sleep(0.8)
-        output = {"exit": 0, "lines": 5}
-        result = {"type": "success", "output": output}
-        await self._event("tool.execution_complete", tool="bash", toolCallId=call_id, result=result)
+        await self._event(
+            "tool.execution_complete",
+            tool="bash",
+            toolCallId=call_id,
+            result={"type": "success", "output": "5 lines"},
+            exitCode=0,
+        )
 
-    async def _prompted(self, prompt: str) -> None:
+    async def _prompted(self, prompt: str, provider: str) -> None:
         """A provider's inject wakes the session."""
+        await self._event("prompt.injected", content=prompt, **{"from": provider})
         await self._event("assistant.turn_start")
         await asyncio.sleep(1)
+        await self._event("assistant.intent", intent="Finding the commit")
         await self._event("assistant.message", content=f"I look into it: {prompt}")
         await self._own_tool("git bisect run pytest -q")
         await self._event("session.idle")

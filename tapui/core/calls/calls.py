@@ -101,6 +101,7 @@ class Calls:
             caller=caller.name,
             args=kept,
             args_cut=kept_cut,
+            agent_id=invoke.agent_id,
         )
         call = PendingCall(
             view=view,

@@ -5,8 +5,10 @@ ends when its host says so, or with the turn or the session in which it began.
 """
 
 from collections.abc import Iterable
+from typing import Annotated
 
-from msgspec import Raw, Struct
+import msgspec
+from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.calls.completions import completion
@@ -14,12 +16,15 @@ from tapui.core.clock import Clock
 from tapui.core.mint import Mint
 from tapui.core.model import NativeCall, OpenSession
 from tapui.core.output import Output
+from tapui.projection.edits import edits
+from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, is_null, optional_object
 from tapui.wire.errors import CallError
 from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
 from tapui.wire.message import OptionalRaw, SessionEvent
+from tapui.wire.turns import FileChange
 
 _NO_ARGS = Raw(b"{}")
 
@@ -31,6 +36,8 @@ class _Execution(Struct, rename="camel"):
     result: OptionalRaw = None
     duration_ms: float | None = None
     agent_id: Id | None = None
+    exit_code: int | None = None
+    changes: Annotated[list[FileChange], Meta(max_length=limits.MAX_IDS)] | None = None
 
 
 class _ExecutionResult(Struct):
@@ -85,6 +92,7 @@ class NativeCalls:
             caller=host,
             args=args,
             args_cut=args_cut,
+            agent_id=what.agent_id,
         )
         out.emit(CallStarted(session.id, call))
 
@@ -122,9 +130,11 @@ class NativeCalls:
                     args_cut=None,
                     data=data,
                     data_cut=data_cut,
-                    error=None if is_ok else "the tool failed",
+                    error=None if is_ok else _reason(output),
                     error_code=None if is_ok else CallError.INTERNAL,
                     duration=duration,
+                    exit_code=what.exit_code,
+                    changes=_changes(what, args or known.args) if is_ok else None,
                 ),
             )
         )
@@ -170,6 +180,24 @@ class NativeCalls:
 
     def _took(self, native: NativeCall) -> float:
         return round((self._clock.now - native.started) * 1000, 3)
+
+
+def _reason(output: Raw | None) -> str:
+    """Return why a tool failed: its output, where that is text."""
+    text = _text(output) if output is not None else ""
+    return one_line(text) or "the tool failed"
+
+
+def _text(output: Raw) -> str:
+    data = bytes(output)
+    return msgspec.json.decode(data, type=str) if data.lstrip()[:1] == b'"' else ""
+
+
+def _changes(what: _Execution, args: Raw | None) -> list[FileChange] | None:
+    """Return the files that a call changed, as its host or its arguments say."""
+    if what.changes is not None:
+        return what.changes[: limits.TURN_FILES] or None
+    return (edits(what.tool, args) or None) if args is not None else None
 
 
 def _id_of(session: OpenSession, what: _Execution) -> str:

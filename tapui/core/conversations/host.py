@@ -12,6 +12,7 @@ from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
+from tapui.core.effects import Mention
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
@@ -26,6 +27,7 @@ from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.pairing import Pairings
+from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, given_object, raw
@@ -54,7 +56,7 @@ from tapui.wire.host import (
     SessionsUnattached,
     SessionUpdate,
 )
-from tapui.wire.message import SessionEvent
+from tapui.wire.message import NowText, SessionEvent
 from tapui.wire.provider import SessionLifecycle
 from tapui.wire.tower import Notice
 
@@ -257,6 +259,17 @@ class HostConversation:
         """Something that the person should know."""
         for tower in self._connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, Notice(message.message, message.level))
+
+    def now_text(self, connection: Connection, message: NowText) -> None:
+        """What an agent writes this moment goes to the towers, and nowhere else."""
+        session = self._own(connection, message.session_id)
+        now = self._clock.now
+        if session.told_now is not None and now - session.told_now < limits.NOW_INTERVAL:
+            return
+        session.told_now = now
+        told = replace(message, text=one_line(message.text))
+        for tower in self._connections.of_standing(Standing.TOWER):
+            self._out.effects.append(Mention(tower.id, told))
 
     def _own(self, connection: Connection, session_id: str) -> OpenSession:
         session = self._sessions.get(session_id)

@@ -17,10 +17,21 @@ from tapui.core.sessions.sessions import OpenSessions, resolved
 from tapui.core.streams.streams import Streams, fitting
 from tapui.core.tickets import Tickets
 from tapui.wire import limits
+from tapui.wire.codec import encode
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Call, CallFinished, CallStarted, Entry, StreamPosted
 from tapui.wire.message import Error, Line
-from tapui.wire.tower import Detail, DetailRead, StreamLines, StreamRead, ToolsList, ToolsRead
+from tapui.wire.tower import (
+    Detail,
+    DetailRead,
+    StreamLines,
+    StreamRead,
+    ToolsList,
+    ToolsRead,
+    TurnsList,
+    TurnsRead,
+)
+from tapui.wire.turns import Turn
 
 _KINDS = {
     "call": ("call.started", "call.finished"),
@@ -77,6 +88,23 @@ class Reading:
             LinesBefore(message.stream, wanted - len(lines), before),
             PendingRead(connection, message, lines),
         )
+
+    def turns_read(self, connection: Connection, message: TurnsRead) -> None:
+        """Read turns whole, newest first until they are too many bytes; one at least."""
+        known = self._out.state.turns.get(message.session_id)
+        turns = known.turns if known is not None else []
+        if message.before is not None:
+            turns = [turn for turn in turns if turn.number < message.before]
+        wanted = min(max(message.last, 0), limits.TURNS)
+        told: list[Turn] = []
+        room = limits.MAX_TURNS_READ_BYTES
+        for turn in reversed(turns[-wanted:] if wanted else []):
+            one = turn.told()
+            room -= len(encode(one))
+            if told and room < 0:
+                break
+            told.insert(0, one)
+        self._out.send(connection.id, TurnsList(message.id, told))
 
     def tools_read(self, connection: Connection, message: ToolsRead) -> None:
         """Read a session's tools. The id may be a child's, as at `tool.invoke`."""

@@ -1,11 +1,12 @@
 """What happens in a Copilot session, put into the words of the host conversation."""
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from tapui.hosts.copilot.outcome import changes, exit_code
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message, Mode
@@ -47,6 +48,8 @@ class _Started:
     tool: str
     args: Any
     at: datetime
+    written: list[str]
+    """Files that its command seems to write."""
 
 
 class Translator:
@@ -61,19 +64,27 @@ class Translator:
         self.session_id = session_id
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
-        self._sent: OrderedDict[str, int] = OrderedDict()
+        self._sent: OrderedDict[str, deque[str]] = OrderedDict()
+        """The providers of prompts that this host sent, by prompt, in order."""
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
             "assistant.turn_end": self._plain("turn_id"),
             "assistant.message": self._assistant_message,
             "assistant.intent": self._plain("intent"),
-            "assistant.usage": self._plain("model", "input_tokens", "output_tokens"),
+            "assistant.usage": self._plain(
+                "model",
+                "input_tokens",
+                "output_tokens",
+                "cache_read_tokens",
+                "cache_write_tokens",
+                "cost",
+            ),
             "session.usage_info": self._context,
             "session.idle": self._idle,
             "session.error": self._plain("error_type", "message"),
             "session.compaction_start": self._plain(),
-            "session.compaction_complete": self._plain("success"),
+            "session.compaction_complete": self._compacted,
             "session.mode_changed": self._mode,
             "session.model_change": self._model,
             "session.title_changed": self._title,
@@ -87,9 +98,10 @@ class Translator:
             "subagent.failed": self._subagent("subagent.failed"),
         }
 
-    def sent(self, prompt: str) -> None:
-        """Note a prompt that this host sends: its `user.message` is not the person's."""
-        self._sent[prompt] = self._sent.get(prompt, 0) + 1
+    def sent(self, prompt: str, provider: str = "") -> None:
+        """Note a prompt that this host sends for a provider: its `user.message` is not the
+        person's."""
+        self._sent.setdefault(prompt, deque()).append(provider)
         if len(self._sent) > _REMEMBERED_PROMPTS:
             self._sent.popitem(last=False)
 
@@ -119,14 +131,18 @@ class Translator:
         content: str = data.content
         if event.agent_id is not None:
             return []  # what an agent tells its own subagent
+        delivery = getattr(data.delivery, "value", None)
+        told = {"content": _cut(content), "delivery": delivery if delivery != "idle" else None}
         if content in self._sent:
-            self._sent[content] -= 1
+            provider = self._sent[content].popleft()
             if not self._sent[content]:
                 del self._sent[content]
-            return self._event("prompt.injected", content=_cut(content))
-        if data.is_autopilot_continuation or data.source not in (None, "user"):
-            return self._event("prompt.automatic", content=_cut(content), source=data.source)
-        return self._event("user.message", content=_cut(content))
+            return self._event("prompt.injected", **told, **{"from": provider or None})
+        if data.is_autopilot_continuation:
+            return self._event("prompt.automatic", **told, source="autopilot")
+        if data.source not in (None, "user"):
+            return self._event("prompt.automatic", **told, source=data.source)
+        return self._event("user.message", **told)
 
     def _assistant_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
         requests = [
@@ -147,8 +163,19 @@ class Translator:
             "session.context", tokens=int(data.current_tokens), limit=int(data.token_limit)
         )
 
-    def _idle(self, event: "CopilotEvent", _data: Any) -> list[Message]:
-        return [] if event.agent_id is not None else self._event("session.idle")
+    def _idle(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        if event.agent_id is not None:
+            return []
+        return self._event("session.idle", aborted=True if data.aborted else None)
+
+    def _compacted(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._event(
+            "session.compaction_complete",
+            success=data.success,
+            tokensBefore=data.pre_compaction_tokens,
+            tokensRemoved=data.tokens_removed,
+            agentId=event.agent_id,
+        )
 
     def _update(self, event: "CopilotEvent", **changes: Any) -> list[Message]:
         if event.agent_id is not None or None in changes.values() or "" in changes.values():
@@ -173,7 +200,13 @@ class Translator:
     def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if self._is_ours(data.tool_name):
             return []
-        self._calls[data.tool_call_id] = _Started(data.tool_name, data.arguments, event.timestamp)
+        shell = getattr(data, "shell_tool_info", None)
+        self._calls[data.tool_call_id] = _Started(
+            data.tool_name,
+            data.arguments,
+            event.timestamp,
+            list(shell.possible_paths) if shell and shell.has_write_file_redirection else [],
+        )
         if len(self._calls) > _REMEMBERED_CALLS:
             self._calls.popitem(last=False)
         return self._event(
@@ -188,6 +221,7 @@ class Translator:
         started = self._calls.pop(data.tool_call_id, None)
         if started is None:
             return []  # one of ours, or begun before we came
+        told = data.to_dict()
         kind: Literal["success", "failure"] = "success" if data.success else "failure"
         output = data.result.content if data.result is not None else None
         if not data.success and data.error is not None:
@@ -200,15 +234,21 @@ class Translator:
             args=_arguments(started.args),
             result=result,
             durationMs=round((event.timestamp - started.at).total_seconds() * 1000, 3),
+            exitCode=exit_code(told),
+            changes=changes(told, started.written),
             agentId=event.agent_id,
         )
 
     def _subagent_started(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        started = self._calls.get(data.tool_call_id)
+        args = started.args if started is not None else None
+        description = args.get("description") if isinstance(args, dict) else None
         return self._event(
             "subagent.started",
             remoteSessionId=event.agent_id or data.tool_call_id,
             toolCallId=data.tool_call_id,
             agentName=data.agent_name,
+            description=_cut(description) if isinstance(description, str) else None,
         )
 
     def subagents(self, tasks: Iterable[Any]) -> list[Message]:
@@ -232,6 +272,9 @@ class Translator:
                 toolCallId=data.tool_call_id,
                 agentName=data.agent_name,
                 error=getattr(data, "error", None),
+                durationMs=_milliseconds(getattr(data, "duration", None)),
+                tokens=getattr(data, "total_tokens", None),
+                calls=getattr(data, "total_tool_calls", None),
             )
 
         return translate
@@ -243,6 +286,10 @@ def _arguments(args: Any) -> Any:
     if len(bytes(given)) <= ARGUMENTS_BYTES:
         return given
     return {"truncated": _cut(bytes(given).decode())}
+
+
+def _milliseconds(duration: timedelta | None) -> float | None:
+    return None if duration is None else round(duration.total_seconds() * 1000, 3)
 
 
 def _camel(name: str) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.toolset import Toolset
 from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.writing import Writing
 from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
 from tapui.wire.host import (
@@ -46,9 +48,20 @@ _QUEUE = 500
 _EARLY = 1_000
 """Events kept between attaching and the gateway's answer."""
 _SEEN = 2_000
+_WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
+"""Events after which the agent no longer writes the message of which it streamed pieces."""
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outgoing:
+    """A prompt of a provider for the session; with a `level`, a line for its timeline."""
+
+    text: str
+    level: ReportLevel | None
+    provider: str = ""
 
 
 class AttachedSession:
@@ -74,7 +87,7 @@ class AttachedSession:
         self._unreadable: set[str] = set()
         self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
         self._opened: asyncio.Future[None] | None = None
-        self._outgoing: deque[tuple[str, ReportLevel | None]] = deque()
+        self._outgoing: deque[_Outgoing] = deque()
         self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
@@ -84,6 +97,7 @@ class AttachedSession:
         self._questions = Questions(session_id, uplink, self._chores.spawn)
         self.hooks = CliHooks(session_id, uplink)
         self._translator = Translator(session_id, self.toolset.is_ours)
+        self._writing = Writing(session_id, uplink)
 
     # Coming and going
 
@@ -169,6 +183,7 @@ class AttachedSession:
         self.hooks.hold()
         self._permissions.close()
         self._questions.close()
+        self._writing.close()
 
     def close(self, reason: str | None) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
@@ -246,9 +261,13 @@ class AttachedSession:
                 self._questions.asked(name, data.request_id, data.to_dict())
             case "user_input.completed" | "elicitation.completed":
                 self._questions.completed(data.request_id)
+            case "assistant.message_delta" if event.agent_id is None:
+                self._writing.add(data.message_id, data.delta_content)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
             case _:
+                if name in _WRITTEN and event.agent_id is None:
+                    self._writing.close()
                 for message in self._translator.translate(event):
                     self._uplink.send(message)
 
@@ -286,24 +305,24 @@ class AttachedSession:
 
     def prompt(self, message: SessionSend) -> None:
         """Send a prompt into the session, after what was sent before."""
-        self._queue(message.prompt, None)
+        self._queue(_Outgoing(message.prompt, None, message.sender.provider))
 
     def log(self, message: SessionLog) -> None:
         """Put a line into the timeline, after what was sent before."""
-        self._queue(message.message, message.level)
+        self._queue(_Outgoing(message.message, message.level))
 
     def _note(self, text: str) -> None:
-        self._queue(text, "info")
+        self._queue(_Outgoing(text, "info"))
 
-    def _queue(self, text: str, level: ReportLevel | None) -> None:
-        if len(self._outgoing) >= _QUEUE and level is not None:
+    def _queue(self, going: "_Outgoing") -> None:
+        if len(self._outgoing) >= _QUEUE and going.level is not None:
             if len(self._outgoing) == _QUEUE:
                 self._uplink.report(
                     "the CLI does not take more lines; some are left out", "warning"
                 )
-                self._outgoing.append(("… lines left out", "warning"))
+                self._outgoing.append(_Outgoing("… lines left out", "warning"))
             return
-        self._outgoing.append((text, level))
+        self._outgoing.append(going)
         self._send_on()
 
     def _send_on(self) -> None:
@@ -314,27 +333,25 @@ class AttachedSession:
     async def _send(self) -> None:
         try:
             while self._outgoing and self._session is not None:
-                text, level = self._outgoing.popleft()
+                going = self._outgoing.popleft()
                 error: str | None = None
                 try:
-                    await self._send_one(self._session, text, level)
+                    await self._send_one(self._session, going)
                 except AttachError as failure:
                     error = str(failure)
                     self._uplink.report(error, "warning")
-                if level is None:
+                if going.level is None:
                     self._uplink.send(SessionSent(self.id, error is None, error))
         finally:
             self._sending = False
 
-    async def _send_one(
-        self, session: "CopilotSession", text: str, level: ReportLevel | None
-    ) -> None:
-        if level is None:
-            self._translator.sent(text)
-            await sdk.call("send the prompt", session.send(text, mode="enqueue"))
+    async def _send_one(self, session: "CopilotSession", going: "_Outgoing") -> None:
+        if going.level is None:
+            self._translator.sent(going.text, going.provider)
+            await sdk.call("send the prompt", session.send(going.text, mode="enqueue"))
         else:
-            line = safe_text(text, limit=LOG_LENGTH, newlines=True)
-            await sdk.call("write into the timeline", session.log(line, level=level))
+            line = safe_text(going.text, limit=LOG_LENGTH, newlines=True)
+            await sdk.call("write into the timeline", session.log(line, level=going.level))
 
     def abort(self) -> None:
         """Stop the session's turn."""

@@ -10,14 +10,14 @@ from tapui.hosts.port import Report
 from tapui.station.options import Options
 
 if TYPE_CHECKING:
-    from tapui.runtime.turn import Turn
+    from tapui.runtime.turn import LoopTurn
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayAccess:
     """What a part gets of the gateway that it runs beside."""
 
-    turn: "Turn"
+    turn: "LoopTurn"
     """Opens in-process ports (`open_port`)."""
     announced: GatewayFile
     """The gateway's URL and where its tokens lie, for a part in a process of its own."""

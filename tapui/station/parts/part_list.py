@@ -9,7 +9,7 @@ from typing import Any
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.port import Report
-from tapui.runtime.turn import Turn
+from tapui.runtime.turn import LoopTurn
 from tapui.station.options import Options
 from tapui.station.parts.part import GatewayAccess, Part
 
@@ -29,7 +29,7 @@ class PartList:
         self._tasks: dict[Part, set[asyncio.Task[None]]] = {}
         self._is_stopping = False
 
-    def start(self, turn: Turn, announced: GatewayFile, home: Home, options: Options) -> None:
+    def start(self, turn: LoopTurn, announced: GatewayFile, home: Home, options: Options) -> None:
         """Start every part, in order."""
         for part in self._parts:
             access = GatewayAccess(

@@ -7,6 +7,7 @@ from textual.content import Content
 
 from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
+from tapui.projection.summary import summary_of
 from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
@@ -161,7 +162,7 @@ def _about_gate(view: View, gate: ev.Gate) -> list[Content]:
 def _row(view: View, call: ev.Call) -> Row:
     mark = marks.of_call(call)
     is_live = is_in_flight(call)
-    note = call.progress or "" if is_live else call.error or call.progress or ""
+    note = (not is_live and call.error) or call.progress or summary_of(call)
     return Row(
         call.id,
         (

@@ -1,0 +1,1 @@
+"""The fold of turns: what each session was asked, and the steps that it took."""

@@ -1,0 +1,80 @@
+"""What waits in a turn: approvals and gates, and how they were decided."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from tapui.projection.summary import one_line
+from tapui.projection.turns.session import LiveTurns
+from tapui.wire import limits
+from tapui.wire.events import Approval, Gate
+from tapui.wire.turns import StepState
+
+_DECIDED: dict[str, StepState] = {
+    "approved": "done",
+    "denied": "denied",
+    "expired": "denied",
+    "failed": "denied",
+    "withdrawn": "cancelled",
+}
+_GATED: dict[str, StepState] = {"allow": "done", "context": "done", "deny": "denied"}
+
+
+def approval_changed(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
+    """An approval waits, or was settled. `about` is what is asked.
+
+    The step is the call's, where the host said which one waits for it.
+    """
+    if approval.state in ("waiting", "revealed"):
+        _asked(session, approval, about, at)
+        return
+    if approval.state == "deciding":
+        return  # it waits until its decision is recorded
+    step = session.asked.pop(approval.id, None)
+    if step is None:
+        return
+    step.decided_by = approval.decided_by
+    state = _DECIDED[approval.state]
+    if approval.state == "withdrawn" and approval.decided_by is not None:
+        state = "done"  # answered elsewhere; how, the call will show
+    if step.kind in ("call", "subagent") and state == "done":
+        step.state = "running"
+        return
+    session.end(step, state, at, approval.reason)
+
+
+def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
+    if approval.id in session.asked:
+        return
+    detail: Any = approval.detail
+    call_id = detail.get("toolCallId") if isinstance(detail, Mapping) else None
+    if not isinstance(call_id, str) or len(call_id) > limits.MAX_ID:
+        call_id = None
+    step = session.open.get(call_id) if call_id is not None else None
+    if step is not None and step.state == "running":
+        step.state = "waiting"
+    elif step is None and call_id is not None:  # its call will begin when it is allowed
+        step = session.add("call", "waiting", at, about)
+        step.call_id = call_id
+        session.open[call_id] = step
+    else:
+        step = session.add("mode" if approval.kind == "mode" else "gate", "waiting", at, about)
+        step.tool = approval.kind
+        step.provider = (approval.provider or "")[: limits.MAX_NAME]
+    step.approval_id = approval.id
+    session.asked[approval.id] = step
+
+
+def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:
+    """Providers are asked whether a call may run, or rules and providers have decided."""
+    step = session.asked.pop(gate.id, None)
+    if step is None:
+        step = session.add("gate", "waiting", at)
+        step.tool = gate.tool[: limits.MAX_NAME]
+        step.provider = ", ".join(gate.providers)[: limits.MAX_NAME]
+    step.summary = one_line(gate.reason or "")
+    if gate.state == "waiting":
+        step.approval_id = gate.id
+        session.asked[gate.id] = step
+        return
+    step.decided_by = gate.decided_by
+    session.end(step, _GATED[gate.state], at)

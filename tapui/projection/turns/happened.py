@@ -1,0 +1,246 @@
+"""A session's own events as turns and steps; the table `HAPPENED` says which."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tapui.projection.summary import head_strings, one_line
+from tapui.projection.turns.session import UNKNOWN, LiveTurns
+from tapui.projection.turns.turn import added
+from tapui.wire import limits
+from tapui.wire.events import SessionHappened
+from tapui.wire.turns import SourceKind, StepState, TurnSource, Usage
+
+Data = Mapping[str, Any]
+_AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
+_MOST_TOKENS = 2**53
+
+
+def happened(session: LiveTurns, event: SessionHappened, at: str) -> None:
+    """Fold an event of the session's own; one that is not in the table changes nothing."""
+    take = HAPPENED.get(event.event)
+    if take is not None:
+        take(session, _data(event), at)
+
+
+def _data(event: SessionHappened) -> Data:
+    if event.data is not None:
+        try:
+            data = msgspec.json.decode(event.data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+        return data if isinstance(data, dict) else {}
+    return head_strings(event.data_cut.head) if event.data_cut is not None else {}
+
+
+def _text(data: Data, name: str) -> str:
+    value = data.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _name(data: Data, name: str) -> str | None:
+    value = _text(data, name)
+    return value if value and len(value) <= limits.MAX_ID else None
+
+
+# Prompts
+
+
+def _person(session: LiveTurns, data: Data, at: str) -> None:
+    if "agentId" not in data:
+        _prompt(session, data, TurnSource("person"), at)
+
+
+def _provider(session: LiveTurns, data: Data, at: str) -> None:
+    _prompt(session, data, TurnSource("provider", _text(data, "from")[: limits.MAX_NAME]), at)
+
+
+def _automatic(session: LiveTurns, data: Data, at: str) -> None:
+    source = _text(data, "source")[: limits.MAX_NAME]
+    kind = next((one for one in _AUTOMATIC if one in source), None)
+    if kind is None:
+        _prompt(session, data, TurnSource("unknown", source), at)
+        return
+    name = "" if source == kind else source.removeprefix(f"{kind}-")
+    _prompt(session, data, TurnSource(kind, name), at)
+
+
+def _prompt(session: LiveTurns, data: Data, source: TurnSource, at: str) -> None:
+    """Begin a turn; a prompt that steers the turn under way is a step of it."""
+    content = _text(data, "content")
+    if data.get("delivery") == "steering" and session.running is not None:
+        step = session.add("prompt", "done", at, content)
+        step.provider = source.name
+        return
+    session.begin(at, source, content)
+    session.intent, session.intent_at = "", None
+
+
+def _not_sent(session: LiveTurns, data: Data, at: str) -> None:
+    session.add("error", "failed", at).error = one_line(_text(data, "error"))
+
+
+# The agent's work
+
+
+def _busy(session: LiveTurns, data: Data, at: str) -> None:
+    if "agentId" not in data and session.running is None:
+        session.begin(at, UNKNOWN)
+
+
+def _message(session: LiveTurns, data: Data, at: str) -> None:
+    content = _text(data, "content")
+    if content.strip():
+        session.add("message", "done", at, content, _name(data, "agentId"))
+
+
+def _intent(session: LiveTurns, data: Data, at: str) -> None:
+    intent = _text(data, "intent")
+    if intent.strip() and "agentId" not in data:
+        session.intent, session.intent_at = one_line(intent), at
+
+
+def _usage(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001 - as the table has it
+    turn = session.latest
+    if turn is None:
+        return
+    used = Usage(
+        _count(data.get("inputTokens")),
+        _count(data.get("outputTokens")),
+        _amount(data.get("cost")),
+        _amount(data.get("requests")),
+    )
+    turn.used(used)
+    agent = session.agents.get(_name(data, "agentId") or "")
+    if agent is not None:
+        agent.usage = added(agent.usage or Usage(), used)
+
+
+def _count(value: Any) -> int:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 <= value <= _MOST_TOKENS else 0
+
+
+def _amount(value: Any) -> float | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value <= _MOST_TOKENS else None
+
+
+def _error(session: LiveTurns, data: Data, at: str) -> None:
+    step = session.add("error", "failed", at, _text(data, "errorType"), _name(data, "agentId"))
+    step.error = one_line(_text(data, "message"))
+
+
+def _compaction_started(session: LiveTurns, data: Data, at: str) -> None:
+    if "agentId" not in data:
+        session.add("compaction", "running", at)
+
+
+def _compacted(session: LiveTurns, data: Data, at: str) -> None:
+    if "agentId" in data:
+        return
+    turn = session.latest
+    steps = reversed(turn.steps) if turn is not None else ()
+    step = next((one for one in steps if one.kind == "compaction" and one.is_open), None)
+    if step is None:
+        step = session.add("compaction", "running", at)
+    before, gone = _count(data.get("tokensBefore")), _count(data.get("tokensRemoved"))
+    if before and gone:
+        step.summary = f"{before} → {max(before - gone, 0)}"
+    session.end(step, "done" if data.get("success") is not False else "failed", at)
+
+
+# The end
+
+
+def _idle(session: LiveTurns, data: Data, at: str) -> None:
+    _stop_agents(session, "done", at)
+    turn = session.running
+    if turn is None:
+        return
+    if data.get("aborted") is True:
+        turn.end("stopped", at)
+    elif turn.steps and turn.steps[-1].kind == "error":
+        turn.end("failed", at)
+    else:
+        turn.end("done", at)
+
+
+def _aborted(session: LiveTurns, data: Data, at: str) -> None:
+    agent = _name(data, "agentId")
+    if agent is not None:
+        step = session.agents.get(agent)
+        if step is not None:
+            session.end(step, "cancelled", at)
+        return
+    if "agentId" not in data:
+        _stop_agents(session, "cancelled", at)
+        if session.running is not None:
+            session.running.end("stopped", at)
+
+
+def _stop_agents(session: LiveTurns, state: StepState, at: str) -> None:
+    """End what runs only as long as its turn: subagents and a compaction."""
+    for step in list(session.agents.values()):
+        session.end(step, state, at)
+    turn = session.latest
+    for step in turn.steps if turn is not None else ():
+        if step.kind == "compaction" and step.is_open:
+            session.end(step, "cancelled", at)
+
+
+# Subagents
+
+
+def _agent_started(session: LiveTurns, data: Data, at: str) -> None:
+    """The call that launched a subagent becomes its step."""
+    agent, call_id = _name(data, "remoteSessionId"), _name(data, "toolCallId")
+    if agent is None or agent in session.agents:
+        return
+    step = session.open.get(call_id) if call_id is not None else None
+    if step is None or step.kind != "call":
+        step = session.add("subagent", "running", at)
+    step.condense()
+    step.kind = "subagent"
+    step.agent = agent
+    step.tool = _text(data, "agentName")[: limits.MAX_NAME]
+    step.summary = one_line(_text(data, "description")) or step.summary
+    session.agents[agent] = step
+
+
+def _agent_ended(state: StepState) -> "Callable[[LiveTurns, Data, str], None]":
+    def ended(session: LiveTurns, data: Data, at: str) -> None:
+        call_id = _name(data, "toolCallId")
+        agent = session.agents.get(_name(data, "remoteSessionId") or "")
+        if agent is None and call_id is not None:
+            of_call = (one for one in session.agents.values() if one.call_id == call_id)
+            agent = next(of_call, None)
+        if agent is None:
+            return
+        agent.calls = max(agent.calls, min(_count(data.get("calls")), _MOST_TOKENS))
+        agent.duration = _amount(data.get("durationMs"))
+        session.end(agent, state, at, _text(data, "error"))
+
+    return ended
+
+
+HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
+    "user.message": _person,
+    "prompt.injected": _provider,
+    "prompt.automatic": _automatic,
+    "prompt.failed": _not_sent,
+    "session.busy": _busy,
+    "assistant.turn_start": _busy,
+    "assistant.message": _message,
+    "assistant.intent": _intent,
+    "assistant.usage": _usage,
+    "session.error": _error,
+    "session.compaction_start": _compaction_started,
+    "session.compaction_complete": _compacted,
+    "session.idle": _idle,
+    "abort": _aborted,
+    "subagent.started": _agent_started,
+    "subagent.completed": _agent_ended("done"),
+    "subagent.failed": _agent_ended("failed"),
+}

@@ -1,0 +1,51 @@
+"""What a command runs, and what its exit code means."""
+
+import re
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_SEPARATORS = re.compile(r"&&|\|\||[;|\n⏎]")
+_WRAPPERS = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "timeout", "xargs"})
+_NUMBER = re.compile(r"[\d.]+[smhd]?\Z")
+_ANSWERS = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "[", "[[", "pgrep"})
+_ANSWERING_SUBCOMMANDS = frozenset({"git diff", "git grep"})
+_SETTING_UP = frozenset({"cd", "export", "set", "source", "."})
+_WORD = re.compile(r"[A-Za-z][\w:.-]*\Z")
+
+
+def is_answer(command: str, exit_code: int) -> bool:
+    """Return whether the exit code is an answer of the command's last program, no failure."""
+    if exit_code != 1:
+        return False
+    words = _words(_SEPARATORS.split(command)[-1])
+    return bool(words) and (
+        _name(words[0]) in _ANSWERS or " ".join(words[:2]) in _ANSWERING_SUBCOMMANDS
+    )
+
+
+def program(command: str) -> str:
+    """Return the first program of a command that does the work, with its subcommand.
+
+    `cd a && CI=1 pnpm test --filter b` is `pnpm test`. Options and paths are no subcommands.
+    """
+    for part in _SEPARATORS.split(command):
+        words = _words(part)
+        if words and words[0] not in _SETTING_UP:
+            name = _name(words[0])
+            if len(words) > 1 and _WORD.match(words[1]) and "." not in words[1]:
+                return f"{name} {words[1]}"
+            return name
+    return ""
+
+
+def _words(part: str) -> list[str]:
+    """Return a simple command's words, without assignments and what runs another command."""
+    words = part.split()
+    while words and (_ASSIGNMENT.match(words[0]) or words[0] in _WRAPPERS):
+        is_timeout = words.pop(0) == "timeout"
+        while words and (words[0].startswith("-") or (is_timeout and _NUMBER.match(words[0]))):
+            words.pop(0)
+    return words
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2].strip("\"'()") or word

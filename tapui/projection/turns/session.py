@@ -1,0 +1,201 @@
+"""The turns of one session, and where what happens next belongs."""
+
+from tapui.projection.summary import one_line
+from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.turn import LiveTurn
+from tapui.wire import limits
+from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource
+
+UNKNOWN = TurnSource("unknown")
+
+
+class LiveTurns:
+    """The newest turns of a session, oldest first. Equal means: they tell the same.
+
+    `open` holds the steps of the newest turn that wait for a call's end, by its id; `asked` those
+    that wait for an approval or a gate, by theirs; `agents` its subagents at work, by theirs.
+    """
+
+    __slots__ = ("agents", "asked", "intent", "intent_at", "open", "session_id", "turns")
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.turns: list[LiveTurn] = []
+        self.open: dict[str, LiveStep] = {}
+        self.asked: dict[str, LiveStep] = {}
+        self.agents: dict[str, LiveStep] = {}
+        self.intent = ""
+        self.intent_at: str | None = None
+
+    __hash__ = None  # type: ignore[assignment]  # changed in place
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LiveTurns) and self.told() == other.told()
+
+    def __repr__(self) -> str:
+        return repr(self.told())
+
+    # Reading
+
+    def heads(self) -> list[TurnHead]:
+        """Return the heads of all turns, oldest first."""
+        return [turn.head() for turn in self.turns]
+
+    def current(self) -> Turn | None:
+        """Return the newest turn whole, also after its end."""
+        return self.turns[-1].told() if self.turns else None
+
+    def turn(self, number: int) -> Turn | None:
+        """Return a turn whole; None where only its head is known, or nothing."""
+        for turn in reversed(self.turns):
+            if turn.number == number:
+                return turn.told() if turn.is_whole else None
+        return None
+
+    def told(self) -> SessionTurns:
+        """Return what a snapshot tells."""
+        heads = [turn.head() for turn in self.turns[:-1]]
+        return SessionTurns(self.session_id, heads, self.current(), self.intent, self.intent_at)
+
+    @classmethod
+    def of(cls, told: SessionTurns) -> "LiveTurns":
+        """Return what a snapshot told."""
+        made = cls(told.session_id)
+        made.intent, made.intent_at = told.intent, told.intent_at
+        made.turns = [LiveTurn.of_head(head) for head in told.heads]
+        if told.current is not None:
+            made.turns.append(LiveTurn.of(told.current))
+            made._follow(made.turns[-1])
+        return made
+
+    # Turns
+
+    @property
+    def latest(self) -> LiveTurn | None:
+        """The newest turn."""
+        return self.turns[-1] if self.turns else None
+
+    @property
+    def running(self) -> LiveTurn | None:
+        """The agent's turn that is under way."""
+        turn = self.latest
+        return None if turn is None or turn.is_outside or turn.ended_at is not None else turn
+
+    def begin(
+        self, at: str, source: TurnSource, prompt: str = "", *, is_outside: bool = False
+    ) -> LiveTurn:
+        """Begin a turn. What is still open in the one before goes on in this one."""
+        before = self.latest
+        turn = LiveTurn(
+            number=before.number + 1 if before else 1,
+            session_id=self.session_id,
+            started_at=at,
+            source=source,
+            prompt=one_line(prompt),
+            is_outside=is_outside,
+        )
+        if before is not None:
+            before.superseded(at)
+            self._carry(before, turn)
+            before.condense()
+        self.turns.append(turn)
+        del self.turns[: -limits.TURNS]
+        self._forget_steps()
+        return turn
+
+    def _carry(self, before: LiveTurn, turn: LiveTurn) -> None:
+        turn.steps = [step for step in before.steps if step.is_open]
+        if turn.steps:
+            before.steps = [step for step in before.steps if not step.is_open]
+            turn.made = sum(step.size for step in turn.steps)
+        for step in before.all_steps():
+            if step.is_open:  # within a subagent that has ended
+                step.state = "unknown"
+        self._follow(turn)
+
+    def _follow(self, turn: LiveTurn) -> None:
+        """Find the steps that something will end."""
+        self.open.clear()
+        self.asked.clear()
+        self.agents.clear()
+        for step in turn.all_steps():
+            if not step.is_open:
+                continue
+            call_id = step.call.id if step.call is not None else step.call_id
+            if call_id is not None:
+                self.open[call_id] = step
+            if step.approval_id is not None and step.state == "waiting":
+                self.asked[step.approval_id] = step
+            if step.kind == "subagent" and step.agent is not None:
+                self.agents[step.agent] = step
+
+    def _forget_steps(self) -> None:
+        """Let the steps of the oldest turns go when there are too many."""
+        room = limits.SESSION_STEPS - limits.TURN_STEPS  # which the newest may still take
+        for turn in reversed(self.turns):
+            room -= sum(step.size for step in turn.steps)
+            if room < 0 and turn is not self.turns[-1]:
+                turn.steps = []
+
+    # Steps
+
+    def add(
+        self,
+        kind: StepKind,
+        state: StepState,
+        at: str,
+        summary: str = "",
+        agent: str | None = None,
+    ) -> LiveStep:
+        """Add a step to the newest turn, in its subagent `agent` if that one is at work."""
+        turn = self.turns[-1] if self.turns else self.begin(at, UNKNOWN, is_outside=True)
+        parent = self.agents.get(agent) if agent is not None else None
+        turn.made += 1
+        step = LiveStep(turn.number, turn.made, kind, state, at, summary=one_line(summary))
+        if state == "failed":
+            turn.failed += 1
+        self.place(step, parent)
+        return step
+
+    def place(self, step: LiveStep, parent: LiveStep | None) -> None:
+        """Put a step at the end of the newest turn, or of a subagent in it."""
+        if parent is None:
+            steps, most = self.turns[-1].steps, limits.TURN_STEPS
+        else:
+            if parent.steps is None:
+                parent.steps = []
+            steps, most = parent.steps, limits.SUBAGENT_STEPS
+        steps.append(step)
+        if len(steps) > most:
+            self.make_room(steps)
+
+    def make_room(self, steps: list[LiveStep]) -> None:
+        """Drop the oldest step that has ended, else the oldest."""
+        at = 0
+        if steps[0].is_open:
+            at = next((i for i, step in enumerate(steps) if not step.is_open), 0)
+        gone = steps.pop(at)
+        for step in (gone, *(gone.steps or ())):
+            self._lose(step)
+
+    def _lose(self, step: LiveStep) -> None:
+        """Await nothing more for a step."""
+        call_id = step.call.id if step.call is not None else step.call_id
+        for table, key in (
+            (self.open, call_id),
+            (self.asked, step.approval_id),
+            (self.agents, step.agent),
+        ):
+            if key is not None and table.get(key) is step:
+                del table[key]
+
+    def end(self, step: LiveStep, state: StepState, at: str, error: str | None = None) -> None:
+        """A step of the newest turn ends."""
+        turn = self.turns[-1]
+        turn.touched_at = at
+        if state == "failed" and step.state != "failed":
+            turn.failed += 1
+        step.state = state
+        if error:
+            step.error = one_line(error)
+        self._lose(step)

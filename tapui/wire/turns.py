@@ -1,0 +1,123 @@
+"""Turns: what a session was asked to do, and the steps that it took.
+
+A turn begins with a prompt and ends when the session is idle again. Times are RFC 3339 in UTC with
+microseconds; durations are milliseconds. Text is kept as heads (`limits.MAX_SUMMARY` characters).
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tapui.wire.bounds import Path
+
+SourceKind = Literal["person", "provider", "autopilot", "agent", "schedule", "unknown"]
+StepKind = Literal[
+    "call", "message", "prompt", "mode", "model", "compaction", "error", "gate", "subagent"
+]
+StepState = Literal["running", "waiting", "done", "failed", "denied", "cancelled", "unknown"]
+TurnState = Literal["running", "waiting", "done", "failed", "stopped", "unknown"]
+
+
+class TurnSource(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Who asked. `name` is the provider's (`ci-watch`), or what the host says of an agent."""
+
+    kind: SourceKind
+    name: str = ""
+
+
+class FileChange(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A file that was changed, with its lines; None where they were not told.
+
+    `is_probable`: a command seems to have changed it; nobody said so.
+    """
+
+    path: Path
+    added: int | None = None
+    removed: int | None = None
+    is_probable: bool = False
+
+
+class Usage(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What models used: tokens in and out; cost and premium requests as the host tells them."""
+
+    input: int = 0
+    output: int = 0
+    cost: float | None = None
+    requests: float | None = None
+
+
+class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """One thing that happened in a turn.
+
+    `failed`: the tool failed, or its shell exited non-zero (1 of `grep`, `diff`, `test` and the
+    like is an answer: `done`). `waiting`: for the person, or for a provider's gate.
+    """
+
+    id: str
+    """Unique in its session: the turn's number and the step's, `14.3`."""
+    kind: StepKind
+    state: StepState
+    at: str
+    duration: float | None = None
+    tool: str = ""
+    provider: str = ""
+    summary: str = ""
+    """A call's as `projection.summary` makes it; else the head of the text, or from → to."""
+    exit_code: int | None = None
+    added: int | None = None
+    removed: int | None = None
+    error: str = ""
+    call_id: str | None = None
+    approval_id: str | None = None
+    decided_by: str | None = None
+    agent: str | None = None
+    """The subagent's id, of a step that is a subagent."""
+    usage: Usage | None = None
+    """A subagent's."""
+    calls: int = 0
+    """How many calls a subagent made."""
+    steps: list["Step"] = []
+    """A subagent's own, the newest `limits.SUBAGENT_STEPS`."""
+
+
+class TurnHead(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A turn without its steps. `usage` and `files` are those of its subagents, too."""
+
+    number: int
+    """1, 2, … in its session."""
+    session_id: str
+    started_at: str
+    state: TurnState
+    source: TurnSource
+    prompt: str = ""
+    ended_at: str | None = None
+    steps: int = 0
+    """How many steps it had, those of subagents included."""
+    failed: int = 0
+    """How many of them failed."""
+    usage: Usage = Usage()
+    files: list[FileChange] = []
+    """Those that were changed last, at most `limits.TURN_FILES`."""
+    is_outside: bool = False
+    """Calls while the session was idle, such as the person's own: no turn of the agent."""
+    is_history: bool = False
+    """It happened before this run of the gateway, and was read back."""
+
+
+class Turn(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A turn with its steps, oldest first. `dropped` are the steps that are not listed."""
+
+    head: TurnHead
+    steps: list[Step] = []
+    dropped: int = 0
+
+
+class SessionTurns(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A session's turns in a snapshot: the newest whole, of the others the heads, oldest first."""
+
+    session_id: str
+    heads: list[TurnHead] = []
+    current: Turn | None = None
+    intent: str = ""
+    """What the agent last said that it is doing."""
+    intent_at: str | None = None

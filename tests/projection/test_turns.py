@@ -1,0 +1,442 @@
+"""Turns: what events make of them, and what they are bounded by."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tapui.projection.fold import fold
+from tapui.projection.state import State
+from tapui.projection.turns.programs import is_answer, program
+from tapui.wire import events as ev
+from tapui.wire import limits
+from tapui.wire.codec import encode, raw
+from tapui.wire.turns import FileChange, Step, Turn, TurnSource, Usage
+from tests.records.test_replay import events as random_events
+from tests.records.turns import closed, opened, session, stamp
+
+
+class Day:
+    """A session's events, folded one after the other; a copy goes through a snapshot each time."""
+
+    def __init__(self) -> None:
+        self.seq = 0
+        self.state, self.copy = State(), State()
+        self.tell(opened("s1"))
+
+    def tell(self, *events: Any) -> None:
+        for event in events:
+            self.seq += 1
+            fold(self.state, event, stamp(self.seq))
+            fold(self.copy, event, stamp(self.seq))
+            assert self.copy == self.state
+            self.copy = State.of(self.copy.snapshot())
+            assert self.copy == self.state
+
+    def happen(self, event: str, **data: Any) -> None:
+        self.tell(ev.SessionHappened("s1", event, raw(data)))
+
+    def start(self, id_: str, tool: str = "bash", agent: str | None = None, **args: Any) -> None:
+        call = ev.Call(
+            id_, "s1", "copilot", tool, "running", stamp(self.seq), args=raw(args), agent_id=agent
+        )
+        self.tell(ev.CallStarted("s1", call))
+
+    def finish(self, id_: str, state: Any = "done", **fields: Any) -> None:
+        call = ev.Call(id_, "s1", "copilot", "bash", state, "", duration=5.0, **fields)
+        self.tell(ev.CallFinished("s1", call))
+
+    def approve(self, state: Any, kind: Any = "permission", **fields: Any) -> None:
+        detail = {"kind": "shell", "fullCommandText": "npm ci"}
+        if "call" in fields:
+            detail["toolCallId"] = fields.pop("call")
+        view = ev.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
+        kinds = {"waiting": ev.ApprovalRequested, "withdrawn": ev.ApprovalWithdrawn}
+        self.tell(kinds.get(state, ev.ApprovalDecided)(view, "s1"))
+
+    @property
+    def turn(self) -> Turn:
+        turn = self.state.turns["s1"].current()
+        assert turn is not None
+        return turn
+
+    @property
+    def steps(self) -> list[Step]:
+        return self.turn.steps
+
+    def kinds(self) -> list[tuple[str, str, str]]:
+        return [(step.kind, step.state, step.summary) for step in self.steps]
+
+
+@pytest.fixture
+def day() -> Day:
+    return Day()
+
+
+def test_a_prompt_opens_a_turn_and_idle_ends_it(day: Day) -> None:
+    day.happen("user.message", content="Why does\npairing flake?")
+    day.happen("assistant.turn_start")
+    day.start("c1", command="pytest -x tests/pty")
+    assert day.turn.head.state == "running"
+    day.finish("c1", exit_code=0)
+    day.happen("assistant.message", content="Found it.")
+    day.happen("session.idle")
+    head = day.turn.head
+    assert (head.number, head.prompt, head.source.kind, head.state) == (
+        1, "Why does ⏎ pairing flake?", "person", "done",
+    )  # fmt: skip
+    assert (head.started_at, head.ended_at) == (stamp(2), stamp(7))
+    assert (head.steps, head.failed) == (2, 0)
+    assert day.kinds() == [
+        ("call", "done", "pytest -x tests/pty"),
+        ("message", "done", "Found it."),
+    ]
+    call = day.steps[0]
+    assert (call.id, call.tool, call.provider, call.call_id) == ("1.1", "bash", "copilot", "c1")
+    assert (call.at, call.duration, call.exit_code) == (stamp(4), 5.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("event", "data", "source"),
+    [
+        ("user.message", {}, TurnSource("person")),
+        ("prompt.injected", {"from": "ci-watch"}, TurnSource("provider", "ci-watch")),
+        ("prompt.automatic", {"source": "autopilot"}, TurnSource("autopilot")),
+        ("prompt.automatic", {"source": "agent-x1"}, TurnSource("agent", "x1")),
+        ("prompt.automatic", {"source": "schedule"}, TurnSource("schedule")),
+        ("prompt.automatic", {"source": "moon"}, TurnSource("unknown", "moon")),
+        ("prompt.automatic", {"source": 3}, TurnSource("unknown")),
+        ("assistant.turn_start", {}, TurnSource("unknown")),
+    ],
+)
+def test_a_turn_says_who_asked(day: Day, event: str, data: Any, source: TurnSource) -> None:
+    day.happen(event, **data)
+    assert (day.turn.head.source, day.turn.head.state) == (source, "running")
+
+
+def test_a_prompt_that_steers_is_a_step_and_a_queued_one_is_a_turn(day: Day) -> None:
+    day.happen("user.message", content="one")
+    day.happen("user.message", content="use pnpm", delivery="steering")
+    assert day.kinds() == [("prompt", "done", "use pnpm")]
+    day.happen("user.message", content="two", delivery="queued")
+    assert [head.state for head in day.state.turns["s1"].heads()] == ["done", "running"]
+    day.happen("session.idle")
+    day.happen("user.message", content="three", delivery="steering")
+    assert day.turn.head.number == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code", "state"),
+    [
+        ("pytest", 0, "done"),
+        ("pytest", 1, "failed"),
+        ("grep -rn sleep tests", 1, "done"),
+        ("cd a && git diff --quiet", 1, "done"),
+        ("grep x", 2, "failed"),
+        ("test -f x || npm ci", 1, "failed"),
+    ],
+)
+def test_a_shell_that_exits_non_zero_failed(
+    day: Day, command: str, exit_code: int, state: str
+) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command=command)
+    day.finish("c1", exit_code=exit_code)
+    assert (day.steps[0].state, day.steps[0].exit_code) == (state, exit_code)
+    assert day.turn.head.failed == (state == "failed")
+
+
+def test_a_tool_that_fails_says_why(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1")
+    day.finish("c1", "failed", error="no such\nfile")
+    day.start("c2")
+    day.finish("c2", "cancelled", error="given up")
+    assert [(step.state, step.error) for step in day.steps] == [
+        ("failed", "no such ⏎ file"),
+        ("cancelled", "given up"),
+    ]
+    assert day.turn.head.failed == 1
+
+
+def test_files_that_changed_stand_in_the_head_with_their_lines(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", "edit", path="a.py")
+    day.finish("c1", changes=[FileChange("a.py", 6, 2), FileChange("b.py", is_probable=True)])
+    day.start("c2", "edit", path="a.py")
+    day.finish("c2", changes=[FileChange("a.py", 1, None)])
+    assert day.turn.head.files == [
+        FileChange("b.py", is_probable=True),
+        FileChange("a.py", 7, 2),
+    ]
+    assert [(step.added, step.removed) for step in day.steps] == [(6, 2), (1, None)]
+    for number in range(limits.TURN_FILES + 5):
+        day.start("c3", "edit")
+        day.finish("c3", changes=[FileChange(f"{number}.py", 1, 1)])
+    assert len(day.turn.head.files) == limits.TURN_FILES
+
+
+def test_a_call_that_waits_for_the_person_is_a_step_that_waits(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command="npm ci")
+    day.approve("waiting", call="c1")
+    assert (day.turn.head.state, day.steps[0].state, day.steps[0].approval_id) == (
+        "waiting", "waiting", "a1",
+    )  # fmt: skip
+    day.approve("deciding", call="c1", decided_by="tapui")
+    assert day.steps[0].state == "waiting"
+    day.approve("approved", call="c1", decided_by="tapui")
+    assert (day.turn.head.state, day.steps[0].state) == ("running", "running")
+    day.finish("c1", exit_code=0)
+    assert [(step.state, step.decided_by) for step in day.steps] == [("done", "tapui")]
+
+
+def test_a_call_that_was_denied_stays_denied(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command="npm ci")
+    day.approve("waiting", call="c1")
+    day.approve("denied", call="c1", decided_by="tapui", reason="not now")
+    day.finish("c1", "failed", error="the tool failed")
+    assert [(step.state, step.error) for step in day.steps] == [("denied", "not now")]
+    assert day.turn.head.failed == 0
+
+
+def test_a_permission_asked_before_its_call_begins_is_the_call(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.approve("waiting", call="c1")
+    assert day.kinds() == [("call", "waiting", "npm ci")]
+    day.start("c1", command="npm ci")
+    assert day.kinds() == [("call", "waiting", "npm ci")]
+    day.approve("withdrawn", call="c1", decided_by="cli")
+    day.finish("c1")
+    assert day.kinds() == [("call", "done", "npm ci")]
+
+
+def test_other_requests_are_steps_of_their_own(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.approve("waiting")
+    day.approve("withdrawn")
+    day.approve("waiting", "mode")
+    day.approve("approved", "mode", decided_by="tapui")
+    day.tell(ev.ModeChanged("s1", "plan", "done", "tapui", source="interactive"))
+    assert day.kinds() == [
+        ("gate", "cancelled", "npm ci"),
+        ("mode", "done", "interactive → plan"),
+    ]
+
+
+def test_gates_modes_models_compactions_and_errors_are_steps(day: Day) -> None:
+    day.happen("user.message", content="go")
+    gate = ev.Gate("g1", "s1", "bash", "waiting", ["guard"], "")
+    day.tell(ev.GateChecked("s1", gate))
+    assert day.turn.head.state == "waiting"
+    day.tell(ev.GateChecked("s1", replace(gate, state="deny", reason="no", decided_by="guard")))
+    day.tell(ev.ModeChanged("s1", "plan", "ordered", "tapui", source="interactive"))
+    day.tell(ev.ModeChanged("s1", "plan", "failed", "tapui", error="refused"))
+    day.tell(ev.SessionUpdated("s1", session("s1", model="gpt-5")))
+    day.tell(ev.SessionUpdated("s1", session("s1", model="opus")))
+    day.happen("session.compaction_start")
+    day.happen("session.compaction_complete", success=True, tokensBefore=90, tokensRemoved=60)
+    day.happen("session.error", errorType="query", message="400 bad request")
+    assert day.kinds() == [
+        ("gate", "denied", "no"),
+        ("mode", "failed", "plan"),
+        ("model", "done", "gpt-5"),
+        ("model", "done", "gpt-5 → opus"),
+        ("compaction", "done", "90 → 30"),
+        ("error", "failed", "query"),
+    ]
+    day.happen("session.idle")
+    assert day.turn.head.state == "failed"
+
+
+def test_a_subagent_is_a_turn_within_the_turn(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("t1", "task", description="look")
+    day.happen(
+        "subagent.started", remoteSessionId="k1", toolCallId="t1", agentName="reviewer",
+        description="Look for more sleeps",
+    )  # fmt: skip
+    day.start("c1", agent="k1", command="rg sleep")
+    day.happen("assistant.message", content="two found", agentId="k1")
+    day.happen("assistant.usage", inputTokens=10, outputTokens=2, cost=1, agentId="k1")
+    day.happen("assistant.usage", inputTokens=100, outputTokens=20)
+    day.happen("user.message", content="the task", agentId="k1")
+    day.happen("assistant.turn_start", agentId="k1")
+    (step,) = day.steps
+    assert (step.kind, step.tool, step.summary, step.agent) == (
+        "subagent", "reviewer", "Look for more sleeps", "k1",
+    )  # fmt: skip
+    assert [(one.kind, one.summary) for one in step.steps] == [
+        ("call", "rg sleep"),
+        ("message", "two found"),
+    ]
+    assert (step.calls, step.usage) == (1, Usage(10, 2, 1.0))
+    assert day.turn.head.usage == Usage(110, 22, 1.0)
+    day.finish("c1", exit_code=0)
+    day.finish("t1")
+    assert day.steps[0].state == "running"
+    day.happen("subagent.completed", toolCallId="t1", durationMs=1500, calls=3)
+    (step,) = day.steps
+    assert (step.state, step.duration, step.calls) == ("done", 1500.0, 3)
+
+
+def test_what_an_abort_leaves_open_is_cancelled(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("t1", "task")
+    day.happen("subagent.started", remoteSessionId="k1", toolCallId="t1", agentName="a")
+    day.start("c1")
+    day.happen("abort", reason="user")
+    assert (day.turn.head.state, day.turn.head.ended_at) == ("stopped", stamp(day.seq))
+    day.finish("c1", "cancelled", error="the turn was aborted")
+    day.happen("session.idle", aborted=True)
+    assert [(step.kind, step.state) for step in day.steps] == [
+        ("subagent", "cancelled"),
+        ("call", "cancelled"),
+    ]
+    assert day.turn.head.state == "stopped"
+
+
+def test_the_end_of_a_session_ends_its_turn(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1")
+    day.tell(closed("s1"))
+    assert (day.turn.head.state, day.steps[0].state) == ("stopped", "cancelled")
+
+
+def test_calls_of_an_idle_session_are_outside_of_its_turns(day: Day) -> None:
+    day.start("c1")
+    head = day.turn.head
+    assert (head.is_outside, head.state, head.source.kind) == (True, "running", "unknown")
+    day.finish("c1")
+    day.happen("session.idle")
+    assert (day.turn.head.state, day.turn.head.ended_at) == ("done", stamp(3))
+    day.start("c2")
+    assert (day.turn.head.number, day.turn.head.steps, day.turn.head.state) == (1, 2, "running")
+    day.happen("assistant.turn_start")
+    assert day.turn.head.number == 2
+    assert [step.call_id for step in day.steps] == ["c2"]  # it goes on here
+    day.finish("c2", "failed", error="x")
+    assert [head.failed for head in day.state.turns["s1"].heads()] == [0, 1]
+    assert day.state.turns["s1"].turn(1) is not None
+
+
+def test_what_was_asked_earlier_is_kept_for_fifty_turns(day: Day) -> None:
+    for number in range(limits.TURNS + 5):
+        day.happen("user.message", content=str(number))
+    heads = day.state.turns["s1"].heads()
+    assert [head.prompt for head in heads] == [str(n) for n in range(5, limits.TURNS + 5)]
+    assert heads[-1].number == limits.TURNS + 5
+    assert State.of(day.state.snapshot()).turns["s1"].turn(heads[0].number) is None
+
+
+def test_a_turn_keeps_its_newest_steps_and_those_that_are_open(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("open")
+    for number in range(limits.TURN_STEPS + 10):
+        day.start(f"c{number}")
+        day.finish(f"c{number}")
+    turn = day.turn
+    assert len(turn.steps) == limits.TURN_STEPS
+    assert (turn.head.steps, turn.dropped) == (limits.TURN_STEPS + 11, 11)
+    assert turn.steps[0].call_id == "open"
+    day.finish("open", "failed")
+    assert day.turn.head.failed == 1
+
+
+def test_when_more_is_open_than_a_turn_keeps_the_oldest_is_forgotten(day: Day) -> None:
+    day.happen("user.message", content="go")
+    for number in range(limits.TURN_STEPS + 2):
+        day.start(f"c{number}")
+    assert day.steps[0].call_id == "c2"
+    day.finish("c0", "failed")
+    assert day.turn.head.failed == 0
+    assert len(day.state.turns["s1"].open) == limits.TURN_STEPS
+
+
+def test_steps_of_all_turns_are_bounded(day: Day) -> None:
+    state = day.state
+    for turn in range(10):
+        fold(state, ev.SessionHappened("s1", "user.message", raw({"content": str(turn)})), "")
+        for number in range(limits.TURN_STEPS):
+            call = ev.Call(f"c{number}", "s1", "p", "t", "running", "")
+            fold(state, ev.CallStarted("s1", call), "")
+            fold(state, ev.CallFinished("s1", replace(call, state="done")), "")
+    turns = state.turns["s1"].turns
+    assert sum(len(turn.steps) for turn in turns) <= limits.SESSION_STEPS
+    first = state.turns["s1"].turn(1)
+    assert first is not None
+    assert (first.steps, first.dropped) == ([], limits.TURN_STEPS)
+
+
+def test_hostile_text_of_any_size_stays_small(day: Day) -> None:
+    huge = "\x1b[31m\n" * 100_000
+    day.happen("prompt.injected", content=huge, **{"from": huge})
+    day.happen("assistant.message", content=huge, agentId=huge)
+    day.happen("session.error", message=huge, errorType=huge)
+    day.happen("subagent.started", remoteSessionId="k", agentName=huge, description=huge)
+    day.start("c1", huge, command=huge)
+    day.finish("c1", "failed", error=huge, changes=[FileChange(huge, 1, 1)])
+    day.start(huge)
+    assert len(encode(day.turn)) < 20 * limits.MAX_SUMMARY
+    assert "c1" not in day.state.turns["s1"].open
+
+
+def test_events_that_are_too_large_to_record_tell_their_beginning(day: Day) -> None:
+    cut = ev.Cut('{"content":"Rewrite it\\nall ' + "x" * 900, 10**6, "")
+    day.tell(ev.SessionHappened("s1", "user.message", None, cut))
+    assert day.turn.head.prompt.startswith("Rewrite it ⏎ all xxx")
+
+
+def test_a_session_that_is_forgotten_takes_its_turns_along() -> None:
+    state = State()
+    for number in range(limits.ENDED_SESSIONS + 5):
+        id_ = f"s{number}"
+        for event in (opened(id_), ev.SessionHappened(id_, "user.message"), closed(id_)):
+            fold(state, event, "")
+    assert state.turns.keys() == state.sessions.keys()
+    new = ev.SessionReplaced("n1", session("n1"), "s24")
+    fold(state, new, "")
+    assert state.turns.keys() == state.sessions.keys()
+
+
+@settings(max_examples=60, database=None, deadline=None)
+@given(st.lists(random_events(), max_size=80))
+def test_any_events_in_any_order_fold_to_bounded_turns(run: list[Any]) -> None:
+    state = State()
+    for seq, event in enumerate([opened("s1"), opened("s2"), *run]):
+        fold(state, event, stamp(seq))
+    assert state.turns.keys() == state.sessions.keys()
+    for turns in state.turns.values():
+        assert len(turns.turns) <= limits.TURNS
+        for turn in turns.turns:
+            told = turn.told()
+            assert told.dropped >= 0
+            assert told.head.failed <= told.head.steps + 1
+            assert len(encode(told)) < 5000 + 1000 * told.head.steps
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("pnpm test --filter b", "pnpm test"),
+        ("cd a && CI=1 pnpm test", "pnpm test"),
+        ("sudo -n /usr/bin/make -j4", "make"),
+        ("timeout 60s npx vitest", "npx vitest"),
+        ("pytest tests/pty", "pytest"),
+        ("pytest -x", "pytest"),
+        ("", ""),
+        ("cd /", ""),
+    ],
+)
+def test_the_program_of_a_command(command: str, name: str) -> None:
+    assert program(command) == name
+
+
+@settings(max_examples=100, database=None, deadline=None)
+@given(st.text(), st.integers(-1, 2))
+def test_any_command_has_a_program_and_an_exit_code(command: str, exit_code: int) -> None:
+    assert isinstance(program(command), str)
+    assert is_answer(command, exit_code) in (True, False)
