@@ -17,7 +17,7 @@ class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
 
 class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The records: their limits in bytes, and what is masked in them."""
+    """The records: their limits in bytes, how long they are kept, what is masked in them."""
 
     inline: int = 64 * 1024
     """Arguments and results are kept whole up to this size."""
@@ -25,6 +25,8 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """A file is rotated at this size."""
     session: int = 1024 * 1024 * 1024
     """The oldest rotated files of a session are dropped above this total."""
+    keep_days: int = 90
+    """Records of sessions that ended so many days ago are removed."""
     mask: tuple[str, ...] = ()
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 

@@ -16,6 +16,7 @@ FLOORS = [
     {"projection"},
     {"core"},
     {"records"},
+    {"index"},
     {"runtime"},
     {"client"},
     {"hosts", "tools", "emitters"},
@@ -62,7 +63,7 @@ IO_MODULES = frozenset(
     }
 )
 IO_CALLS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
-BEHIND_THE_FEED = ("client", "core", "hosts", "records", "runtime", "tools", "emitters")
+BEHIND_THE_FEED = ("client", "core", "hosts", "index", "records", "runtime", "tools", "emitters")
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "manager", "common", "misc"})
 
 

@@ -41,6 +41,7 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("records", "inline"): (0, 5 * 2**20, " bytes"),
     ("records", "file"): (2**16, 2**40, " bytes"),
     ("records", "session"): (2**16, 2**50, " bytes"),
+    ("records", "keep-days"): (1, 36_500, " days"),
 }
 _PATTERNS = frozenset({("records", "mask")})
 Choices = Mapping[KeyPath, Callable[[str], str | None]]

@@ -37,13 +37,16 @@ COMMANDS = (
     "approve",
     "deny",
     "records",
+    "search",
+    "why",
     "config",
     "doctor",
     "completion",
     "demo",
 )
 SHELLS = ("bash", "zsh", "fish")
-_NO_COMMAND = re.compile(r"argument COMMAND: invalid choice: '(?P<word>[^']*)'")
+RECORD_ACTIONS = ("purge", "delete")
+_NO_COMMAND = re.compile(r"argument (?P<what>COMMAND|ACTION): invalid choice: '(?P<word>[^']*)'")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,9 +62,10 @@ def _plain(message: str) -> str:
     found = _NO_COMMAND.match(message)
     if found is None:
         return message
-    near = difflib.get_close_matches(found["word"], COMMANDS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
-    return f"there is no command {found['word']}; {hint}"
+    known = COMMANDS if found["what"] == "COMMAND" else RECORD_ACTIONS
+    near = difflib.get_close_matches(found["word"], known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"there is no {found['what'].lower()} {found['word']}; {hint}"
 
 
 if TYPE_CHECKING:
@@ -86,6 +90,12 @@ def _count(text: str) -> int:
     if count < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
     return count
+
+
+def _moment(text: str) -> float:
+    from tapui.cli.since import moment
+
+    return moment(text)
 
 
 def _add_port(parser: argparse.ArgumentParser, text: str) -> None:
@@ -294,6 +304,36 @@ def _add_decisions(commands: "_Commands") -> None:
         _add_port(parser, "the gateway's port")
 
 
+def _add_finding(commands: "_Commands") -> None:
+    search = _add(
+        commands,
+        "search",
+        "search",
+        "find words in everything that was recorded",
+        "Prompts, messages, calls with arguments and results, lines of streams,\n"
+        "approvals, errors. All words must be there:\n"
+        '  word  beginning*  "one after the other"  changed:FILE\n'
+        "No gateway needs to run; what is not indexed yet is indexed first.",
+    )
+    search.add_argument("text", metavar="TEXT", nargs="+", help="what to look for")
+    search.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    search.add_argument("--last", type=_count, metavar="N", help="only the newest N (20)")
+    why = _add(
+        commands,
+        "why",
+        "why",
+        "show which turn, prompt and diff changed a file, or a line of it",
+        "With a line: the last change that touches it. Changes by commands are marked\n*probably*.",
+    )
+    why.add_argument("file", metavar="FILE[:LINE]", help="the file, as it is now")
+    why.add_argument("--last", type=_count, metavar="N", help="only the newest N changes (5)")
+    for parser in (search, why):
+        parser.add_argument(
+            "--since", type=_moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+        )
+        parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+
+
 def _add_local_commands(commands: "_Commands") -> None:
     records = _add(
         commands,
@@ -308,6 +348,34 @@ def _add_local_commands(commands: "_Commands") -> None:
     )
     records.add_argument("--last", type=_count, metavar="N", help="only the newest N (20)")
     records.add_argument("--json", action="store_true", help="print the records as they are")
+    actions = records.add_subparsers(title="removing", metavar="ACTION", parser_class=_Parser)
+    purge = _add(
+        actions,
+        "purge",
+        "records_removal",
+        "remove the records of all sessions that have ended",
+        "What is indexed of them goes, too. Sessions that tapui records now stay.",
+    )
+    purge.add_argument(
+        "--before",
+        type=_moment,
+        metavar="TIME",
+        help="only those that ended before: 30d, 2026-11-20",
+    )
+    delete = _add(
+        actions,
+        "delete",
+        "records_removal",
+        "remove the records of one session",
+        "What is indexed of them goes, too.",
+    )
+    delete.add_argument(
+        "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+    )
+    for name, parser in (("purge", purge), ("delete", delete)):
+        parser.add_argument("--yes", action="store_true", help="do not ask")
+        parser.set_defaults(action=name)
+    _add_finding(commands)
     config = _add(
         commands,
         "config",

@@ -98,6 +98,11 @@ class Journal:
 
     # The turn
 
+    @property
+    def turns(self) -> int:
+        """How many turns were written."""
+        return self._turn
+
     def write(self, entries: Sequence[tuple[Entry, bytes]]) -> frozenset[int]:
         """Append one turn's events, in order; return the `seq`s that could not be recorded.
 

@@ -16,7 +16,7 @@ GATEWAY_FOLDER = "gateway"
 ELSEWHERE = "+"
 """Parts a folder's name from the process id where the folder itself was held or unusable."""
 
-_REGISTER = "sessions.jsonl"
+REGISTER_FILE = "sessions.jsonl"
 _COMPACT_AT = 512 * 1024
 _KEPT = 1000
 _TRIES = 3
@@ -43,7 +43,7 @@ def note(state_dir: Path, session_id: str, folder: Path) -> bool:
         line = msgspec.json.encode(RegisterLine(session_id, str(folder))) + b"\n"
     except UnicodeEncodeError:
         raise OSError(errno.EILSEQ, "a folder whose name is not UTF-8 cannot be noted") from None
-    path = state_dir / _REGISTER
+    path = state_dir / REGISTER_FILE
     size = 0
     for _ in range(_TRIES):
         fd = os.open(path, _FLAGS, FILE_MODE)
@@ -77,7 +77,7 @@ def compact(state_dir: Path) -> None:
     Another process that does the same at the moment does it for us. What is added meanwhile is
     taken along.
     """
-    path = state_dir / _REGISTER
+    path = state_dir / REGISTER_FILE
     fd = os.open(path, _FLAGS, FILE_MODE)
     try:
         try:
@@ -94,7 +94,7 @@ def compact(state_dir: Path) -> None:
 def _replace(path: Path, fd: int, size: int) -> None:
     lines = list(dict.fromkeys(reversed(_parse(os.pread(fd, size, 0)))))
     data = b"".join(msgspec.json.encode(line) + b"\n" for line in reversed(lines[:_KEPT]))
-    fresh = path.with_name(f"{_REGISTER}.{os.getpid()}")
+    fresh = path.with_name(f"{REGISTER_FILE}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     new = os.open(fresh, _FLAGS | os.O_EXCL, FILE_MODE)
     try:
@@ -124,7 +124,7 @@ def sessions(state_dir: Path) -> dict[str, list[Path]]:
     A session has several when its own was unusable or held by another gateway for a while.
     """
     try:
-        data = (state_dir / _REGISTER).read_bytes()
+        data = (state_dir / REGISTER_FILE).read_bytes()
     except FileNotFoundError:
         data = b""
     found: dict[str, dict[Path, None]] = {}
@@ -133,8 +133,9 @@ def sessions(state_dir: Path) -> dict[str, list[Path]]:
         known = found.setdefault(line.session_id, {})
         known.pop(folder, None)
         known[folder] = None
+    own = _by_name(state_dir / SESSIONS_FOLDER)
     for session_id, known in found.items():
-        for folder in _beside(state_dir / SESSIONS_FOLDER, folder_name(session_id)):
+        for folder in own.get(folder_name(session_id), ()):
             known.setdefault(folder)
     existing = {id_: [one for one in known if one.is_dir()] for id_, known in found.items()}
     return {id_: places for id_, places in existing.items() if places}
@@ -154,8 +155,17 @@ def gateway_folders(state_dir: Path) -> list[Path]:
 
 def _beside(parent: Path, name: str) -> list[Path]:
     """Return the folder `name` in `parent` and those that stood in for it, if they exist."""
+    return _by_name(parent).get(name, [])
+
+
+def _by_name(parent: Path) -> dict[str, list[Path]]:
+    """Return the folders in `parent` by name, each with those that stood in for it."""
     try:
         found = sorted(parent.iterdir())
     except (FileNotFoundError, NotADirectoryError):
-        return []
-    return [path for path in found if path.name.partition(ELSEWHERE)[0] == name and path.is_dir()]
+        return {}
+    named: dict[str, list[Path]] = {}
+    for path in found:
+        if path.is_dir():
+            named.setdefault(path.name.partition(ELSEWHERE)[0], []).append(path)
+    return named

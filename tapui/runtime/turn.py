@@ -98,6 +98,11 @@ class LoopTurn:
             persist_dir=persist_dir,
         )
 
+    @property
+    def recorded(self) -> int:
+        """How many turns were recorded so far."""
+        return self._journal.turns
+
     # The door
 
     def refusal(self) -> str | None:

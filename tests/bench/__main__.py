@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import psutil
+
 from tapui.tower.filter import FilterError, parse
 from tapui.tower.lines import Lines
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
-from tests.bench import crowd, disk_lag, filtering, roundtrip, tail_lag, terminal
+from tests.bench import crowd, disk_lag, filtering, indexing, roundtrip, tail_lag, terminal
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home
@@ -30,6 +32,7 @@ from tests.rig.waiting import until
 
 SMALL, LARGE = 100, 1024 * 1024
 IDLE_SECONDS = 2.0
+INDEXED_BYTES = 2**30
 LINES_PER_SECOND = 1_000
 STREAMS_KEY = b"4"
 """The tower's key for the pane with the tail."""
@@ -233,6 +236,20 @@ def _announced(home: Home) -> dict[str, str]:
     return said
 
 
+def index(_seconds: float) -> Iterator[Row]:
+    """A journal of 1 GiB: making the index, and finding in it. Takes minutes."""
+    with scratch() as home:
+        indexing.write(home.root, INDEXED_BYTES)
+        made = indexing.index(home.root)
+        size = f"{made.bytes / 2**20:,.0f} MiB"
+        rates = f"{made.rate:6.1f} MB/s  {made.bytes / made.cpu / 1e6:6.1f} MB a second of CPU"
+        yield f"index of {size}", f"{rates}  {made.ratio:.2f} x the records", ""
+        for what, first, whole, hits in indexing.searches(home.root):
+            figures = f"first hits {first:7.1f} ms  the newest of all {whole:7.1f} ms  {hits} hits"
+            yield f"  find {what}", figures, "first hits < 100 ms"
+        yield "  a look that finds nothing new", f"{indexing.update(home.root):7.1f} ms", ""
+
+
 def start(seconds: float) -> Iterator[Row]:
     """First frames."""
     with scratch() as home:
@@ -251,6 +268,11 @@ def memory(_seconds: float) -> Iterator[Row]:
     with scratch() as home, Gateway(home, "--no-attach") as gateway:
         time.sleep(IDLE_SECONDS)
         yield "memory, serve", f"{terminal.rss(gateway.pid):7.1f} MB", ""
+        kept = home.tapui / "index" / "records.sqlite"
+        until(kept.exists, what="the index")
+        (keeper,) = psutil.Process(gateway.pid).children()
+        used = f"{keeper.memory_info().rss / 1e6:7.1f} MB"
+        yield "  while something is recorded, its process of the index", used, ""
     with scratch() as home, terminal.tower(home, "--no-attach") as running:
         time.sleep(IDLE_SECONDS)
         yield "memory, tower", f"{terminal.rss(running.process.pid):7.1f} MB", "< 70 MB"
@@ -288,6 +310,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "lag": lag,
     "disk": disk,
     "patterns": patterns,
+    "index": index,
     "start": start,
     "memory": memory,
 }

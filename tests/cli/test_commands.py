@@ -24,6 +24,8 @@ COMMANDS = [
     ("approve",),
     ("deny",),
     ("records",),
+    ("search",),
+    ("why",),
     ("config",),
     ("doctor",),
     ("completion",),
@@ -134,7 +136,11 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("frobnicate",), "there is no command frobnicate; there are serve, stop, copilot,"),
         (("statsu",), "there is no command statsu; did you mean status?\ntry: tapui --help\n"),
         (("--port", "1", "rocords"), "there is no command rocords; did you mean records?"),
-        (("records", "nosuch"), "unrecognized arguments: nosuch\ntry: tapui records --help\n"),
+        (
+            ("records", "nosuch"),
+            "there is no action nosuch; there are purge, delete\ntry: tapui records --help\n",
+        ),
+        (("records", "perge"), "there is no action perge; did you mean purge?\n"),
         (("--nope",), "unrecognized arguments: --nope\ntry: tapui --help\n"),
         (
             ("status", "--jsno"),
@@ -208,6 +214,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  records.inline          65536          default\n"
         "  records.file            67108864       default\n"
         "  records.session         1073741824     default\n"
+        "  records.keep-days       90             default\n"
         "  records.mask            []             default\n"
         "  colour                  false          NO_COLOR\n"
         "\n"

@@ -39,6 +39,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "records.inline": "TAPUI_RECORDS_INLINE",
         "records.file": "TAPUI_RECORDS_FILE",
         "records.session": "TAPUI_RECORDS_SESSION",
+        "records.keep-days": "TAPUI_RECORDS_KEEP_DAYS",
         "records.mask": "TAPUI_RECORDS_MASK",
     }
 

@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from tapui.client.socket import GatewaySocket
-from tapui.hosts.copilot.launcher import INHERITED, CopilotLauncher
+from tapui.hosts.copilot.launcher import CopilotLauncher
+from tapui.runtime.own_program import INHERITED
 from tapui.wire.host import HostHello, SessionsUnattached
 from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
 from tapui.wire.tower import Notice, ToTower, TowerHello

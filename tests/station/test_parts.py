@@ -114,5 +114,5 @@ def test_the_options_choose_the_parts(tmp_path: Path) -> None:
     def names(options: Options) -> list[str]:
         return [part.name for part in chosen_parts(options)]
 
-    assert names(options_in(tmp_path)) == ["the local session", "the built-in tools"]
-    assert names(options_in(tmp_path, local_session=False)) == ["the built-in tools"]
+    assert names(options_in(tmp_path)) == ["the local session", "the built-in tools", "the index"]
+    assert names(options_in(tmp_path, local_session=False)) == ["the built-in tools", "the index"]

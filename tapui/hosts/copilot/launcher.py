@@ -7,8 +7,6 @@ attach to; this part looks for one meanwhile, and lists the sessions that cannot
 
 import asyncio
 import logging
-import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from tapui.hosts.copilot.discovery import Cli, Discovery
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.child import Command, Ended
-from tapui.runtime.child_output import Source
+from tapui.runtime.own_program import ProgramLog, own_program
 from tapui.runtime.supervisor import Backoff, Supervisor
 from tapui.wire.events import Unattached
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
@@ -31,23 +29,6 @@ IDLE_SECONDS = 60.0
 """The host's process ends after so long without a CLI to attach to."""
 STOP_SECONDS = 2.5
 """How long the host may take to leave its sessions as it found them."""
-INHERITED = (
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LOGNAME",
-    "PATH",
-    "PYTHONDONTWRITEBYTECODE",
-    "PYTHONPATH",
-    "PYTHONPYCACHEPREFIX",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "VIRTUAL_ENV",
-)
-"""What the host's process gets of the environment."""
-_LINE = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +60,7 @@ class CopilotLauncher:
         self._backoff = Backoff()
         self._supervisor = Supervisor(
             _command(url, token_file, copilot_home, environ, port=port, idle=idle),
-            self._take_line,
+            ProgramLog().take,
             self._failed,
             self._backoff,
         )
@@ -88,7 +69,6 @@ class CopilotLauncher:
         self._listed: list[Unattached] | None = []
         self._is_accepted = False
         self._stopping = asyncio.Event()
-        self._level = logging.INFO
 
     @property
     def pid(self) -> int | None:
@@ -151,15 +131,6 @@ class CopilotLauncher:
         if self._port is not None:
             self._port.send(message)
 
-    def _take_line(self, source: Source, text: str) -> None:
-        """Log a line of the host's own log; one without a level belongs to the line before."""
-        line = _LINE.match(text)
-        if line is None:
-            _log.log(self._level, "%s: %s", source, text)
-            return
-        self._level = logging.getLevelNamesMapping()[line[1]]
-        logging.getLogger(line[2]).log(self._level, "%s", line[3])
-
     def _failed(self, fault: Ended | OSError, pause: float) -> None:
         """Tell the person of the first end in a row; log each."""
         what = "cannot be started" if isinstance(fault, OSError) else "ended unexpectedly"
@@ -179,13 +150,10 @@ def _command(
     idle: float,
 ) -> Command:
     mode = ("--idle", f"{idle:g}") if port is None else ("--port", str(port))
-    return Command(
-        (
-            # -P: what lies in the folder that tapui was started in is never imported.
-            *(sys.executable, "-P", "-m", "tapui.hosts.copilot", url, str(token_file)),
-            *("--copilot-home", str(copilot_home)),
-            *mode,
-        ),
-        {name: environ[name] for name in INHERITED if name in environ},
-        cwd=Path("/"),
+    return own_program(
+        "tapui.hosts.copilot",
+        *(url, str(token_file)),
+        *("--copilot-home", str(copilot_home)),
+        *mode,
+        environ=environ,
     )

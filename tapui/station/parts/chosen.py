@@ -2,6 +2,7 @@
 
 from tapui.station.options import Options
 from tapui.station.parts.copilot import Copilot
+from tapui.station.parts.index import Index
 from tapui.station.parts.local_session import LocalSession
 from tapui.station.parts.part import Part
 from tapui.station.parts.tools import Tools
@@ -13,6 +14,7 @@ def chosen_parts(options: Options) -> list[Part]:
     if options.settings.local_session:
         parts.append(LocalSession())
     parts.append(Tools())
+    parts.append(Index())
     if options.attach:
         parts.append(Copilot())
     return parts

@@ -1,0 +1,196 @@
+"""Rows of the index: how they are numbered, written, and taken out again."""
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tapui import times
+from tapui.index.edits import MAX_HUNK_BYTES, Edit, Hunk
+from tapui.index.store import SHARD_BYTES, create_shard, words_table
+from tapui.index.texts import MAX_TITLE, Found
+from tapui.wire.codec import encode
+
+_BITS = 10
+_LATEST = 7_258_118_400
+"""2200-01-01, in seconds: what says that it is later is from then."""
+_PLAIN = 256
+_CHUNK = 2_000
+
+
+@dataclass(slots=True)
+class IndexRow:
+    """What is written of one record: where it stands, whose it is, what is found in it."""
+
+    file: int
+    offset: int
+    session: int | None
+    run: int
+    seq: int
+    ts: str
+    turn: int | None
+    found: Found
+    edits: list[Edit] = field(default_factory=list)
+
+
+def first_id(ts: str) -> int | None:
+    """Return the lowest number that a row of this time can have; None for no time."""
+    seconds = times.epoch(ts)
+    return None if seconds is None else id_at(seconds)
+
+
+def id_at(seconds: float) -> int:
+    """Return the lowest number of rows of this time, in seconds since the epoch.
+
+    Rows are numbered by time: the newest come first without sorting, whatever was indexed when.
+    """
+    return round(min(max(seconds, 0.0), _LATEST) * 1_000_000) << _BITS
+
+
+def time_of(number: int) -> str:
+    """Return when the row of a number happened, RFC 3339 in UTC."""
+    seconds, micros = divmod(number >> _BITS, 1_000_000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micros:06}Z"
+
+
+def scope_of(session: int | None) -> str:
+    """Return the word by which the rows of a session are found."""
+    return "s0" if session is None else f"s{session:d}"
+
+
+def packed(text: str) -> str | bytes:
+    """Return a text as it is stored."""
+    return text if len(text) < _PLAIN else zlib.compress(text.encode(), 1)
+
+
+def unpacked(stored: str | bytes) -> str:
+    """Return a stored text; raises `zlib.error` where the index is damaged."""
+    if isinstance(stored, str):
+        return stored
+    return zlib.decompress(stored).decode("utf-8", "replace")
+
+
+_hunks = msgspec.json.Decoder(list[Hunk])
+
+
+def hunks_of(stored: bytes) -> list[Hunk]:
+    """Return stored hunks; raises `zlib.error` and `msgspec.DecodeError`."""
+    return _hunks.decode(zlib.decompress(stored))
+
+
+class RowWriter:
+    """Writes rows into the newest shard; the caller's transaction holds them together."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        newest = connection.execute("SELECT id, bytes FROM shards ORDER BY id DESC LIMIT 1")
+        row: tuple[int, int] = newest.fetchone() or (0, SHARD_BYTES)
+        self._shard, self._bytes = row
+
+    def write(self, rows: Iterable[IndexRow]) -> None:
+        """Add rows, in any order."""
+        last = 0
+        words: list[tuple[int, str, str]] = []
+        for base, row in sorted(_numbered(rows), key=lambda item: (item[0], item[1].seq)):
+            if self._bytes >= SHARD_BYTES:
+                self._flush(words)
+                self._shard, self._bytes = create_shard(self._connection), 0
+            last = self._insert(max(base, last + 1), row)
+            for edit in row.edits:
+                self._insert_edit(last, row, edit)
+            words.append((last, row.found.text, scope_of(row.session)))
+            self._bytes += len(row.found.text)
+        self._flush(words)
+
+    def _insert(self, number: int, row: IndexRow) -> int:
+        found = row.found
+        values = (
+            self._shard, row.file, row.offset, row.session, row.run, row.seq, found.kind,
+            row.turn, found.call_id, found.is_cut, found.title[:MAX_TITLE], packed(found.text),
+        )  # fmt: skip
+        while True:
+            try:
+                self._connection.execute(
+                    "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (number, *values),
+                )
+            except sqlite3.IntegrityError:  # a row of another folder has that number
+                number += 1
+            else:
+                return number
+
+    def _insert_edit(self, number: int, row: IndexRow, edit: Edit) -> None:
+        hunks = encode(edit.hunks)
+        kept = zlib.compress(hunks if len(hunks) <= MAX_HUNK_BYTES else b"[]", 1)
+        name = edit.path.rpartition("/")[2]
+        self._connection.execute(
+            "INSERT INTO changes (row, file, name, path, added, removed, is_probable, is_whole,"
+            " hunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                number, row.file, name, edit.path, edit.added, edit.removed, edit.is_probable,
+                edit.is_whole, kept,
+            ),
+        )  # fmt: skip
+
+    def _flush(self, words: list[tuple[int, str, str]]) -> None:
+        if not words:
+            return
+        self._connection.executemany(
+            f"INSERT INTO {words_table(self._shard)} (rowid, text, scope) VALUES (?, ?, ?)", words
+        )
+        self._connection.execute(
+            "UPDATE shards SET bytes = ?, rows = rows + ?, newest = max(newest, ?) WHERE id = ?",
+            (self._bytes, len(words), words[-1][0], self._shard),
+        )
+        words.clear()
+
+    def remove(self, file: int) -> None:
+        """Take out all that was indexed of a file, in several transactions.
+
+        Nothing of it is left in the index's file.
+        """
+        connection = self._connection
+        connection.execute("PRAGMA secure_delete = ON")
+        touched: set[int] = set()
+        while rows := connection.execute(
+            "SELECT id, shard, session, text FROM rows WHERE file = ? LIMIT ?", (file, _CHUNK)
+        ).fetchall():
+            connection.execute("BEGIN IMMEDIATE")
+            for number, shard, session, text in rows:
+                connection.execute(
+                    f"INSERT INTO {words_table(shard)} ({words_table(shard)}, rowid, text, scope)"
+                    " VALUES ('delete', ?, ?, ?)",
+                    (number, unpacked(text), scope_of(session)),
+                )
+                connection.execute("UPDATE shards SET rows = rows - 1 WHERE id = ?", (shard,))
+                touched.add(shard)
+            connection.executemany("DELETE FROM rows WHERE id = ?", [(row[0],) for row in rows])
+            connection.execute("COMMIT")
+        connection.execute("DELETE FROM changes WHERE file = ?", (file,))
+        connection.execute("DELETE FROM files WHERE id = ?", (file,))
+        touched -= self._drop_empty()
+        for shard in touched:  # words that were taken out are in its older parts until then
+            table = words_table(shard)
+            connection.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("PRAGMA secure_delete = OFF")
+
+    def _drop_empty(self) -> set[int]:
+        """Drop the shards of which nothing is left, but not the one that is written to."""
+        empty = "SELECT id FROM shards WHERE rows <= 0 AND id <> ?"
+        dropped = {shard for (shard,) in self._connection.execute(empty, (self._shard,)).fetchall()}
+        for shard in dropped:
+            self._connection.execute(f"DROP TABLE {words_table(shard)}")
+            self._connection.execute("DELETE FROM shards WHERE id = ?", (shard,))
+        return dropped
+
+
+def _numbered(rows: Iterable[IndexRow]) -> Iterator[tuple[int, IndexRow]]:
+    base = 0
+    for row in rows:
+        given = first_id(row.ts)
+        base = base if given is None else given  # without a time it goes with the one before
+        yield base, row

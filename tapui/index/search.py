@@ -1,0 +1,258 @@
+"""Finding in the index: words in everything that was recorded, and what changed a file.
+
+One `Search` belongs to one reader; `interrupt()` alone may be called from another thread.
+"""
+
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tapui.index.asked import Asked, excerpt
+from tapui.index.rows import hunks_of, id_at, scope_of, time_of, unpacked
+from tapui.index.sources import lines_between, opened, record_files
+from tapui.index.store import IndexUnusable, index_path, reading, words_table
+from tapui.records.reader import Record, parse
+
+LIMIT = 50
+
+_ROW = (
+    "SELECT r.id, r.kind, s.name, s.label, r.turn, r.call, u.name, r.seq, r.title, r.text,"
+    " r.is_cut, r.offset, r.file FROM rows r JOIN runs u ON u.id = r.run"
+    " LEFT JOIN sessions s ON s.id = r.session"
+)
+
+
+class Hit(Struct, rename="camel", frozen=True):
+    """A record in which something was found.
+
+    `marks` are the places in `excerpt` that were looked for. `is_cut`: the record holds only the
+    beginning of what there was. `path` and `offset` lead to the record, see `Search.record`.
+    """
+
+    id: int
+    kind: str
+    ts: str
+    session_id: str | None
+    session: str
+    turn: int | None
+    call_id: str | None
+    run: str
+    seq: int
+    title: str
+    excerpt: str
+    marks: list[tuple[int, int]]
+    is_cut: bool
+    path: str
+    offset: int
+
+
+class Progress(Struct, rename="camel", frozen=True):
+    """How much of the records, in bytes, is indexed; what was written since the last look, not."""
+
+    done: int
+    total: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that there was is indexed."""
+        return self.done >= self.total
+
+
+class Search:
+    """Reads the index of a home. Methods raise `IndexUnusable` where there is none to read.
+
+    An index that is made again meanwhile is opened again.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._files: dict[int, Path | None] = {}
+
+    def close(self) -> None:
+        """Let the index go."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def interrupt(self) -> None:
+        """End what is being looked for in another thread, with `IndexUnusable` there."""
+        if self._connection is not None:
+            self._connection.interrupt()
+
+    def opened(self) -> sqlite3.Connection:
+        """Return the connection, opened again where another index took its place."""
+        try:
+            info = index_path(self._state_dir).stat()
+        except OSError:
+            self.close()
+            raise IndexUnusable("there is no index yet") from None
+        identity = info.st_dev, info.st_ino
+        if self._connection is None or identity != self._identity:
+            self.close()
+            self._connection = reading(self._state_dir)
+            self._identity = identity
+        return self._connection
+
+    def is_there(self, file: int) -> bool:
+        """Return whether a file of records is still there. Raises `sqlite3.Error`."""
+        return self._path_of(self.opened(), file) is not None
+
+    def progress(self) -> Progress:
+        """Return how much is indexed."""
+        try:
+            row = self.opened().execute("SELECT done, total FROM progress").fetchone()
+        except sqlite3.Error as error:
+            raise IndexUnusable(str(error)) from None
+        return Progress(*row)
+
+    def session_ids(self, beginning: str) -> list[str]:
+        """Return the ids of sessions that are, or else begin with, the text."""
+        query = "SELECT name FROM sessions WHERE substr(name, 1, ?) = ? ORDER BY id DESC"
+        try:
+            names = [name for (name,) in self.opened().execute(query, (len(beginning), beginning))]
+        except sqlite3.Error as error:
+            raise IndexUnusable(str(error)) from None
+        return [beginning] if beginning in names else names
+
+    def find(
+        self,
+        asked: Asked,
+        *,
+        session_id: str | None = None,
+        since: float | None = None,
+        limit: int = LIMIT,
+    ) -> Iterator[list[Hit]]:
+        """Yield hits, at most `limit` at a time, the newest of each part of the index first.
+
+        The parts come one by one, so that the first hits are there soon: whoever wants the newest
+        of all, merges by `id`. `since` is in seconds since the epoch. A part that can hold none
+        of the `limit` newest is left out.
+        """
+        self._files.clear()
+        try:
+            yield from self._find(asked, session_id, since, limit)
+        except (sqlite3.Error, zlib.error) as error:
+            raise IndexUnusable(str(error)) from None
+
+    def _find(
+        self, asked: Asked, session_id: str | None, since: float | None, limit: int
+    ) -> Iterator[list[Hit]]:
+        connection = self.opened()
+        session = None
+        if session_id is not None:
+            row = connection.execute("SELECT id FROM sessions WHERE name = ?", (session_id,))
+            session = (row.fetchone() or (-1,))[0]
+        lowest = 0 if since is None else id_at(since)
+        if asked.changed is not None:
+            yield self._changed(connection, asked, session, lowest, limit)
+            return
+        if asked.is_empty:
+            return
+        scope = None if session is None else scope_of(session)
+        newest: list[int] = []
+        shards = connection.execute("SELECT id, newest FROM shards ORDER BY newest DESC").fetchall()
+        for shard, last in shards:
+            if last < lowest or (len(newest) >= limit and last < newest[limit - 1]):
+                continue
+            table = words_table(shard)
+            query = (
+                f"{_ROW} JOIN {table} w ON w.rowid = r.id"
+                f" WHERE {table} MATCH ? AND w.rowid >= ? ORDER BY w.rowid DESC LIMIT ?"
+            )
+            rows = connection.execute(query, (asked.match(scope), lowest, limit))
+            hits = [hit for row in rows if (hit := self._hit(connection, row, asked)) is not None]
+            if hits:
+                newest = sorted((*newest, *(hit.id for hit in hits)), reverse=True)[:limit]
+                yield hits
+
+    def _changed(
+        self,
+        connection: sqlite3.Connection,
+        asked: Asked,
+        session: int | None,
+        lowest: int,
+        limit: int,
+    ) -> list[Hit]:
+        assert asked.changed is not None
+        wanted = os.path.normpath(asked.changed)
+        rows = connection.execute(
+            f"{_ROW.replace(' FROM rows', ', c.hunks FROM rows')}"
+            " JOIN changes c ON c.row = r.id WHERE c.name = ? AND r.id >= ?"
+            " AND (? IS NULL OR r.session = ?) AND (c.path = ? OR c.path LIKE ? ESCAPE '\\')"
+            " ORDER BY r.id DESC",
+            (
+                wanted.rpartition("/")[2], lowest, session, session, wanted,
+                "%/" + _literal(wanted.lstrip("/")),
+            ),
+        )  # fmt: skip
+        hits: dict[int, Hit] = {}
+        for row in rows:
+            if not asked.is_in(f"{row[8]}\n{unpacked(row[9])}\n{_hunks(row[13])}"):
+                continue
+            hit = self._hit(connection, row[:13], asked)
+            if hit is not None:
+                hits.setdefault(hit.id, hit)
+            if len(hits) >= limit:
+                break
+        return list(hits.values())
+
+    def _hit(
+        self, connection: sqlite3.Connection, row: tuple[Any, ...], asked: Asked
+    ) -> Hit | None:
+        (
+            number, kind, session_id, label, turn, call, run, seq, title, text, is_cut, offset,
+            file,
+        ) = row  # fmt: skip
+        path = self._path_of(connection, file)
+        if path is None:
+            return None  # its records were deleted since they were indexed
+        shown, marks = excerpt(unpacked(text), asked)
+        return Hit(
+            number, kind, time_of(number), session_id, str(label or session_id or ""), turn, call,
+            run, seq, title, shown, marks, bool(is_cut), str(path), offset,
+        )  # fmt: skip
+
+    def _path_of(self, connection: sqlite3.Connection, file: int) -> Path | None:
+        """Return where a file of records is now, None if it is gone."""
+        if file not in self._files:
+            folder, device, inode = connection.execute(
+                "SELECT path, device, inode FROM files f JOIN folders o ON o.id = f.folder"
+                " WHERE f.id = ?",
+                (file,),
+            ).fetchone() or ("", 0, 0)
+            here = (one for one in record_files(Path(folder)) if folder)
+            self._files[file] = next(
+                (one.path for one in here if (one.device, one.inode) == (device, inode)), None
+            )
+        return self._files[file]
+
+
+def record_of(hit: Hit) -> Record | None:
+    """Return the record that a hit leads to, or None if it is no longer there."""
+    try:
+        with opened(Path(hit.path)) as fd:
+            size = os.fstat(fd).st_size
+            line = next(lines_between(fd, hit.offset, size), None)
+    except OSError:
+        return None
+    record = parse(line[2]) if line is not None else None
+    is_it = record is not None and (record.run, record.seq) == (hit.run, hit.seq)
+    return record if is_it else None
+
+
+def _hunks(stored: bytes) -> str:
+    return "\n".join(
+        line for hunk in hunks_of(stored) for lines in (hunk.old, hunk.new) for line in lines
+    )
+
+
+def _literal(text: str) -> str:
+    """Return a text in which nothing is a wildcard of LIKE."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

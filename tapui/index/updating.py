@@ -1,0 +1,383 @@
+"""Bringing the index up to date with the records: what is new in each folder is read once."""
+
+import errno
+import logging
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tapui.index.edits import Edit, edits_of
+from tapui.index.folder_state import FolderState
+from tapui.index.reading import Placed, in_order
+from tapui.index.rows import IndexRow, RowWriter
+from tapui.index.sources import Source, record_files
+from tapui.index.texts import found_in
+from tapui.projection.fold import fold
+from tapui.projection.state import State
+from tapui.records.reader import Record
+from tapui.text import safe_text
+from tapui.wire import events as ev
+from tapui.wire.surrogates import without_surrogates
+
+_log = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 0.05
+"""A turn of the gateway writes to several files: this long after a look all of it is there."""
+_FRESH_SECONDS = 2.0
+_BATCH_ROWS = 2_000
+_BATCH_BYTES = 2 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What one transaction writes of a folder."""
+
+    rows: list[IndexRow] = field(default_factory=list)
+    bytes: int = 0
+    damaged: dict[int, int] = field(default_factory=dict)
+    offsets: dict[int, int] = field(default_factory=dict)
+    last: Record | None = None
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.rows) >= _BATCH_ROWS or self.bytes >= _BATCH_BYTES
+
+
+class Updater:
+    """Reads new records into an index that is open for writing.
+
+    `stop` is asked now and then: once it returns True, what was read is kept and the rest is left.
+    `progress` is told bytes done and bytes in all.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        *,
+        stop: Callable[[], bool] = lambda: False,
+        progress: Callable[[int, int], None] = lambda _done, _total: None,
+    ) -> None:
+        self._connection = connection
+        self._stop = stop
+        self._progress = progress
+        self._rows = RowWriter(connection)
+        self._runs: dict[str, int] = dict(_pairs(connection, "SELECT name, id FROM runs"))
+        self._sessions: dict[str, int] = dict(_pairs(connection, "SELECT name, id FROM sessions"))
+        self._labels: dict[str, tuple[str, str]] = {}
+        self._done = self._total = 0
+        self._told_faults: set[Path] = set()
+
+    def update(self, folders: Iterable[Path], *, is_all: bool) -> bool:
+        """Read what is new in the folders; return whether that was all of it.
+
+        What was indexed of files that are gone is taken out; with `is_all` what was indexed of
+        other folders, too. Raises `sqlite3.Error`.
+        """
+        found = {path: self._files_in(path) for path in dict.fromkeys(folders)}
+        if is_all:
+            self._forget_others(found)
+            self._total = sum(one.size for files in found.values() for one in files)
+            (self._done,) = self._connection.execute(
+                "SELECT coalesce(sum(offset), 0) FROM files"
+            ).fetchone()
+            self._tell()
+        is_complete = True
+        for path, files in reversed(found.items()):  # what was used last is looked for first
+            if self._stop():
+                return False
+            try:
+                is_complete = self._folder(path, files) and is_complete
+            except OSError as error:
+                # Deleted or rotated while it is read: the next look shows what is left of it.
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+                    self._fault(path, error)
+                is_complete = False
+        return is_complete
+
+    def _files_in(self, path: Path) -> list[Source]:
+        try:
+            return record_files(path)
+        except OSError as error:
+            self._fault(path, error)
+            return []
+
+    def _fault(self, path: Path, error: OSError) -> None:
+        if path not in self._told_faults:
+            self._told_faults.add(path)
+            _log.warning("%s is not indexed: %s", safe_text(str(path)), error.strerror or error)
+
+    # What is gone
+
+    def _forget_others(self, found: dict[Path, list[Source]]) -> None:
+        known = self._connection.execute("SELECT id, path FROM folders").fetchall()
+        paths = {str(path) for path in found}
+        for number, path in known:
+            if path not in paths:
+                self._forget(number)
+                self._connection.execute("DELETE FROM folders WHERE id = ?", (number,))
+
+    def _forget(self, number: int) -> None:
+        """Take out all that was indexed of a folder."""
+        of_folder = "SELECT id FROM files WHERE folder = ?"
+        for (file,) in self._connection.execute(of_folder, (number,)).fetchall():
+            self._rows.remove(file)
+        self._connection.execute("DELETE FROM checkpoints WHERE folder = ?", (number,))
+        self._connection.execute(
+            "UPDATE folders SET state = NULL, open = NULL, bytes = 0 WHERE id = ?", (number,)
+        )
+
+    # One folder
+
+    def _folder(self, path: Path, files: list[Source]) -> bool:
+        number = self._number_of(path)
+        numbers, offsets = self._known(number, files)
+        if all(offsets[one] >= one.size for one in files):
+            return True
+        if any(time.time() - _written(one.path) < _FRESH_SECONDS for one in files):
+            time.sleep(SETTLE_SECONDS)
+        reading = _FolderReading(self, number, numbers, offsets)
+        for placed in in_order(offsets):
+            reading.take(placed)
+            if reading.batch.is_full:
+                reading.flush()
+                self._tell()
+                if self._stop():
+                    return False
+        reading.flush()
+        self._tell()
+        return True
+
+    def _number_of(self, path: Path) -> int:
+        name = without_surrogates(str(path))
+        query = "SELECT id FROM folders WHERE path = ?"
+        known = self._connection.execute(query, (name,)).fetchone()
+        if known is None:
+            self._connection.execute("INSERT INTO folders (path, bytes) VALUES (?, 0)", (name,))
+            known = self._connection.execute(query, (name,)).fetchone()
+        return int(known[0])
+
+    def _known(
+        self, number: int, files: list[Source]
+    ) -> tuple[dict[Source, int], dict[Source, int]]:
+        """Return the numbers of a folder's files and how far each was read.
+
+        A file that took another's place, or that is shorter than it was, costs the folder what
+        was indexed of it: all of it is read again.
+        """
+        known = {
+            (device, inode): (file, name, offset, head)
+            for file, name, device, inode, offset, head in self._connection.execute(
+                "SELECT id, name, device, inode, offset, head FROM files WHERE folder = ?",
+                (number,),
+            )
+        }
+        here = {(one.device, one.inode): one for one in files}
+        for identity, (_, _, offset, head) in known.items():
+            one = here.get(identity)
+            if one is not None and (one.size < offset or not one.is_of(head)):
+                self._forget(number)
+                known = {}
+                break
+        for identity, (file, _, _, _) in list(known.items()):
+            if identity not in here:
+                self._rows.remove(file)
+                del known[identity]
+        numbers: dict[Source, int] = {}
+        offsets: dict[Source, int] = {}
+        for identity, one in here.items():
+            name = one.path.name
+            if identity in known:
+                numbers[one], known_name, offsets[one], head = known[identity]
+                if known_name != name or len(head) < len(one.head):
+                    self._connection.execute(
+                        "UPDATE files SET name = ?, head = ? WHERE id = ?",
+                        (name, one.head, numbers[one]),
+                    )
+                continue
+            cursor = self._connection.execute(
+                "INSERT INTO files (folder, name, device, inode, offset, head, damaged)"
+                " VALUES (?, ?, ?, ?, 0, ?, 0)",
+                (number, name, one.device, one.inode, one.head),
+            )
+            assert cursor.lastrowid is not None
+            numbers[one], offsets[one] = cursor.lastrowid, 0
+        return numbers, offsets
+
+    # Names
+
+    def run_number(self, run: str) -> int:
+        """Return the number of a gateway's run."""
+        return self._number("runs", self._runs, run)
+
+    def session_number(self, session_id: str | None) -> int | None:
+        """Return the number of a session, None for none."""
+        return None if session_id is None else self._number("sessions", self._sessions, session_id)
+
+    def _number(self, table: str, known: dict[str, int], name: str) -> int:
+        if name not in known:
+            more = ", '', ''" if table == "sessions" else ""
+            cursor = self._connection.execute(
+                f"INSERT INTO {table} VALUES (NULL, ?{more})",
+                (name,),
+            )
+            assert cursor.lastrowid is not None
+            known[name] = cursor.lastrowid
+        return known[name]
+
+    def name_session(self, session: ev.Session) -> None:
+        """Keep the label and the folder of a session."""
+        said = (session.label, session.cwd)
+        if self._labels.get(session.id) != said:
+            self._labels[session.id] = said
+            number = self.session_number(session.id)
+            self._connection.execute(
+                "UPDATE sessions SET label = ?, cwd = ? WHERE id = ?",
+                (*map(without_surrogates, said), number),
+            )
+
+    # Transactions
+
+    def begin(self) -> None:
+        """Begin what `commit` ends."""
+        if not self._connection.in_transaction:
+            self._connection.execute("BEGIN IMMEDIATE")
+
+    def commit(self, batch: _Batch, state: FolderState, places: dict[tuple[int, int], int]) -> None:
+        """Write a batch and how far its files were read, all of it or nothing."""
+        connection = self._connection
+        self.begin()
+        try:
+            self._rows.write(batch.rows)
+            for file, offset in batch.offsets.items():
+                connection.execute(
+                    "UPDATE files SET offset = ?, damaged = damaged + ? WHERE id = ?",
+                    (offset, batch.damaged.get(file, 0), file),
+                )
+            if batch.last is not None:
+                state.save(connection)
+                if state.is_due(connection):
+                    at = (batch.last.run, batch.last.seq, batch.last.ts)
+                    state.check(connection, at, places)
+            connection.execute("UPDATE progress SET done = ?, total = ?", (self._done, self._total))
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def read(self, size: int) -> None:
+        """Count what was read."""
+        self._done += size
+
+    def _tell(self) -> None:
+        self._total = max(self._total, self._done)
+        self._progress(self._done, self._total)
+
+    def loaded(self, number: int) -> FolderState:
+        """Return what is remembered of a folder; a state that is of no use is begun anew."""
+        row = self._connection.execute(
+            "SELECT state, open, bytes FROM folders WHERE id = ?", (number,)
+        ).fetchone()
+        try:
+            return FolderState(number, row)
+        except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise sqlite3.DatabaseError(f"a folder's state cannot be read: {error}") from None
+
+
+class _FolderReading:
+    """One pass over a folder's new records."""
+
+    def __init__(
+        self,
+        updater: Updater,
+        number: int,
+        numbers: dict[Source, int],
+        offsets: dict[Source, int],
+    ) -> None:
+        self._updater = updater
+        self._numbers = numbers
+        self._folder = updater.loaded(number)
+        self._places = {(one.device, one.inode): offset for one, offset in offsets.items()}
+        self.batch = _Batch()
+
+    def take(self, placed: Placed) -> None:
+        batch, source = self.batch, placed.source
+        file = self._numbers[source]
+        size = placed.end - placed.begin
+        self._updater.read(size)
+        self._folder.bytes += size
+        batch.bytes += size
+        batch.offsets[file] = self._places[source.device, source.inode] = placed.end
+        record = placed.record
+        if record is None:
+            batch.damaged[file] = batch.damaged.get(file, 0) + (size > 1)
+            return
+        batch.last = record
+        if record.event is not None:
+            self._index(record, record.event, file, placed.begin)
+
+    def _index(self, record: Record, event: ev.AnyEvent, file: int, offset: int) -> None:
+        state = self._folder.state
+        found = found_in(event, state)
+        edits = self._edits(event, state)
+        fold(state, event, record.ts)
+        session = getattr(event, "session", None)
+        self._updater.begin()
+        if isinstance(session, ev.Session):
+            self._updater.name_session(session)
+        if found is None:
+            return
+        row = IndexRow(
+            file=file,
+            offset=offset,
+            session=self._updater.session_number(record.session_id),
+            run=self._updater.run_number(record.run),
+            seq=record.seq,
+            ts=record.ts,
+            turn=turn_of(state, record.session_id),
+            found=found,
+            edits=edits,
+        )
+        self.batch.rows.append(row)
+
+    def _edits(self, event: ev.AnyEvent, state: State) -> list[Edit]:
+        if isinstance(event, ev.CallStarted):
+            self._folder.began(event.call)
+        if not isinstance(event, ev.CallFinished):
+            return []
+        began = self._folder.open.pop(event.call.id, None)
+        session = state.sessions.get(event.session_id)
+        cwd = session.cwd if session is not None else "/"
+        return [
+            msgspec.structs.replace(edit, path=os.path.normpath(os.path.join(cwd, edit.path)))  # noqa: PTH118 - text, not a path of ours
+            for edit in edits_of(began, event.call)
+        ]
+
+    def flush(self) -> None:
+        """Write what was taken."""
+        self._updater.commit(self.batch, self._folder, self._places)
+        self.batch = _Batch()
+
+
+def turn_of(state: State, session_id: str | None) -> int | None:
+    """Return the number of a session's newest turn, None without one."""
+    turns = state.turns.get(session_id or "")
+    latest = turns.latest if turns is not None else None
+    return latest.number if latest is not None else None
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _pairs(connection: sqlite3.Connection, query: str) -> list[tuple[str, int]]:
+    return [(name, number) for name, number in connection.execute(query)]
