@@ -47,9 +47,12 @@ def _print(lines: Iterator[str], at: str) -> None:
 
 
 def in_short(state: State) -> str:
-    """Return how many requests wait and how many calls failed, `!2 ✗1`; empty for nothing."""
+    """Return how many requests wait, and how many steps failed in the newest turns of the open
+    sessions, `!2 ✗1`; empty for nothing."""
     waiting = sum(is_waiting(one) for one in state.approvals.values())
-    failed = sum(one.state == "failed" for one in state.recent_calls.values())
+    sessions = (one for one in state.sessions.values() if is_open(one))
+    known = (state.turns[one.id] for one in sessions if one.id in state.turns)
+    failed = sum(one.latest.failed for one in known if one.latest is not None)
     counts = ((waiting, "!"), (failed, "✗"))
     return " ".join(f"{sign}{count}" for count, sign in counts if count)
 
