@@ -27,7 +27,11 @@ class Due(Enum):
 
 
 class Deadline(Struct, eq=False):
-    """One time-out: `due` and `subject` are handed back when it has come. Times are seconds."""
+    """One time-out: `due` and `subject` are handed back when it has come. Times are seconds.
+
+    One that came or was cancelled has no subject: a subject knows its deadline, and without the way
+    back it is freed as soon as nobody else knows it.
+    """
 
     when: float
     due: Due
@@ -62,7 +66,7 @@ class Deadlines:
         """Drop a time-out; dropping it again, or after it came, does nothing."""
         if deadline is None or not deadline.is_live:
             return
-        deadline.is_live = False
+        deadline.is_live, deadline.subject = False, None
         self._cancelled += 1
         if self._cancelled > 64 and self._cancelled * 2 > len(self._heap):
             self._heap = [entry for entry in self._heap if entry[2].is_live]
@@ -78,11 +82,12 @@ class Deadlines:
             self._cancelled -= 1
         return heap[0][0] if heap else None
 
-    def pop(self, now: float) -> Deadline | None:
-        """Take the next time-out that has come by `now`, or None."""
+    def pop(self, now: float) -> tuple[Due, Any] | None:
+        """Take the next time-out that has come by `now`: what it is about, and its subject."""
         when = self.next
         if when is None or when > now:
             return None
         deadline = heapq.heappop(self._heap)[2]
+        subject, deadline.subject = deadline.subject, None
         deadline.is_live = False
-        return deadline
+        return deadline.due, subject

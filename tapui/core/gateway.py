@@ -285,8 +285,8 @@ class Gateway:
     def tick(self, now: float) -> None:
         """Let every deadline up to `now` come."""
         self._clock.now = now
-        while (deadline := self._deadlines.pop(now)) is not None:
-            self._due(deadline.due, deadline.subject)
+        while (come := self._deadlines.pop(now)) is not None:
+            self._due(*come)
         self._finish()
 
     def resend(self, connection_id: ConnectionId, now: float) -> None:
@@ -379,7 +379,7 @@ class Gateway:
         for inquiry in list(connection.inquiries.values()):
             self._gates.drop(inquiry, "who asked is gone")
         self._parts.prompts.drop(connection)
-        provider = connection.provider
+        provider, connection.provider = connection.provider, None
         if provider is not None and provider.id in self._parts.providers.connected:
             self._parts.binding.disconnected(provider, provider.view.reason or reason)
         if former is Standing.AWAIT_PAIRING:

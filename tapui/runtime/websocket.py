@@ -14,7 +14,7 @@ from websockets.server import ServerProtocol
 from tapui.runtime import handshake
 from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
 from tapui.runtime.roster import Roster
-from tapui.runtime.websockets_internals import has_received_close, has_sent_eof
+from tapui.runtime.websockets_internals import has_received_close, has_sent_eof, release
 from tapui.wire.codec import encode
 from tapui.wire.limits import MAX_UNAUTHENTICATED_BYTES
 from tapui.wire.message import Message
@@ -93,6 +93,7 @@ class WebSocketPort(asyncio.Protocol):
         self._incoming = self._new_incoming()  # drops what was half read
         self._roster.gone(self)
         self._farewell()
+        release(self._protocol)
 
     def pause_writing(self) -> None:
         """The client reads more slowly than the door sends."""

@@ -11,7 +11,7 @@ try:
 except ImportError:  # a platform without the compiled extension
     from websockets.utils import apply_mask
 
-__all__ = ["apply_mask", "has_received_close", "has_sent_eof"]
+__all__ = ["apply_mask", "has_received_close", "has_sent_eof", "release"]
 
 
 def has_sent_eof(protocol: ServerProtocol) -> bool:
@@ -22,3 +22,13 @@ def has_sent_eof(protocol: ServerProtocol) -> bool:
 def has_received_close(protocol: ServerProtocol) -> bool:
     """Return whether the client's close frame has arrived."""
     return protocol.close_rcvd is not None
+
+
+def release(protocol: ServerProtocol) -> None:
+    """Let the state machine of a connection that is gone be freed when it is dropped.
+
+    Its parser refers to it and so does what ended the parser: only a garbage collection would find
+    the two, with whatever was read last.
+    """
+    protocol.parser.close()
+    protocol.parser_exc = protocol.handshake_exc = None
