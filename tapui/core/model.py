@@ -105,6 +105,10 @@ class Connection:
     """Whether a person sits at this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
     """Calls that this connection made, by the id that it chose."""
+    calls: int = 0
+    """How many calls it made that are under way, those being cancelled too."""
+    call_bytes: int = 0
+    """The bytes of their arguments."""
     inquiries: "dict[str, Inquiry]" = field(default_factory=dict)
     """Gates that it waits for, by the id of its `hook.preToolUse` or `tool.invoke`."""
     requests: dict[str, str] = field(default_factory=dict)

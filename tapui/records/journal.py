@@ -406,6 +406,7 @@ class Journal:
         self._syncer.retire(file.handle)
 
     def _close_folder(self, path: Path) -> None:
+        self._trouble.forget(path)
         known = self._folders.get(path)
         if known is None:
             return
@@ -414,7 +415,6 @@ class Journal:
             self._close_file(file)
         folder.close()
         del self._folders[path]
-        self._trouble.forget(path)
 
     def _forget_routes(self, session_id: str | None) -> None:
         for key in [key for key in self._routes if key[0] == session_id]:

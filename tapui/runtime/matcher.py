@@ -44,7 +44,7 @@ class RegexMatcher:
         return _compile(pattern)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _compile(pattern: str) -> RegexPattern:
     import regex  # with the first pattern: most gateways never see one
 

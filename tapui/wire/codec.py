@@ -373,8 +373,11 @@ def encodable(message: M) -> M:
 
 
 def compact(given: Raw) -> Raw:
-    """Return the same JSON on one line."""
+    """Return the same JSON on one line, as a copy that may be kept.
+
+    JSON that was decoded is a view of the whole message, which stays in memory with it.
+    """
     data = bytes(given)
-    if _LF not in data and _CR not in data:
-        return given
-    return Raw(msgspec.json.format(data, indent=-1))
+    if _LF in data or _CR in data:
+        data = msgspec.json.format(data, indent=-1)
+    return Raw(data)

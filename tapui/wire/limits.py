@@ -28,6 +28,9 @@ MAX_UNAUTHENTICATED = 10
 AUTH_TIMEOUT = 10.0
 
 MAX_TOOLS = 100
+MAX_DECLARED_BYTES = 2 * 1024 * 1024
+"""Definitions of a provider's tools together, and likewise the texts of its transforms: as much as
+one message carries, however many updates brought them."""
 MAX_HOOK_RULES = 50
 MAX_STREAMS = 20
 STREAM_LINES = 200
@@ -54,6 +57,8 @@ MAX_UNATTACHED = 100
 
 PUSHES_PER_SECOND = 10
 MAX_HELD_INJECTS = 20
+MAX_HELD_CHARACTERS = 4 * 1024 * 1024
+"""Characters of the injects of one provider that wait for a session."""
 MAX_INJECT_CYCLES = 3
 TURN_TIMEOUT = 10.0
 """How long a delivered inject holds the next one back while its session starts no turn."""
@@ -63,6 +68,8 @@ STREAM_BYTES = 64 * 1024 * 1024
 """Stream lines of all sessions in memory."""
 DEPARTED_STREAM_TTL = 600.0
 """How long the lines of a provider that left its session stay in memory."""
+MAX_DEPARTED_STREAMS = 200
+"""Providers that left a session whose lines stay so long; those of the oldest go first."""
 MAX_STREAM_READ_BYTES = 4 * 1024 * 1024
 """An answer to `stream.read`: the newest lines that fit, one at least."""
 
@@ -70,6 +77,16 @@ CANCEL_GRACE = 5.0
 """How long a cancelled call stays visible as *cancelling* without the provider's answer."""
 MAX_CALL_TIMEOUT = 24 * 3600.0
 
+MAX_SESSIONS = 1_000
+"""Sessions that are open at once, of all hosts."""
+MAX_CALLS = 5_000
+"""Calls of one caller under way, those being cancelled too."""
+MAX_CALL_BYTES = 64 * 1024 * 1024
+"""Arguments of one caller's calls under way."""
+MAX_REQUESTS = 200
+"""Approvals that one host waits for."""
+MAX_REQUEST_BYTES = 32 * 1024 * 1024
+"""Details of the approvals that one host waits for."""
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that."""
 MAX_CHILDREN = 1_000

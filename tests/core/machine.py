@@ -214,6 +214,10 @@ class ConversationMachine(RuleBasedStateMachine):
             assert call.session.is_open or call.is_settled
         for provider in r.providers.connected.values():
             assert provider.running == sum(not one.is_settled for one in provider.calls.values())
+        for caller in r.connections.by_number.values():
+            made = [call for call in r.calls.pending.values() if call.caller is caller]
+            assert caller.calls == len(made)
+            assert caller.call_bytes == sum(len(memoryview(one.invoke.args)) for one in made)
         waited_for = sum(len(one.invokes) for one in r.connections.by_number.values())
         assert waited_for == sum(not one.is_settled for one in r.calls.pending.values())
         open_ = {peer.number for peer in self._open()}

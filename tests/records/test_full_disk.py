@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.records.turns import Writer, opened, refused, seqs, started
+from tests.records.turns import Writer, closed, opened, refused, seqs, started
 
 
 class Disk:
@@ -162,3 +162,14 @@ def test_what_was_not_returned_is_in_the_file_and_nothing_else(turns: list[Any])
             seq for path in state.rglob("*.jsonl") if path.parent != state for seq in seqs(path)
         ]
     assert sorted(found) == kept
+
+
+def test_trouble_with_a_session_is_over_with_the_session(state: Path) -> None:
+    state.mkdir(exist_ok=True)
+    (state / "sessions").write_text("no folder")
+    with Writer(state) as writer:
+        for number in range(3):
+            assert writer.turn(opened(f"s{number}"), started(f"s{number}", "c"))
+            assert writer.journal._trouble
+            writer.turn(closed(f"s{number}"))
+            assert not writer.journal._trouble

@@ -35,6 +35,8 @@ class WaitingApproval:
     subject: Any
     """What the asker's module needs to go on: a request id, a mode, a name."""
     deadline: Deadline | None = None
+    size: int = 0
+    """The bytes of the detail, where a host gave it."""
 
     @property
     def is_deciding(self) -> bool:
@@ -87,8 +89,9 @@ class Approvals:
         *,
         session_id: str | None = None,
         provider: str | None = None,
+        size: int = 0,
     ) -> WaitingApproval:
-        """Open an approval that expires in `timeout` seconds."""
+        """Open an approval that expires in `timeout` seconds; `size` is the detail's, in bytes."""
         view = Approval(
             id=self._mint.id("a"),
             kind=kind,
@@ -99,11 +102,19 @@ class Approvals:
             session_id=session_id,
             provider=provider,
         )
-        waiting = WaitingApproval(view, asker, subject)
+        waiting = WaitingApproval(view, asker, subject, size=size)
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting
         self._out.emit(ApprovalRequested(view, session_id))
         return waiting
+
+    def check_room(self, asker: Connection, size: int) -> None:
+        """Check that a host may wait for another one. Raises `WireError` (`RATE_LIMITED`)."""
+        waiting = [*self.waiting.values(), *self.deciding.values()]
+        sizes = [one.size for one in waiting if one.asker is asker]
+        if len(sizes) >= limits.MAX_REQUESTS or sum(sizes) + size > limits.MAX_REQUEST_BYTES:
+            text = f"{len(sizes)} requests wait already, which is as much as may be at once"
+            raise WireError(ErrorCode.RATE_LIMITED, text)
 
     def of_kind(self, kind: ApprovalKind) -> list[WaitingApproval]:
         """Return the approvals of a kind that wait."""

@@ -47,6 +47,12 @@ class Calls:
         self._lanes = Lanes()
         self.pending: dict[str, PendingCall] = {}
 
+    def has_room(self, caller: Connection, invoke: ToolInvoke) -> bool:
+        """Return whether a caller may make another call beside those that are under way."""
+        size = caller.call_bytes + len(memoryview(invoke.args))
+        count = caller.calls + len(caller.inquiries)
+        return count < limits.MAX_CALLS and size <= limits.MAX_CALL_BYTES
+
     def start(
         self,
         session: OpenSession,
@@ -113,6 +119,8 @@ class Calls:
             started=self._clock.now,
         )
         self.pending[call_id] = provider.calls[call_id] = caller.invokes[invoke.id] = call
+        caller.calls += 1
+        caller.call_bytes += len(memoryview(invoke.args))
         return call
 
     def _timeout_of(self, tool: Tool, invoke: ToolInvoke) -> Number:
@@ -309,17 +317,22 @@ class Calls:
 
     def _forget(self, call: PendingCall) -> None:
         self._settle(call)
+        self._drop(call)
+
+    def _drop(self, call: PendingCall) -> None:
+        """Nothing waits for a call any more; its place goes to the next."""
         del self.pending[call.view.id]
         del call.provider.calls[call.view.id]
+        call.caller.calls -= 1
+        call.caller.call_bytes -= len(memoryview(call.invoke.args))
         self._leave_place(call)
 
     def _absorb(self, call: PendingCall) -> None:
         """The late answer of a cancelled call: it ends here."""
         self._deadlines.cancel(call.deadline)
-        if self.pending.pop(call.view.id, None) is None:
+        if call.view.id not in self.pending:
             return
-        del call.provider.calls[call.view.id]
-        self._leave_place(call)
+        self._drop(call)
         state = "cancelled" if call.view.error_code == CallError.CANCELLED else "failed"
         self._finished(call, state=state, context=call.context)
 

@@ -75,6 +75,10 @@ class CallerConversation:
             text = f"Tool '{message.tool}' is not supported by this client instance."
             self._no_call(connection, message.id, text)
             return
+        if not self._calls.has_room(connection, message):
+            text = "as many calls, or as large ones, are under way as may be at once"
+            self._no_call(connection, message.id, text, CallError.RATE_LIMITED)
+            return
         session.last_activity = self._clock.now
         if session.rules is None or (connection.host_asks_hooks and connection.id == session.host):
             self._call(connection, session, message)

@@ -16,13 +16,18 @@ from tapui.core.conversations.legal import check_version
 from tapui.core.effects import MakePersistDir
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.rules import compile_rules, require_rules
-from tapui.core.hooks.sections import check_context, check_transforms, require_transforms, warnings
+from tapui.core.hooks.sections import (
+    check_context,
+    check_transforms,
+    require_transforms,
+    warnings,
+)
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, DepartedProvider, HookSet, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts, check_twice
-from tapui.core.providers.definitions import check_definitions
+from tapui.core.providers.definitions import kept_definitions
 from tapui.core.providers.identity import ALL, Providers, check_name
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session
@@ -93,7 +98,7 @@ class Hellos:
         if metadata is not None:
             decode_object(metadata, "metadata")
         if message.tools is not None:
-            check_definitions(message.tools)
+            message = replace(message, tools=kept_definitions(message.tools))
         declared = self._declared(message)
         check_version(message.protocol_version)
         former = self._providers.returning(message.reconnect_token, message.name, message.instance)

@@ -156,6 +156,9 @@ class HostConversation:
                 session_id=wanted.id,
             )
         former = self._sessions.open.get(wanted.replaces) if wanted.replaces else None
+        if former is None and len(self._sessions.open) >= limits.MAX_SESSIONS:
+            text = f"{limits.MAX_SESSIONS} sessions are open already"
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=wanted.id)
         if former is not None and former.host != connection.id:
             raise WireError(
                 ErrorCode.INVALID_SESSION,
@@ -363,6 +366,7 @@ class HostConversation:
         detail = given_object(message.detail, "detail")
         if message.id in connection.requests:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
+        self._approvals.check_room(connection, len(memoryview(detail)))
         timeout = limits.HOST_APPROVAL_TIMEOUT
         if message.timeout is not None:
             if not (isfinite(message.timeout) and message.timeout > 0):
@@ -377,6 +381,7 @@ class HostConversation:
             decode_as(detail, dict[str, Any], "detail"),
             timeout,
             session_id=session.id,
+            size=len(memoryview(detail)),
         )
         connection.requests[message.id] = waiting.view.id
 

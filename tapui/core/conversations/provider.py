@@ -33,7 +33,7 @@ from tapui.core.model import (
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts
-from tapui.core.providers.definitions import check_count, check_definitions
+from tapui.core.providers.definitions import check_size, kept_definitions
 from tapui.core.providers.identity import ALL, Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.ending import Endings
@@ -179,18 +179,18 @@ class ProviderConversation:
         provider = connection.bound_provider
         if message.tools is None and message.remove is None:
             raise WireError(ErrorCode.INVALID_JSON, "tools: missing")
-        check_definitions(message.tools or [])
+        message = replace(message, tools=kept_definitions(message.tools or []))
         if provider.is_everywhere and message.session_id is None:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
             sessions = [self._membership.session_of(provider, message.session_id, "tools.update")]
         is_whole = message.session_id is None or not provider.is_everywhere
         offered = _updated(provider.offered, message) if is_whole else provider.offered
-        check_count(offered)
+        check_size(offered)
         changed: list[tuple[OpenSession, list[Tool]]] = []
         for session in sessions:
             tools = _updated(provider.tools.get(session.id, []), message)
-            check_count(tools)
+            check_size(tools)
             check_conflicts(session, Claimant.of(provider), tools)
             changed.append((session, tools))
         provider.offered = offered
@@ -210,9 +210,8 @@ class ProviderConversation:
         require_transforms(provider.grant, message.transforms or {})
         sessions = self._membership.sessions_of(provider, message.session_id, "hooks.update")
         changed = _hooks_of(provider, sessions, message.session_id)
-        given = [name for name, one in (message.transforms or {}).items() if one is not None]
         for hooks in changed:
-            check_room(hooks, given)
+            check_room(hooks, message.transforms or {})
         for hooks in changed:
             if rules is not None:
                 hooks.rules = rules
@@ -247,7 +246,7 @@ class ProviderConversation:
             raise WireError(ErrorCode.UNAUTHORIZED, f"stream '{message.stream}' is another's")
         sessions = self._membership.sessions_of(provider, message.session_id, "filter.set")
         changed = _hooks_of(provider, sessions, message.session_id)
-        if any(len(hooks.filters.keys() | {name}) > limits.MAX_STREAMS for hooks in changed):
+        if rules and any(len({*hooks.filters, name}) > limits.MAX_STREAMS for hooks in changed):
             raise WireError(
                 ErrorCode.PAYLOAD_TOO_LARGE, f"filters: at most {limits.MAX_STREAMS} streams"
             )

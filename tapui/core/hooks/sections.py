@@ -36,12 +36,20 @@ def require_transforms(grant: Grant, transforms: Mapping[str, Transform | None])
         require(grant, Capability.TRANSFORMS)
 
 
-def check_room(hooks: HookSet, changes: Iterable[str]) -> None:
-    """Check that a provider changes not too many sections, one update after the other.
+def check_room(hooks: HookSet, changes: Mapping[str, Transform | None]) -> None:
+    """Check that a provider changes not too many sections, one update after the other, nor with
+    too much text.
 
     Raises `WireError` (`PAYLOAD_TOO_LARGE`).
     """
-    if len(hooks.transforms.keys() | set(changes)) > limits.MAX_SECTIONS:
+    given = {section: one for section, one in changes.items() if one is not None}
+    texts = [one.content or "" for one in (hooks.transforms | given).values()]
+    if sum(map(len, texts)) > limits.MAX_DECLARED_BYTES:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"transforms: at most {limits.MAX_DECLARED_BYTES:,} characters together",
+        )
+    if len(texts) > limits.MAX_SECTIONS:
         raise WireError(
             ErrorCode.PAYLOAD_TOO_LARGE,
             f"transforms: a provider may change at most {limits.MAX_SECTIONS} sections",

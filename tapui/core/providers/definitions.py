@@ -3,21 +3,23 @@
 import re
 from math import isfinite
 
+from msgspec.structs import replace
+
 from tapui.schemas.references import remote_reference
 from tapui.wire import limits
-from tapui.wire.codec import decode_object, depth_exceeds, require_object
+from tapui.wire.codec import compact, decode_object, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
-def check_definitions(tools: list[Tool]) -> None:
-    """Check a list of definitions by itself.
+def kept_definitions(tools: list[Tool]) -> list[Tool]:
+    """Check a list of definitions by itself; return them as they are kept, apart from the message.
 
     Raises `WireError`: `PAYLOAD_TOO_LARGE` for too many, `INVALID_JSON` naming the field.
     """
-    check_count(tools)
+    check_size(tools)
     for index, tool in enumerate(tools):
         path = f"tools[{index}]"
         if not _NAME.match(tool.name):
@@ -27,15 +29,25 @@ def check_definitions(tools: list[Tool]) -> None:
         if tool.timeout is not None and not (isfinite(tool.timeout) and tool.timeout > 0):
             raise _invalid(f"{path}.timeout: must be a finite number of milliseconds above 0")
         _check_parameters(tool, path)
+    return [replace(tool, parameters=compact(tool.parameters)) for tool in tools]
 
 
-def check_count(tools: list[Tool]) -> None:
-    """Check how many there are. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
+def check_size(tools: list[Tool]) -> None:
+    """Check how many there are, and their bytes. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
     if len(tools) > limits.MAX_TOOLS:
         raise WireError(
             ErrorCode.PAYLOAD_TOO_LARGE,
             f"{len(tools)} tools; a provider may have at most {limits.MAX_TOOLS}",
         )
+    if sum(map(_size, tools)) > limits.MAX_DECLARED_BYTES:
+        raise WireError(
+            ErrorCode.PAYLOAD_TOO_LARGE,
+            f"a provider's tools have at most {limits.MAX_DECLARED_BYTES:,} bytes together",
+        )
+
+
+def _size(tool: Tool) -> int:
+    return len(tool.name) + len(tool.description) + len(memoryview(tool.parameters))
 
 
 def _invalid(text: str) -> WireError:

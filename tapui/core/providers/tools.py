@@ -8,7 +8,6 @@ from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
 from tapui.core.output import Output
 from tapui.core.providers import instances
 from tapui.wire import limits
-from tapui.wire.codec import compact
 from tapui.wire.host import AgentTools, ToolsChanged
 from tapui.wire.message import OfferedTool, Tool
 
@@ -28,17 +27,16 @@ class ToolTable:
         tools: Iterable[Tool],
         read_only: frozenset[str] = frozenset(),
     ) -> None:
-        """Replace a provider's tools in a session by `tools`, already checked."""
+        """Replace a provider's tools in a session by `tools`, checked and kept already."""
         changed = self._drop(session, provider)
         names = session.tool_names[provider.id] = []
         for tool in tools:
-            kept = Tool(tool.name, tool.description, compact(tool.parameters), tool.timeout)
             entry = session.tools.get(tool.name)
             if entry is None:
                 entry = session.tools[tool.name] = RegisteredTool(
-                    kept, provider.name, is_read_only=tool.name in read_only
+                    tool, provider.name, is_read_only=tool.name in read_only
                 )
-            entry.offers[provider.id] = (provider, kept)
+            entry.offers[provider.id] = (provider, tool)
             names.append(tool.name)
             changed = True
         if self._settle_instances(session, provider.name) or changed:

@@ -13,6 +13,7 @@ from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession
 from tapui.core.output import Output
 from tapui.core.window import SlidingWindow
 from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
 from tapui.wire.host import SessionLog, SessionSend
 
@@ -37,10 +38,16 @@ class Budgets:
             window = self._pushes[key] = SlidingWindow(limits.PUSHES_PER_SECOND, 1.0)
         return window.take(self._clock.now)
 
-    def may_hold(self, session: OpenSession, provider: ConnectedProvider) -> bool:
-        """Return whether an inject could be delivered or held now."""
-        held = sum(1 for inject in session.injects if inject.provider is provider)
-        return held < limits.MAX_HELD_INJECTS
+    def check_room(self, session: OpenSession, provider: ConnectedProvider, prompt: str) -> None:
+        """Check that an inject may be held. Raises `WireError` (`RATE_LIMITED`)."""
+        held = [inject.prompt for inject in session.injects if inject.provider is provider]
+        text = None
+        if len(held) >= limits.MAX_HELD_INJECTS:
+            text = f"{limits.MAX_HELD_INJECTS} injects wait for the session"
+        elif sum(map(len, held)) + len(prompt) > limits.MAX_HELD_CHARACTERS:
+            text = f"injects of {limits.MAX_HELD_CHARACTERS:,} characters wait for the session"
+        if text is not None:
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
 
     def inject(self, session: OpenSession, inject: HeldInject) -> None:
         """Deliver an inject to an idle session, or hold it."""

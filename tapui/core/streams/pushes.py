@@ -74,7 +74,8 @@ class Pushes:
     def _admit(self, session: OpenSession, provider: ConnectedProvider, post: Post) -> Outcome:
         """Return what becomes of a post in a session. Raises `WireError` where there is no room."""
         if not self._budgets.may_push(provider, session):
-            raise _limited(session, f"more than {limits.PUSHES_PER_SECOND} pushes a second")
+            text = f"more than {limits.PUSHES_PER_SECOND} pushes a second"
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
         rules = provider.hooks[session.id].filters.get(post.stream, [])
         level, is_undecided = filtered(rules, post.level, post.event)
         if is_undecided:
@@ -83,8 +84,8 @@ class Pushes:
             return level
         if level == "inject" and not session.is_open:
             raise no_session(session.id)
-        if level == "inject" and not self._budgets.may_hold(session, provider):
-            raise _limited(session, f"{limits.MAX_HELD_INJECTS} injects wait for the session")
+        if level == "inject":
+            self._budgets.check_room(session, provider, post.prompt or post.event)
         self._streams.require_room(session.id, post.stream, provider.name)
         return level
 
@@ -108,7 +109,3 @@ class Pushes:
             prompt = post.prompt or post.event
             self._budgets.inject(session, HeldInject(sender, prompt, provider))
         return line
-
-
-def _limited(session: OpenSession, text: str) -> WireError:
-    return WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)

@@ -145,6 +145,8 @@ class Streams:
             self.provider_joined(session_id, provider)
             when = self._clock.now + limits.DEPARTED_STREAM_TTL
             self._departed[key] = self._deadlines.add(when, Due.STREAMS, key)
+            while len(self._departed) > limits.MAX_DEPARTED_STREAMS:
+                self.release(*next(iter(self._departed)))
 
     def provider_joined(self, session_id: str, provider: str) -> None:
         """A provider of this name is in the session: its lines stay."""
@@ -152,7 +154,7 @@ class Streams:
 
     def release(self, session_id: str, provider: str) -> None:
         """Forget the streams of a provider that has been gone for long; the records keep them."""
-        self._departed.pop((session_id, provider), None)
+        self.provider_joined(session_id, provider)
         logs = self._logs.get(session_id, {})
         for name in [name for name in logs if _owner(name) == provider]:
             log = logs.pop(name)

@@ -1,0 +1,373 @@
+"""Lives: everything that can happen in a gateway, once, and all of it over at the end.
+
+Each life uses names of its own. Its sessions, hosts and providers come and go beside a host, a
+session, a provider and a tower that stay, to whom the same things happen.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tapui.core.effects import Copied
+from tapui.wire import limits
+from tests.core.harness import ORIGIN, Conversation, Json, Peer, tool
+
+_GATE = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
+_TRANSFORMS = {"tone": {"action": "callback"}}
+_LONG = "x" * 10_000
+
+
+@dataclass
+class Stage:
+    """Those who stay: a host with session `s0`, a provider in it, one everywhere, a tower."""
+
+    talk: Conversation
+    host: Peer
+    provider: Peer
+    everywhere: Peer
+    tower: Peer
+    number: int = 0
+
+    @classmethod
+    def set(cls) -> "Stage":
+        """Return a gateway with those who stay, the local session and the built-in tools."""
+        talk = Conversation()
+        talk.local()
+        talk.tools()
+        host = talk.host("steady", hooks=True)
+        host.open("s0")
+        provider = talk.provider(
+            "s0", name="steady", tools=[tool("steady")],
+            hooks={"onPreToolUse": [_GATE], "transforms": _TRANSFORMS},
+        )  # fmt: skip
+        everywhere = _everywhere(talk, "everywhere")
+        return cls(talk, host, provider, everywhere, talk.tower())
+
+    def life(self, number: int) -> None:
+        """Let everything happen once, until nothing of it is under way any more."""
+        talk, self.number = self.talk, number
+        host = talk.host(f"host{number}")
+        for id_ in (f"a{number}", f"b{number}"):
+            host.open(id_, workspace=f"/work/{id_}")
+        guest = talk.provider(
+            f"a{number}", name=f"guest{number}", metadata={"about": _LONG},
+            tools=[tool(f"greet{number}")],
+            hooks={
+                "onPreToolUse": [_GATE, {"match": {"args": f"rm{number}"}, "action": "deny"}],
+                "transforms": _TRANSFORMS,
+            },
+            context="CI passes", startup_context=_LONG, subscribe=["tool.execution_complete"],
+            concurrency={"max": 1, "scope": "provider"},
+        )  # fmt: skip
+        talk.wait(1)
+        visitor = talk.provider("s0", name=f"visitor{number}", tools=[tool(f"visit{number}")])
+        self._calls(host, guest, f"a{number}", f"greet{number}")
+        self._calls(self.host, visitor, "s0", f"visit{number}")
+        self._builtin_calls("s0")
+        self._hooks(host, guest, f"a{number}")
+        self._hooks(self.host, self.provider, "s0")
+        self._pushes(guest, f"a{number}", host)
+        for peer in (visitor, self.provider):
+            self._pushes(peer, "s0", self.host)
+        self._session(host, f"a{number}")
+        self._session(self.host, "s0")
+        self._approvals(host, f"a{number}")
+        self._approvals(self.host, "s0")
+        self._pairing(f"b{number}")
+        self._reads("s0", f"log@visitor{number}")
+        self._instances()
+        self._garbage()
+        self._leave(host, guest, visitor)
+        self.everywhere = _everywhere(talk, "everywhere", former=self.everywhere)
+        talk.wait(limits.DEPARTED_STREAM_TTL + 100)
+        talk.forget()
+        for number_, peer in list(talk.peers.items()):
+            if peer.state == "Closed":
+                del talk.peers[number_]
+
+    def _calls(self, host: Peer, provider: Peer, session: str, name: str) -> None:
+        """Each way in which a call ends."""
+        talk = self.talk
+
+        def call(id_: str, **more: Any) -> str:
+            provider.hear()
+            host.invoke(session, name, self._id(id_), **{"args": {"text": "hello"}, **more})
+            return str(provider.hear_one("tool.call")["id"])
+
+        provider.result(call("ok"), data={"text": "hello"})
+        provider.result(call("large", args={"text": _LONG}), data=_LONG * 10)
+        provider.result(call("failed"), error="no", errorCode="INTERNAL")
+        provider.result(call("retryable"), error="no", retryable=True)
+        provider.result(call("wrong"), data=1, error="both")
+        id_ = call("progress")
+        provider.say(type="tool.progress", id=id_, message="60 %").result(id_, data=None)
+        talk.files["/providers/x"] = Copied("/work/x", 42)
+        file = {"path": "/providers/x", "mimeType": "text/plain", "size": 1}
+        provider.result(call("file"), file=file)
+        provider.result(call("no file"), file={**file, "path": "/elsewhere"})
+        late = call("silent", timeout=10)
+        talk.wait(1)
+        provider.result(late, data=1)
+        call("lost", timeout=10)
+        talk.wait(20)
+        id_ = call("aborted")
+        host.say(type="tool.abort", id=self._id("aborted"))
+        provider.result(id_, errorCode="CANCELLED")
+        id_ = call("cancelled")
+        self.tower.say(type="call.cancel", id=id_)
+        talk.wait(20)
+        id_ = call("first of two")
+        host.invoke(session, name, self._id("second"), args={"text": _LONG})
+        provider.result(id_, data=1)
+        for one in provider.hear_of("tool.call"):
+            provider.result(one["id"], data=1)
+        host.invoke(session, "nobody's", self._id("unknown"))
+
+    def _id(self, name: str) -> str:
+        return f"{name} {self.number}"
+
+    def _builtin_calls(self, session: str) -> None:
+        host = self.host
+        host.invoke(session, "tap_post", self._id("p"), args={"stream": "notes", "message": "m"})
+        host.invoke(session, "tap_list_streams", self._id("l"))
+        host.invoke(session, "tap_stream_history", self._id("h"), args={"stream": "notes"})
+        host.invoke(session, "tap_get_session_state", self._id("s"))
+        for id_, decision in (("m1", "approve"), ("m2", "deny"), ("m3", None), ("m4", None)):
+            host.hear()
+            mode = "plan" if self._mode(session) != "plan" else "interactive"
+            host.invoke(session, "tap_set_session_mode", self._id(id_), args={"mode": mode})
+            if decision is not None:
+                self._decide("mode", decision)
+            elif id_ == "m3":
+                host.say(type="tool.abort", id=self._id(id_))
+            for order in host.hear_of("mode.set"):
+                host.say(type="mode.result", id=order["id"], ok=True)
+        self.talk.wait(400)
+
+    def _mode(self, session: str) -> str | None:
+        return self.talk.gateway.state.sessions[session].mode
+
+    def _decide(self, kind: str, decision: str, **more: Any) -> None:
+        """Decide the approval of this kind that waits."""
+        waiting = [
+            one.id
+            for one in self.talk.gateway.state.approvals.values()
+            if one.kind == kind and one.state == "waiting"
+        ]
+        assert waiting, kind
+        self.tower.say(type="approval.decide", approvalId=waiting[-1], decision=decision, **more)
+
+    def _hooks(self, host: Peer, judge: Peer, session: str) -> None:
+        """Gates and transforms: answered, silent, given up."""
+        talk = self.talk
+        for answer in ("allow", "deny", "context", None):
+            judge.hear()
+            host.say(
+                type="hook.preToolUse", id=self._id("k"), sessionId=session, tool="bash", args={}
+            )
+            asked = judge.hear_one("gate.check")["callId"]
+            if answer is not None:
+                judge.say(type="gate.result", callId=asked, decision=answer, reason="r")
+            talk.wait(10)
+        host.say(
+            type="hook.preToolUse",
+            id=self._id("k"),
+            sessionId=session,
+            tool="bash",
+            args={"c": "rm"},
+        )
+        for content in ("kind", None):
+            judge.hear()
+            sections = {"tone": "plain", "safety": _LONG}
+            host.say(
+                type="prompt.submitted",
+                id=self._id("q"),
+                sessionId=session,
+                prompt="p",
+                sections=sections,
+            )
+            asked = judge.hear_one("transform.request")["callId"]
+            if content is not None:
+                judge.say(type="transform.result", callId=asked, content=content)
+            talk.wait(10)
+        judge.say(type="hooks.update", transforms={"tone": None}, requestId="r")
+        judge.say(type="hooks.update", transforms=_TRANSFORMS)
+        judge.say(type="context.update", context="CI fails")
+        judge.say(type="tools.update", tools=[tool("extra")], remove=[])
+        judge.say(type="tools.update", tools=[], remove=["extra"])
+        asker = talk.host("asker")
+        asker.say(type="hook.preToolUse", id=self._id("k"), sessionId=session, tool="bash", args={})
+        asker.say(type="prompt.submitted", id=self._id("q"), sessionId=session, prompt="p")
+        asker.drop()
+
+    def _pushes(self, provider: Peer, session: str, host: Peer) -> None:
+        """Lines, filters, and injects until the brake is on."""
+        talk = self.talk
+        drop = [{"match": "noise", "outcome": "drop"}]
+        provider.say(type="filter.set", stream="log", rules=drop)
+        for level in ("keep", "surface", "keep"):
+            provider.push("line", level, stream="log", metadata={"about": "x"})
+        provider.push("noise", stream="log")
+        provider.say(type="filter.set", stream="log", rules=[])
+        for _ in range(limits.MAX_INJECT_CYCLES + 2):
+            provider.push("do it", "inject")
+            host.event(session, "assistant.turn_start").event(session, "session.idle")
+            talk.wait(2)
+        self.tower.say(
+            type="injects.resume", providerId=provider.ack["providerId"], sessionId=session
+        )
+        host.event(session, "user.message", content="x")
+        talk.wait(60)
+        host.event(session, "session.idle")
+        talk.wait(60)
+        provider.say(type="stream.query", queryId="q", streams=["log"])
+
+    def _session(self, host: Peer, session: str) -> None:
+        """What a host tells of a session, and modes."""
+        number = self.number
+        child, call = f"child{number}", f"native{number}"
+        host.event(session, "session.busy")
+        host.event(
+            session, "subagent.started", remoteSessionId=child, agentName="a", toolCallId=call
+        )
+        host.invoke(child, "tap_list_streams", self._id("child"))
+        host.event(session, "tool.execution_start", tool="bash", toolCallId=call, args={"a": 1})
+        host.event(session, "tool.execution_complete", tool="bash", toolCallId=call)
+        host.event(session, "subagent.completed", toolCallId=call)
+        host.event(session, "tool.execution_start", tool="bash", toolCallId=f"{call} open")
+        host.event(session, "session.context", tokens=1, limit=2)
+        host.event(session, "session.idle")
+        host.say(type="session.update", sessionId=session, label=f"label {number % 2}")
+        host.say(type="sessions.unattached", unattached=[])
+        for ok in (True, False, None):
+            host.hear()
+            self.tower.say(type="session.mode", sessionId=session, mode="plan")
+            order = host.hear_one("mode.set")["id"]
+            if ok is not None:
+                host.say(type="mode.result", id=order, ok=ok)
+            self.talk.wait(15)
+        self.tower.say(type="session.mode", sessionId=session, mode="interactive")
+        host.say(type="mode.result", id=host.hear_one("mode.set")["id"], ok=True)
+
+    def _approvals(self, host: Peer, session: str) -> None:
+        """Each way in which a request of a host's ends."""
+        request: Json = {"type": "approval.request", "sessionId": session, "kind": "permission"}
+        for decision in ("approve", "deny"):
+            host.say(request, id=self._id(decision), detail={"command": _LONG})
+            self._decide("permission", decision, answer={"x": 1})
+        self.talk.records = "refused"
+        host.say(request, id=self._id("unrecorded"))
+        self._decide("permission", "approve")
+        self.talk.records = "kept"
+        host.say(request, id=self._id("expired"), timeout=10)
+        host.say(request, id=self._id("withdrawn"))
+        host.say(type="approval.withdraw", id=self._id("withdrawn"), decidedBy="cli")
+        self.talk.wait(1)
+
+    def _pairing(self, session: str) -> None:
+        """A page pairs, one gives up, one types a wrong code; one may bind to all sessions."""
+        talk, tower = self.talk, self.tower
+        page = talk.connect(origin=ORIGIN).say(type="auth", mode="pair")
+        code = self._reveal(session)
+        page.say(type="auth.confirm", code=code)
+        page.hello(session=session, name="page", tools=[tool("shot")])
+        page.hello(session="all", name="page", tools=[])
+        self._decide("bindAll", "approve")
+        page.hello(session="all", name="page", tools=[])
+        wrong = talk.connect(origin=ORIGIN).say(type="auth", mode="pair")
+        self._reveal(session)
+        wrong.say(type="auth.confirm", code="x")
+        denied = talk.connect(origin=ORIGIN).say(type="auth", mode="pair")
+        self._decide("pairing", "deny")
+        assert denied.closed
+        talk.connect(origin=ORIGIN).say(type="auth", mode="pair").drop()
+        page.drop()
+        tower.say(type="token.mint", id=self._id("t"), sessionId=session)
+        token = tower.hear_one("token.minted")["token"]
+        talk.provider(session, token=token, name="minted", tools=[]).drop()
+        talk.wait(100)
+
+    def _reveal(self, session: str) -> str:
+        waiting = [
+            one.id
+            for one in self.talk.gateway.state.approvals.values()
+            if one.kind == "pairing" and one.state == "waiting"
+        ]
+        self.tower.hear()
+        self.tower.say(type="approval.reveal", approvalId=waiting[-1], sessions=[session])
+        return str(self.tower.hear_one("approval.revealed")["code"])
+
+    def _reads(self, session: str, stream: str) -> None:
+        tower = self.tower
+        tower.say(type="stream.read", id=self._id("r"), stream=stream, sessionId=session, last=200)
+        tower.say(type="tools.read", id=self._id("r"), sessionId=session)
+        state = self.talk.gateway.state
+        for of, table in (("call", state.recent_calls), ("approval", state.approvals)):
+            for subject in [*list(table)[-3:], "x"]:
+                tower.say(type="detail.read", id=self._id("d"), of=of, subject=subject)
+        other = self.talk.tower()
+        self.talk.gateway.resend(other.number, self.talk.now)
+        self.talk.turn()
+        other.drop()
+
+    def _instances(self) -> None:
+        """Two instances share a tool; one fails and the other is tried; one is replaced."""
+        talk, number = self.talk, self.number
+        first, second = (
+            talk.provider("s0", name="tab", instance=name, tools=[tool(f"shot{number}")])
+            for name in (f"one{number}", f"two{number}")
+        )
+        self.host.invoke("s0", f"shot{number}", self._id("either"))
+        for tab in (second, first):
+            for call in tab.hear_of("tool.call"):
+                tab.result(call["id"], error="no", retryable=True)
+        self.host.invoke("s0", "list_tab_instances", self._id("list"))
+        self.tower.say(
+            type="provider.move", providerId=first.ack["providerId"], sessionId=f"b{number}"
+        )
+        again = talk.provider(
+            "s0", name="tab", instance=f"two{number}", tools=None,
+            reconnectToken=second.ack["reconnectToken"],
+        )  # fmt: skip
+        again.hello(session="s0", name="renamed", tools=[])
+        self.tower.say(type="provider.disconnect", providerId=first.ack["providerId"])
+        again.drop()
+
+    def _garbage(self) -> None:
+        talk = self.talk
+        for data in (b"{", b"\xff", b'{"type": 7}', b'{"type": "tool.result", "id": "x"}'):
+            self.provider.say(data)
+        self.provider.say_binary()
+        talk.connect().say(b"{")
+        talk.connect("ptk-project").drop()
+        talk.connect()
+        talk.wait(20)
+
+    def _leave(self, host: Peer, guest: Peer, visitor: Peer) -> None:
+        """Sessions are replaced, closed, lost with their host; providers leave in every way."""
+        talk, number = self.talk, self.number
+        host.invoke(f"a{number}", f"greet{number}", self._id("under way"))
+        host.open(f"c{number}", replaces=f"a{number}")
+        stays = talk.provider(f"b{number}", name="stays", tools=[])
+        host.say(type="session.close", sessionId=f"b{number}")
+        stays.say(type="shutdown.ready", sessionId=f"b{number}")
+        stays.hello(session=f"c{number}", name="stays", tools=[])
+        self.everywhere.say(type="session.ready", sessionId=f"c{number}")
+        self.host.invoke("s0", f"visit{number}", self._id("lost with it"))
+        visitor.drop()
+        guest.say(type="goodbye")
+        host.drop()
+        talk.wait(20)
+        stays.drop()
+        self.host.open(f"d{number}")
+        self.host.say(type="session.close", sessionId=f"d{number}")
+
+
+def _everywhere(talk: Conversation, name: str, former: Peer | None = None) -> Peer:
+    """Return a provider of all sessions; a `former` one of the name is lost before."""
+    if former is not None:
+        former.drop()
+    more = {} if former is None else {"reconnectToken": former.ack["reconnectToken"]}
+    provider = talk.connect("itk-internal")
+    provider.hello(session="all", name=name, tools=[tool("anywhere")], **more)
+    provider.ack = provider.hear_one("hello.ack")
+    return provider
