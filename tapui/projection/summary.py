@@ -26,7 +26,7 @@ _PATTERN = frozenset({"grep", "rg", "glob", "search", "find"})
 """Tools whose pattern says more than the folder in which they look."""
 _NAMES = tuple(name for names in FIELDS for name in names)
 _PATTERN_FIRST = (*FIELDS[2], *(name for name in _NAMES if name not in FIELDS[2]))
-_HEAD_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)')
+_HEAD_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)"?')
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _BREAKS = re.compile(r"\s*[\r\n]+\s*")
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
@@ -84,6 +84,7 @@ def test_a_call_that_is_only_known_by_its_head_is_summed_up_too() -> None:
 
 @settings(max_examples=200, database=None, deadline=None)
 @given(st.dictionaries(st.text(), st.text(), max_size=4), st.integers(0, 400))
+@example({"": "", ":": ""}, 12)
 def test_the_head_of_an_object_tells_its_first_texts(fields: dict[str, str], at: int) -> None:
     head = json.dumps(fields, ensure_ascii=False)[:at]
     found = head_strings(head)
