@@ -79,6 +79,8 @@ async def in_order(server: Server, session: str) -> None:
         call = await _hear(provider, "tool.call")
         answer(type="tool.result", id=call["id"], data="hello")
         await _hear(host, "tool.outcome")
+        to_gateway_of_tower(type="detail.read", id="d", of="call", subject=call["id"])
+        assert (await _hear(tower, "detail"))["call"]["argsCut"], "read from the records"
     to_gateway(type="tool.invoke", id="last", sessionId=session, tool="greet", args={})
     await _hear(provider, "tool.call")
     provider.close()
