@@ -96,12 +96,16 @@ class RecordsAbout(Struct, frozen=True, gc=False):
     kinds: tuple[str, ...]
 
 
+class EarlierTurns(Struct, frozen=True, gc=False):
+    """The turns of earlier runs, as one `session.restored` event."""
+
+
 class ReadRecords(Struct, frozen=True):
-    """Read back events of this run, then call `Gateway.records_read(ticket, …)`, oldest first."""
+    """Read back events, then call `Gateway.records_read(ticket, …)`, oldest first."""
 
     ticket: int
     session_id: str | None
-    wanted: LinesBefore | RecordsAbout
+    wanted: LinesBefore | RecordsAbout | EarlierTurns
 
 
 class StopGateway(Struct, frozen=True, gc=False):

@@ -20,7 +20,7 @@ from tapui.core.effects import ConnectionId, Copied, Effect, NotCopied
 from tapui.core.handlers import handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
-from tapui.core.model import Connection, Standing
+from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.core.trust.grants import Grant
 from tapui.projection.state import State
@@ -280,6 +280,8 @@ class Gateway:
         subject = self._parts.tickets.take(ticket)
         if isinstance(subject, PendingRead):
             self._parts.reading.records_read(subject, entries, fault)
+        elif isinstance(subject, OpenSession):
+            self._parts.history.records_read(subject, entries)
         self._finish()
 
     def tick(self, now: float) -> None:

@@ -36,6 +36,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.HostHello: parts.host.hello,
         h.SessionOpen: parts.host.session_open,
         h.SessionUpdate: parts.host.session_update,
+        h.SessionHistory: parts.history.told,
         h.SessionClose: parts.host.session_close,
         m.SessionEvent: parts.host.session_event,
         m.NowText: parts.host.now_text,

@@ -22,6 +22,7 @@ from tapui.wire.events import Call, Gate, Provider, Session
 from tapui.wire.host import Sender
 from tapui.wire.message import Level, Tool, ToolInvoke, label_of
 from tapui.wire.provider import Concurrency, HookRule, Transform
+from tapui.wire.turns import Turn
 
 # What a provider wants of calls and prompts
 
@@ -174,6 +175,10 @@ class OpenSession:
     """Until when the turn of a delivered inject must have begun."""
     turn_of: "ConnectedProvider | None" = None
     """Whose inject was delivered, until its turn begins."""
+    awaits_history: bool = False
+    """Its turns of earlier runs are being read back."""
+    told_history: "list[Turn] | None" = None
+    """What its host told of earlier turns meanwhile."""
     told_now: float | None = None
     """When the towers were last told what its agent writes."""
     leaving: "set[ConnectedProvider]" = field(default_factory=set)

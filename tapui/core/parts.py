@@ -17,6 +17,7 @@ from tapui.core.conversations.caller import CallerConversation
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.garbled import Garbled
 from tapui.core.conversations.hello import Hellos
+from tapui.core.conversations.history import History
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.provider import ProviderConversation
 from tapui.core.conversations.reading import Reading
@@ -181,6 +182,7 @@ class Parts:
             pushes=pushes,
             persist_dir=persist_dir,
         )
+        self.history = History(out=out, tickets=tickets, sessions=sessions)
         self.host = HostConversation(
             clock=clock,
             out=out,
@@ -200,6 +202,7 @@ class Parts:
             approvals=approvals,
             modes=modes,
             pairings=pairings,
+            history=self.history,
         )
         self.tower = TowerConversation(
             out=out,

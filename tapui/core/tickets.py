@@ -3,6 +3,7 @@ copied a file, or has read records."""
 
 from tapui.core.effects import (
     CopyFile,
+    EarlierTurns,
     LinesBefore,
     MakeDurable,
     ReadRecords,
@@ -33,7 +34,10 @@ class Tickets:
         )
 
     def read_records(
-        self, session_id: str | None, wanted: LinesBefore | RecordsAbout, subject: object
+        self,
+        session_id: str | None,
+        wanted: LinesBefore | RecordsAbout | EarlierTurns,
+        subject: object,
     ) -> None:
         """Ask for events that memory no longer has; `subject` waits for them."""
         self._out.effects.append(ReadRecords(self._keep(subject), session_id, wanted))

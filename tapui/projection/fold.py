@@ -20,6 +20,7 @@ from tapui.projection.turns.asked import approval_changed, gate_checked
 from tapui.projection.turns.calls import call_finished, call_started
 from tapui.projection.turns.changed import mode_changed, model_changed, session_closed
 from tapui.projection.turns.happened import happened
+from tapui.projection.turns.restored import restore
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import events as ev
 from tapui.wire import limits
@@ -71,6 +72,12 @@ def _happened(state: State, event: ev.SessionHappened, ts: str) -> None:
     turns = state.turns.get(event.session_id)
     if turns is not None:
         happened(turns, event, ts)
+
+
+def _restored(state: State, event: ev.TurnsRestored, _ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        restore(turns, event.turns)
 
 
 def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
@@ -225,6 +232,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.SessionReplaced: _replace_session,
     ev.SessionClosed: _close_session,
     ev.SessionHappened: _happened,
+    ev.TurnsRestored: _restored,
     ev.UnattachedFound: _unattached,
     ev.ProviderConnected: _put_provider,
     ev.ProviderBound: _put_provider,

@@ -1,22 +1,26 @@
-"""Looking up single records of a run that is under way, newest first and within bounds."""
+"""Looking up what a gateway under way asks for, newest first and within bounds."""
 
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.core.effects import LinesBefore, ReadRecords
+from tapui.core.effects import EarlierTurns, LinesBefore, ReadRecords
+from tapui.records.earlier import earlier_turns
 from tapui.records.reader import Damage, Record, backward
-from tapui.wire.events import COLLECTIONS, Entry, StreamPosted
+from tapui.wire.events import COLLECTIONS, Entry, StreamPosted, TurnsRestored
 
 MAX_LOOKED_AT = 200_000
 """Records that one look-up passes at most."""
 
 
 def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
-    """Return the events of a run that were asked for, oldest first.
+    """Return the events that were asked for, of this run but for earlier turns, oldest first.
 
     Raises `OSError` when a file cannot be read.
     """
+    if isinstance(asked.wanted, EarlierTurns):
+        turns = earlier_turns(folder, run, asked.session_id or "")
+        return [Entry(run, 0, "", TurnsRestored(asked.session_id or "", turns))] if turns else []
     if isinstance(asked.wanted, LinesBefore):
         return _lines_before(folder, run, asked.session_id, asked.wanted)
     return _newest_about(folder, run, asked.wanted.subject, asked.wanted.kinds)

@@ -151,16 +151,19 @@ def _ids(record: bytes) -> Iterator[str]:
 _fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def _words(kind: Any) -> Iterator[str]:
-    """Yield every word that a field of this type may hold where it holds only certain words."""
+def _words(kind: Any, within: frozenset[Any] = frozenset()) -> Iterator[str]:
+    """Yield every word that a field of this type may hold where it holds only certain words.
+
+    `within` are the types around it: one may hold others of its own kind.
+    """
     if isinstance(kind, type) and issubclass(kind, Struct):
-        for inner in get_type_hints(kind).values():
-            yield from _words(inner)
+        for inner in get_type_hints(kind).values() if kind not in within else ():
+            yield from _words(inner, within | {kind})
     elif get_args(kind):
         is_literal = str(get_origin(kind)) == "typing.Literal"
         for inner in get_args(kind):
             if not is_literal:
-                yield from _words(inner)
+                yield from _words(inner, within)
             elif isinstance(inner, str):
                 yield inner
 

@@ -102,13 +102,16 @@ def tail(
     return records
 
 
-def backward(folder: Path, collection: str, damage: Damage) -> Generator[Record, None, None]:
+def backward(
+    folder: Path, collection: str, damage: Damage, *, most: int | None = None
+) -> Generator[Record, None, None]:
     """Yield the records of a collection, newest first, over rotated files.
 
-    Close it when you stop early. Raises `OSError` when a file cannot be read.
+    With `most`, that many bytes of each file are read. Close it when you stop early. Raises
+    `OSError` when a file cannot be read.
     """
     for fd in _files(folder, collection, newest_first=True):
-        for line in _lines_backward(fd, damage):
+        for line in _lines_backward(fd, damage, most):
             record = parse(line)
             if record is None:
                 damage.lines += 1
@@ -185,13 +188,14 @@ def _lines(fd: int, damage: Damage) -> Iterator[bytes]:
         damage.torn += 1
 
 
-def _lines_backward(fd: int, damage: Damage) -> Iterator[bytes]:
+def _lines_backward(fd: int, damage: Damage, most: int | None) -> Iterator[bytes]:
     """Yield whole lines, newest first; what follows the last newline is torn."""
     end = os.fstat(fd).st_size
+    stop = 0 if most is None else max(end - most, 0)
     rest: list[bytes] = []
     is_whole = False
-    while end > 0:
-        start = max(end - _BLOCK, 0)
+    while end > stop:
+        start = max(end - _BLOCK, stop)
         first, *others = os.pread(fd, end - start, start).split(b"\n")
         for other in reversed(others):
             rest.append(other)
@@ -204,6 +208,8 @@ def _lines_backward(fd: int, damage: Damage) -> Iterator[bytes]:
             is_whole = True
         rest.append(first)
         end = start
+    if stop:
+        return  # the line there begins before
     line = b"".join(reversed(rest))
     if is_whole:
         yield line

@@ -23,7 +23,7 @@ from tapui.projection.state import (
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
 from tapui.wire import limits
-from tapui.wire.message import Error, Line, Message
+from tapui.wire.message import Error, Line, Message, NowText
 from tapui.wire.tower import (
     Detail,
     RevealedCode,
@@ -49,6 +49,8 @@ PAYLOAD_BYTES = 16 * 1024 * 1024
 """Bytes of arguments and results, of all calls together, beyond what the state keeps."""
 KEPT_DETAILS = 8
 """Calls, approvals and providers whose whole text the tower keeps after it was read."""
+_WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
+"""Events after which an agent no longer writes what it wrote."""
 LIFE_EVENTS = 200
 """Events of one session's own that the tower keeps."""
 
@@ -169,6 +171,8 @@ class View:
         self.rate = 0.0
         self.rings: dict[StreamKey, Ring] = {}
         self.life: dict[str, deque[Happening]] = {}
+        self.writing: dict[str, str] = {}
+        """What each session's agent writes this moment, until that is a message."""
         self.codes: dict[str, RevealedCode] = {}
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
         self.gone: dict[str, str] = {}
@@ -286,6 +290,7 @@ class View:
             self.errors.clear()
             self._payloads.clear()
             self._payload_bytes = 0
+        self.writing.clear()
         self._detail_reads.clear()  # asked of a link that is gone
         self.run = snapshot.run
         self.seq = snapshot.seq
@@ -306,6 +311,10 @@ class View:
             self.towers = message.towers
             self.is_first = message.is_first
             self._dirty.add("link")
+        elif isinstance(message, NowText):
+            if message.session_id in self.state.sessions:
+                self.writing[message.session_id] = message.text
+                self._dirty.add("life")
         elif isinstance(message, RevealedCode):
             self.codes[message.approval_id] = message
             self._dirty.add("approvals")
@@ -362,12 +371,15 @@ class View:
             data, data_cut = _small(event)
             ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
             ring.append(Happening(ts, event.event, data, data_cut))
+            if event.event in _WRITTEN:
+                self.writing.pop(event.session_id, None)
             if event.event == "session.context":
                 self._dirty.add("sessions")
         elif isinstance(event, ev.SessionReplaced):
             self._rename(event.replaces, event.session_id)
         elif isinstance(event, ev.SessionClosed):
             self.life.pop(event.session_id, None)
+            self.writing.pop(event.session_id, None)
             for key in [key for key in self.rings if key[0] == event.session_id]:
                 del self.rings[key]
         elif isinstance(event, ev.InjectPaused):
@@ -422,6 +434,7 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.SessionReplaced: ("sessions", "streams", "providers", "life"),
     ev.SessionClosed: ("sessions", "streams", "providers", "life"),
     ev.SessionHappened: ("life",),
+    ev.TurnsRestored: ("life",),
     ev.UnattachedFound: ("sessions",),
     ev.ProviderConnected: ("providers",),
     ev.ProviderBound: ("providers", "sessions"),

@@ -18,7 +18,7 @@ from tapui.wire.message import (
     OptionalRaw,
     Trust,
 )
-from tapui.wire.turns import FileChange
+from tapui.wire.turns import FileChange, Turn
 
 SessionActivity = Literal["idle", "busy", "ended"]
 SubagentState = Literal["running", "completed", "failed"]
@@ -256,6 +256,13 @@ class SessionHappened(Event, tag="session.event", frozen=True):
     data_cut: Cut | None = None
 
 
+class TurnsRestored(Event, tag="session.restored", frozen=True):
+    """Turns of before this run: read back from the records, or told by the session's host."""
+
+    session_id: str
+    turns: list[Turn]
+
+
 class UnattachedFound(Event, tag="sessions.unattached", frozen=True):
     """The complete list of sessions that `host` sees but cannot reach."""
 
@@ -447,6 +454,7 @@ AnyEvent = (
     | SessionReplaced
     | SessionClosed
     | SessionHappened
+    | TurnsRestored
     | UnattachedFound
     | ProviderConnected
     | ProviderBound

@@ -82,6 +82,13 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     agents: Agents | None = None
 
 
+class SessionHistory(Message, tag="session.history", frozen=True):
+    """What happened in a session before this host came: `turns` is a list of `Turn`."""
+
+    session_id: Id
+    turns: Raw
+
+
 class SessionClose(Message, tag="session.close", frozen=True):
     """A session ended."""
 
@@ -264,6 +271,7 @@ FromHost = (
     HostHello
     | SessionOpen
     | SessionUpdate
+    | SessionHistory
     | SessionClose
     | SessionEvent
     | NowText

@@ -183,3 +183,5 @@ MAX_TURNS_READ_BYTES = 1024 * 1024
 NOW_INTERVAL = 0.1
 """`session.now` of a session is handed on to towers once in this time; what comes between is
 dropped."""
+MAX_RESTORED_BYTES = 512 * 1024
+"""Turns that are read back for a session, as JSON; the steps of the oldest go first."""

@@ -47,6 +47,8 @@ def _fields(session: str) -> dict[str, Json]:
         "session.update": about,
         "session.close": about,
         "session.event": {**about, "event": "e"},
+        "session.history": {**about, "turns": []},
+        "session.now": {**about, "text": "t"},
         "tool.invoke": {**about, "id": "i", "tool": "none"},
         "tool.abort": {"id": "none"},
         "hook.preToolUse": {**about, "id": "k", "tool": "bash"},

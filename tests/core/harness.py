@@ -9,6 +9,7 @@ from tapui.core.effects import (
     Close,
     Copied,
     CopyFile,
+    EarlierTurns,
     MakeDurable,
     MakePersistDir,
     Mention,
@@ -26,8 +27,9 @@ from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
-from tapui.wire.events import Entry, StreamPosted
+from tapui.wire.events import Entry, StreamPosted, TurnsRestored
 from tapui.wire.message import Message
+from tapui.wire.turns import Turn
 
 Json = dict[str, Any]
 
@@ -235,11 +237,17 @@ class Conversation:
         self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
         self.reads: list[ReadRecords] = []
+        self.earlier: dict[str, list[Turn]] = {}
+        """Turns of earlier runs that the records have, by session."""
 
     # The shell
 
     def _read_back(self, asked: ReadRecords) -> list[Entry]:
         """Find events as the records have them."""
+        if isinstance(asked.wanted, EarlierTurns):
+            earlier = self.earlier.get(asked.session_id or "")
+            event = TurnsRestored(asked.session_id or "", earlier or [])
+            return [Entry("r0", 0, "", event)] if earlier else []
         if isinstance(asked.wanted, RecordsAbout):
             found: dict[str, Entry] = {}
             for entry in self.entries:
@@ -296,7 +304,8 @@ class Conversation:
                 missing = NotCopied(CallError.INTERNAL, "file.path: no such file")
                 self.gateway.file_copied(ticket, self.now, self.files.get(path, missing))
             case ReadRecords(ticket):
-                self.reads.append(effect)
+                if not isinstance(effect.wanted, EarlierTurns):
+                    self.reads.append(effect)
                 self.gateway.records_read(ticket, self.now, self._read_back(effect), None)
             case StopGateway():
                 self.is_stopped = True

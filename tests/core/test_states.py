@@ -25,6 +25,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "tower.hello", "protocolVersion": 2},
     {"type": "session.open", "session": {"id": "s9", "label": "", "cwd": "/"}},
     {"type": "session.update", "sessionId": "s1"},
+    {"type": "session.history", "sessionId": "s1", "turns": []},
     {"type": "session.close", "sessionId": "s1"},
     {"type": "session.event", "sessionId": "s1", "event": "e"},
     {"type": "session.now", "sessionId": "s1", "text": "t"},

@@ -2,7 +2,12 @@
 
 import json
 
+import msgspec
+import pytest
+from msgspec.structs import replace
+
 from tapui.wire import limits
+from tapui.wire.turns import Turn
 from tests.core.conftest import Scene
 from tests.core.harness import Json
 
@@ -133,3 +138,48 @@ def test_what_an_agent_writes_is_told_to_towers_ten_times_a_second_and_not_kept(
     other = scene.talk.host()
     other.say(type="session.now", sessionId="s1", text="mine")
     assert other.hear_one("error")["code"] == "INVALID_SESSION"
+
+
+TURN = {
+    "head": {
+        "number": 1, "sessionId": "s2", "startedAt": "2025-01-01T00:00:00.000000Z",
+        "state": "done", "source": {"kind": "person"}, "prompt": "earlier",
+    },
+    "steps": [
+        {"id": "1.1", "kind": "call", "state": "running", "tool": "bash", "summary": "ls",
+         "at": "2025-01-01T00:00:01.000000Z", "callId": "t1"},
+    ],
+}  # fmt: skip
+
+
+def prompts(scene: Scene) -> list[str]:
+    found = scene.talk.gateway.state.turns["s2"].heads()
+    return [head.prompt for head in found]
+
+
+def test_what_happened_before_a_host_came_is_shown_as_history(scene: Scene) -> None:
+    scene.host.open("s2")
+    history = {"type": "session.history", "sessionId": "s2", "turns": [TURN]}
+    scene.host.say(history).say(history)
+    assert prompts(scene) == ["earlier"]
+    (turn,) = scene.talk.gateway.state.turns["s2"].turns
+    assert (turn.is_history, turn.steps[0].state) == (True, "unknown")
+    assert len(scene.talk.events("session.restored")) == 1
+    assert scene.talk.gateway.state.calls == {}
+
+
+def test_the_records_turns_go_before_the_host_s(scene: Scene) -> None:
+    recorded = msgspec.convert(TURN, Turn)
+    recorded = replace(recorded, head=replace(recorded.head, prompt="recorded"))
+    scene.talk.earlier["s2"] = [recorded]
+    scene.host.open("s2")
+    scene.host.say({"type": "session.history", "sessionId": "s2", "turns": [TURN]})
+    assert prompts(scene) == ["recorded"]
+
+
+@pytest.mark.parametrize("turns", ["x", [1], [{"head": {}}], [{**TURN, "steps": [{"id": 3}]}]])
+def test_a_history_that_is_none_is_refused(scene: Scene, turns: object) -> None:
+    scene.host.open("s2")
+    said = scene.host.say({"type": "session.history", "sessionId": "s2", "turns": turns})
+    assert said.hear_one("error")["code"] == "INVALID_JSON"
+    assert prompts(scene) == []

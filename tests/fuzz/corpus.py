@@ -94,6 +94,11 @@ MESSAGES: list[Json] = [
               "durationMs": 1.5}},
     {"type": "hook.preToolUse", "id": "k1", "sessionId": "s1", "tool": "bash",
      "args": {"path": "/a/b.py", "x": "y"}},
+    {"type": "session.history", "sessionId": "s1", "turns": [
+        {"head": {"number": 1, "sessionId": "s1", "startedAt": "2026-01-01T00:00:00.000000Z",
+                  "state": "done", "source": {"kind": "person"}, "prompt": "p"},
+         "steps": [{"id": "1.1", "kind": "call", "state": "done", "tool": "bash",
+                    "at": "2026-01-01T00:00:01.000000Z", "callId": "t1"}]}]},
     {"type": "session.now", "sessionId": "s1", "text": "writes", "kind": "message"},
     {"type": "prompt.submitted", "id": "q1", "sessionId": "s1", "prompt": "p",
      "sections": {"tone": "calm"}},

@@ -255,3 +255,89 @@ def test_the_clis_end_is_noticed_within_two_seconds(
     assert notice["deadline"] == 10_000
     tower.screen.wait_for("ended")
     held.set()
+
+
+def session_turns(tower: TowerProcess, copilot: Copilot) -> list[dict[str, Any]]:
+    """Return the heads of the session's turns as a snapshot has them, the newest whole."""
+    state = json.loads(tower.home.run("status", "--json").stdout)["state"]
+    told = next(one for one in state["turns"] if one["sessionId"] == copilot.session_id)
+    current = told.get("current")
+    return [*({"head": head} for head in told.get("heads", [])), *([current] if current else [])]
+
+
+def works(copilot: Copilot, model: ModelServer) -> None:
+    """Let the model create a file, change it, and fail at a command."""
+    path = str(copilot.cwd / "a.txt")
+    edit = {"path": path, "old_str": "two\n", "new_str": "2\n2b\n"}
+    model.script(
+        Rule(calls=[("create", {"path": path, "file_text": "one\ntwo\n"})], when="go now"),
+        Rule(calls=[("edit", edit)], role="tool", when="Created"),
+        Rule(
+            calls=[("bash", {"command": "echo x > b.txt; exit 7", "description": "fails"})],
+            role="tool",
+            when="updated",
+        ),
+        Rule(text="all is done", role="tool", when="exit code 7"),
+    )
+    copilot.prompt("go now")
+    copilot.screen.wait_for("all is done", within=60)
+
+
+def check_turn(turn: dict[str, Any], copilot: Copilot) -> None:
+    head, steps = turn["head"], turn["steps"]
+    path = str(copilot.cwd / "a.txt")
+    assert (head["prompt"], head["source"]) == ("go now", {"kind": "person"})
+    told = [(one["kind"], one.get("tool"), one["state"], one["summary"]) for one in steps]
+    assert told == [
+        ("call", "create", "done", path),
+        ("call", "edit", "done", path),
+        ("call", "bash", "failed", "echo x > b.txt; exit 7"),
+        ("message", None, "done", "all is done"),
+    ]
+    changed = [(one.get("added"), one.get("removed"), one.get("exitCode")) for one in steps[:3]]
+    assert changed == [(2, 0, None), (2, 1, None), (None, None, 7)]
+    assert head["files"][0] == {"path": path, "added": 4, "removed": 1}
+    assert head["failed"] == 1
+    assert head["usage"]["input"] >= 400
+    assert head["usage"]["output"] >= 80
+
+
+def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
+    start_copilot: Callable[..., Copilot],
+    model: ModelServer,
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
+    tower = start_tower()
+    attached(tower, copilot)
+    works(copilot, model)
+    until(
+        lambda: session_turns(tower, copilot)[-1]["head"]["state"] == "done",
+        what=lambda: f"the turn's end: {session_turns(tower, copilot)}",
+    )
+    (turn,) = session_turns(tower, copilot)
+    check_turn(turn, copilot)
+    assert "isHistory" not in turn["head"]
+    os.kill(tower.pid, signal.SIGKILL)
+    tower.screen.wait_dead(within=20)
+    again = start_tower()
+    attached(again, copilot)
+    until(lambda: bool(session_turns(again, copilot)), what="the turns of before")
+    (turn,) = session_turns(again, copilot)
+    check_turn(turn, copilot)
+    assert turn["head"]["isHistory"] is True
+
+
+def test_a_tapui_that_comes_later_shows_what_happened_before(
+    start_copilot: Callable[..., Copilot],
+    model: ModelServer,
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
+    works(copilot, model)
+    tower = start_tower()
+    attached(tower, copilot)
+    until(lambda: bool(session_turns(tower, copilot)), what="the turns of before")
+    (turn,) = session_turns(tower, copilot)
+    check_turn(turn, copilot)
+    assert turn["head"]["isHistory"] is True

@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.projection.turns.happened import HAPPENED
+from tapui.projection.turns.restored import bounded
 from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import last_run, records, replay
 from tapui.wire import events as ev
 from tapui.wire.codec import raw
 from tapui.wire.message import FileResult, Line
-from tapui.wire.turns import FileChange
+from tapui.wire.turns import FileChange, Step, Turn, TurnHead, TurnSource
 from tests.records.turns import Writer, closed, opened, refused, stamp, started
 
 SESSIONS = ["s1", "s2", "a/b", "..", "local"]
@@ -79,6 +80,16 @@ gates = st.builds(
     ev.Gate, ids, session_ids, text, st.sampled_from(["waiting", "allow", "deny", "context"]),
     st.lists(text, max_size=2), stamps, decided_by=st.one_of(st.none(), text),
 )  # fmt: skip
+steps = st.builds(
+    Step, text, st.sampled_from(["call", "message", "error"]),
+    st.sampled_from(["running", "done", "failed"]), stamps, call_id=st.one_of(st.none(), ids),
+)  # fmt: skip
+heads = st.builds(
+    TurnHead, st.integers(1, 9), session_ids, stamps,
+    st.sampled_from(["running", "done", "unknown"]), st.builds(TurnSource, st.just("person")),
+    prompt=text, steps=st.integers(0, 9), ended_at=st.one_of(st.none(), stamps),
+)  # fmt: skip
+turns = st.builds(Turn, heads, st.lists(steps, max_size=3))
 happenings = st.fixed_dictionaries(
     {},
     optional={
@@ -177,6 +188,8 @@ def events(draw: st.DrawFn) -> ev.AnyEvent:
         case 15 | 16 | 17 | 18:
             name = draw(st.sampled_from([*HAPPENED, "unheard.of"]))
             return ev.SessionHappened(one, name, draw(st.one_of(happenings, optional_raws)))
+        case 19 if draw(st.booleans()):
+            return ev.TurnsRestored(one, bounded(draw(st.lists(turns, max_size=3))))
         case 19:
             return ev.GateChecked(one, draw(gates))
         case _:

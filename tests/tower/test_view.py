@@ -9,7 +9,7 @@ from tapui.projection.state import State
 from tapui.tower.feed import Link
 from tapui.tower.view import _TOPICS, ALL_TOPICS, PAYLOAD_BYTES, RING_BYTES, RING_LINES, View
 from tapui.wire import events as ev
-from tapui.wire.message import Line
+from tapui.wire.message import Line, NowText
 from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
 from tests.tower.scripted import approval, at, call, lines, provider, session, world
 
@@ -159,6 +159,16 @@ def test_every_event_has_its_topics() -> None:
     for kind in get_args(ev.AnyEvent):
         assert _TOPICS[kind]
         assert set(_TOPICS[kind]) <= ALL_TOPICS
+
+
+def test_what_an_agent_writes_is_known_until_it_is_a_message() -> None:
+    view = begun(world())
+    view.apply(NowText("s1", "I look"))
+    view.apply(NowText("nowhere", "I look"))
+    assert view.writing == {"s1": "I look"}
+    assert view.take_dirty() == {"life"}
+    happen(view, ev.SessionHappened("s1", "assistant.message"))
+    assert view.writing == {}
 
 
 def test_count_of_towers_follows_the_gateway() -> None:

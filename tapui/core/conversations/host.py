@@ -11,6 +11,7 @@ from tapui.core.approvals.modes import Modes
 from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import Mention
 from tapui.core.mint import Mint
@@ -110,6 +111,7 @@ class HostConversation:
         approvals: Approvals,
         modes: Modes,
         pairings: Pairings,
+        history: History,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -129,6 +131,7 @@ class HostConversation:
         self._approvals = approvals
         self._modes = modes
         self._pairings = pairings
+        self._history = history
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -195,6 +198,7 @@ class HostConversation:
         )
         self._announcements.send()
         self._budgets.deliver(session)
+        self._history.read_back(session)
         self._pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:

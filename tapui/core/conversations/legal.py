@@ -54,6 +54,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
     Standing.HOST: _table(
         h.SessionOpen,
         h.SessionUpdate,
+        h.SessionHistory,
         h.SessionClose,
         m.SessionEvent,
         m.NowText,

@@ -5,10 +5,11 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot import history, sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
@@ -22,6 +23,7 @@ from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.copilot.writing import Writing
 from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
+from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
     HostSession,
@@ -29,6 +31,7 @@ from tapui.wire.host import (
     ModeSet,
     SessionClose,
     SessionEvent,
+    SessionHistory,
     SessionLog,
     SessionOpen,
     SessionSend,
@@ -161,7 +164,9 @@ class AttachedSession:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
         activity = await ask("activity", session.rpc.metadata.is_processing(), self._uplink.report)
-        if activity is not None and activity.processing:
+        is_busy = activity is not None and activity.processing
+        await self._tell_history(session, is_busy=is_busy)
+        if is_busy:
             self._uplink.send(SessionEvent(session_id=self.id, event="session.busy"))
         await self._tell_of_subagents(session)
         early, self._early = self._early or (), None
@@ -169,6 +174,19 @@ class AttachedSession:
             self._tell(event)
         self.hooks.open()
         self._send_on()
+
+    async def _tell_history(self, session: "CopilotSession", *, is_busy: bool) -> None:
+        """Tell what happened before this host came."""
+        workspace = session.workspace_path or self._workspace
+        read = partial(history.read, workspace, self.id, self._since, is_busy=is_busy)
+        try:
+            turns = await asyncio.to_thread(read)
+        except OSError as error:
+            text = f"what happened before tapui came cannot be read: {error.strerror}"
+            self._uplink.report(text, "warning")
+            return
+        if turns:
+            self._uplink.send(SessionHistory(self.id, raw(turns)))
 
     async def _tell_of_subagents(self, session: "CopilotSession") -> None:
         """Tell of the subagents that began before this host came: their calls are theirs."""

@@ -103,6 +103,14 @@ class LiveTurns:
         self._forget_steps()
         return turn
 
+    def adopt(self, turns: list[LiveTurn]) -> None:
+        """Take these turns, oldest first, for those that it has."""
+        self.turns = turns[-limits.TURNS :]
+        for turn in self.turns[:-1]:
+            turn.superseded(self.turns[-1].started_at)
+        self._forget_steps()
+        self._follow(self.turns[-1])
+
     def _carry(self, before: LiveTurn, turn: LiveTurn) -> None:
         turn.steps = [step for step in before.steps if step.is_open]
         if turn.steps:

@@ -7,6 +7,8 @@ from tapui.wire import limits
 from tapui.wire.events import Call
 from tapui.wire.turns import FileChange, Step, StepKind, StepState, Usage
 
+_MOST = 2**53
+
 
 class LiveStep(Struct, eq=False, gc=False):
     """One step. `turn` and `number` make its id; `call` is read for its text only when needed."""
@@ -59,9 +61,9 @@ class LiveStep(Struct, eq=False, gc=False):
         """Add the lines of changed files."""
         for change in changes:
             if change.added is not None:
-                self.added = (self.added or 0) + change.added
+                self.added = min((self.added or 0) + change.added, _MOST)
             if change.removed is not None:
-                self.removed = (self.removed or 0) + change.removed
+                self.removed = min((self.removed or 0) + change.removed, _MOST)
 
     def told(self) -> Step:
         """Return the step as others see it."""

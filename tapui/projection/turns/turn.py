@@ -18,6 +18,7 @@ from tapui.wire.turns import (
 )
 
 N = TypeVar("N", int, float)
+_MOST = 2**53
 
 
 class LiveTurn(Struct, eq=False, gc=False):
@@ -146,8 +147,8 @@ class LiveTurn(Struct, eq=False, gc=False):
 def added(one: Usage, other: Usage) -> Usage:
     """Return what both used together."""
     return Usage(
-        one.input + other.input,
-        one.output + other.output,
+        min(one.input + other.input, _MOST),
+        min(one.output + other.output, _MOST),
         _sum(one.cost, other.cost),
         _sum(one.requests, other.requests),
     )
@@ -167,4 +168,4 @@ def _together(path: str, known: FileChange | None, change: FileChange) -> FileCh
 def _sum(one: N | None, other: N | None) -> N | None:
     if one is None or other is None:
         return other if one is None else one
-    return one + other
+    return max(min(one + other, _MOST), -_MOST)

@@ -1,0 +1,210 @@
+"""What happened in a session before tapui ran: the end of its own `events.jsonl`, as turns.
+
+The file is the CLI's, and its agent can write to it: every line is taken for what anybody may
+have written. It is read without the SDK.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from tapui.hosts.copilot.outcome import changes, exit_code
+from tapui.projection.summary import one_line
+from tapui.projection.turns.calls import call_finished, call_started
+from tapui.projection.turns.changed import mode_changed, model_changed
+from tapui.projection.turns.happened import happened
+from tapui.projection.turns.restored import bounded, interrupted
+from tapui.projection.turns.session import LiveTurns
+from tapui.wire.codec import raw
+from tapui.wire.events import Call, ModeChanged, SessionHappened
+from tapui.wire.turns import Turn
+
+_MOST_BYTES = 4 * 1024 * 1024
+_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{3,6})Z\Z")
+_HOST = "copilot"
+_PASSED_ON = frozenset(
+    {
+        "assistant.intent",
+        "session.error",
+        "session.compaction_start",
+        "abort",
+        "subagent.completed",
+        "subagent.failed",
+    }
+)
+"""Events whose data has the fields of the host conversation as it is."""
+
+
+def read(workspace: Path, session_id: str, before: datetime, *, is_busy: bool) -> list[Turn]:
+    """Return the session's turns up to `before`, oldest first; none where the file has none.
+
+    With `is_busy`, the newest goes on. Raises `OSError` when the file cannot be read.
+    """
+    history = _History(session_id, before.isoformat(timespec="microseconds")[:26] + "Z")
+    for line in _lines(workspace / "events.jsonl"):
+        history.take(line)
+    return history.turns(is_busy=is_busy)
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Return the whole lines at the end of a file."""
+    try:
+        fd = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return []
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return []
+        start = max(found.st_size - _MOST_BYTES, 0)
+        lines = os.pread(fd, min(found.st_size, _MOST_BYTES), start).split(b"\n")
+    finally:
+        os.close(fd)
+    return lines[1 if start else 0 : -1]
+
+
+class _History:
+    """Folds the CLI's events as the gateway folds what this host tells live."""
+
+    def __init__(self, session_id: str, before: str) -> None:
+        self._live = LiveTurns(session_id)
+        self._before = before
+        self._last = ""
+        self._calls: dict[str, tuple[str, str]] = {}
+
+    def take(self, line: bytes) -> None:
+        """Take a line; one that is no event of the CLI's changes nothing."""
+        try:
+            event = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return
+        if not isinstance(event, dict):
+            return
+        name, data, at = event.get("type"), event.get("data"), _time(event.get("timestamp"))
+        if not isinstance(name, str) or not isinstance(data, dict) or at is None:
+            return
+        if at >= self._before:
+            return
+        agent = event.get("agentId")
+        self._fold(name, data, at, agent if isinstance(agent, str) else None)
+        self._last = max(self._last, at)
+
+    def turns(self, *, is_busy: bool) -> list[Turn]:
+        """Return what was read."""
+        live = self._live
+        turn = live.running
+        if not is_busy and turn is not None and not live.open:
+            turn.end("done", self._last)
+        elif not is_busy or turn is None:
+            interrupted(live, self._last)
+        return bounded(one.told() for one in live.turns)
+
+    def _fold(self, name: str, data: dict[str, Any], at: str, agent: str | None) -> None:
+        live = self._live
+        match name:
+            case "user.message" if agent is None:
+                if data.get("delivery") != "steering" and live.running is not None:
+                    live.running.end("done", self._last)
+                is_own = data.get("source") in (None, "user")
+                if data.get("isAutopilotContinuation") is True:
+                    self._happened("prompt.automatic", {**data, "source": "autopilot"}, at)
+                else:
+                    self._happened("user.message" if is_own else "prompt.automatic", data, at)
+            case "assistant.message":
+                self._happened(name, {"content": data.get("content")}, at, agent)
+            case "session.usage_record":
+                usage = data.get("usage")
+                self._happened("assistant.usage", usage, at, agent)
+            case "session.compaction_complete":
+                told = {**data, "tokensBefore": data.get("preCompactionTokens")}
+                self._happened(name, told, at, agent)
+            case "subagent.started":
+                told = {**data, "remoteSessionId": agent or data.get("toolCallId")}
+                self._happened(name, told, at)
+            case "tool.execution_start":
+                self._started(data, at, agent)
+            case "tool.execution_complete":
+                self._completed(data, at)
+            case "session.mode_changed" if agent is None:
+                mode, former = data.get("newMode"), data.get("previousMode")
+                if mode in ("interactive", "plan", "autopilot"):
+                    source = former if former in ("interactive", "plan", "autopilot") else None
+                    said = ModeChanged(
+                        session_id=live.session_id, mode=mode, state="done", by="", source=source
+                    )
+                    mode_changed(live, said, at)
+            case "session.model_change" if agent is None:
+                before, after = data.get("previousModel"), data.get("newModel")
+                if isinstance(after, str) and isinstance(before, str) and before != after:
+                    model_changed(live, before, after, at)
+            case _ if name in _PASSED_ON:
+                self._happened(name, data, at, agent)
+
+    def _happened(self, name: str, data: Any, at: str, agent: str | None = None) -> None:
+        if isinstance(data, dict):
+            told = {**data, "agentId": agent} if agent is not None else data
+            happened(self._live, SessionHappened(self._live.session_id, name, raw(told)), at)
+
+    def _started(self, data: Mapping[str, Any], at: str, agent: str | None) -> None:
+        id_, tool = data.get("toolCallId"), data.get("toolName")
+        if not isinstance(id_, str) or not isinstance(tool, str):
+            return
+        call = Call(
+            id=id_,
+            session_id=self._live.session_id,
+            provider=_HOST,
+            tool=tool,
+            state="running",
+            started_at=at,
+            args=raw(data.get("arguments") or {}),
+            agent_id=agent,
+        )
+        self._calls[id_] = (tool, at)
+        call_started(self._live, call, at)
+
+    def _completed(self, data: Mapping[str, Any], at: str) -> None:
+        id_ = data.get("toolCallId")
+        if not isinstance(id_, str) or id_ not in self._calls:
+            return
+        tool, began = self._calls.pop(id_)
+        is_ok = data.get("success") is True
+        done = Call(
+            id=id_,
+            session_id=self._live.session_id,
+            provider=_HOST,
+            tool=tool,
+            state="done" if is_ok else "failed",
+            started_at=began,
+            duration=_milliseconds(began, at),
+            exit_code=exit_code(data),
+            changes=changes(data) if is_ok else None,
+        )
+        call_finished(self._live, done if is_ok else replace(done, error=_error(data)), at)
+
+
+def _error(data: Mapping[str, Any]) -> str:
+    error = data.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else None
+    return one_line(message) if isinstance(message, str) else "the tool failed"
+
+
+def _time(text: Any) -> str | None:
+    """Return a time with microseconds, or None for what is none."""
+    found = _TIME.match(text) if isinstance(text, str) else None
+    return None if found is None else f"{found[1]}.{found[2]:0<6}Z"
+
+
+def _milliseconds(began: str, ended: str) -> float | None:
+    try:
+        took = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
+    except ValueError:
+        return None
+    return max(round(took.total_seconds() * 1000, 3), 0.0)

@@ -1,0 +1,215 @@
+"""Turns of before this run: bounded, whoever wrote them down, and put before those of this run.
+
+An agent can write to the files that they are read from. So nothing but turns comes back.
+"""
+
+import re
+from calendar import timegm
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from tapui.projection.summary import one_line
+from tapui.projection.turns.session import LiveTurns
+from tapui.projection.turns.turn import LiveTurn, added
+from tapui.wire import limits
+from tapui.wire.turns import FileChange, Step, StepState, Turn, TurnHead, TurnSource, Usage
+
+TAPUI_ENDED = "unknown: tapui ended"
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
+_MOST = 2**53
+_SAME_PROMPT = 5
+"""Two turns of the same prompt are one when they begin at most so many seconds apart."""
+
+
+def interrupted(session: LiveTurns, at: str) -> None:
+    """Nothing more is known of what was under way at `at`."""
+    turn = session.latest
+    if turn is None:
+        return
+    for step in list(turn.all_steps()):
+        if step.is_open:
+            step.condense()
+            session.end(step, "unknown", at, TAPUI_ENDED)
+    turn.end("unknown", at)
+
+
+def bounded(turns: Iterable[Turn]) -> list[Turn]:
+    """Return the newest turns with every field within its bounds, marked as history.
+
+    A turn without a time is left out. Steps of the oldest go where all is too much.
+    """
+    kept = [_turn(turn) for turn in turns if _TIME.match(turn.head.started_at)]
+    kept = kept[-limits.TURNS :]
+    room = limits.MAX_RESTORED_BYTES
+    for index in reversed(range(len(kept))):
+        room -= len(msgspec.json.encode(kept[index]))
+        if room < 0:
+            kept[index] = Turn(kept[index].head, [], kept[index].head.steps)
+            room += len(msgspec.json.encode(kept[index]))
+    return kept
+
+
+def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
+    """Return those of the turns that the session does not have: neither one of their calls, nor
+    one with their prompt at that time."""
+    calls = {id_ for turn in session.turns for id_ in _calls(turn)}
+    return [
+        told
+        for told in turns
+        if calls.isdisjoint(_calls(turn := LiveTurn.of(told)))
+        and not any(_is_same(turn, one) for one in session.turns)
+    ]
+
+
+def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
+    """Put turns before those that the session has, and number all of them anew."""
+    if not turns:
+        return
+    latest = session.latest
+    merged = sorted([*map(LiveTurn.of, turns), *session.turns], key=lambda turn: turn.started_at)
+    if latest is not None:
+        merged.remove(latest)  # what goes on now stays the newest
+        merged.append(latest)
+        _absorb(merged)
+    for number, turn in enumerate(merged, 1):
+        _renumber(turn, number)
+    session.adopt(merged)
+
+
+def _absorb(turns: list[LiveTurn]) -> None:
+    """Make one of a turn that was under way when its host came, and of its rest."""
+    if len(turns) < 2:
+        return
+    begun, rest = turns[-2], turns[-1]
+    is_rest = rest.source.kind == "unknown" and not rest.prompt and not rest.is_outside
+    if rest.is_history or rest.ended_at is not None:
+        return
+    if begun.ended_at is not None or begun.is_outside or not (is_rest and begun.is_history):
+        return
+    rest.source, rest.prompt, rest.started_at = begun.source, begun.prompt, begun.started_at
+    rest.steps = [*begun.steps, *rest.steps]
+    rest.made += begun.made
+    rest.failed += begun.failed
+    rest.usage = added(begun.usage, rest.usage)
+    newer = list(rest.files.values())
+    rest.files = begun.files
+    rest.changed(newer)
+    del turns[-2]
+
+
+def _renumber(turn: LiveTurn, number: int) -> None:
+    turn.number = number
+    steps = list(turn.all_steps())
+    turn.made = max(turn.made, len(steps))
+    for at, step in enumerate(steps, turn.made - len(steps) + 1):
+        step.turn, step.number = number, at
+
+
+def _calls(turn: LiveTurn) -> Iterable[str]:
+    for step in turn.all_steps():
+        id_ = step.call.id if step.call is not None else step.call_id
+        if id_ is not None:
+            yield id_
+
+
+def _is_same(one: LiveTurn, other: LiveTurn) -> bool:
+    """Return whether two sources tell of one turn."""
+    if one.prompt != other.prompt:
+        return False
+    try:
+        return abs(_seconds(one.started_at) - _seconds(other.started_at)) <= _SAME_PROMPT
+    except (ValueError, OverflowError):
+        return False
+
+
+def _seconds(time: str) -> int:
+    """Return a time as whole seconds. Raises `ValueError` for what is none."""
+    return timegm(tuple(map(int, re.split("[-T:.]", time)[:6])))
+
+
+# Bounds
+
+
+def _turn(turn: Turn) -> Turn:
+    listed = turn.steps[-limits.TURN_STEPS :]
+    steps = [_step(step, inner=True) for step in listed if _TIME.match(step.at)]
+    made = sum(1 + len(step.steps) for step in steps)
+    head = _head(turn.head, made)
+    return Turn(head, steps, head.steps - made)
+
+
+def _head(head: TurnHead, made: int) -> TurnHead:
+    return TurnHead(
+        number=1,
+        session_id=head.session_id[: limits.MAX_ID],
+        started_at=head.started_at,
+        state=head.state,
+        source=TurnSource(head.source.kind, head.source.name[: limits.MAX_NAME]),
+        prompt=one_line(head.prompt),
+        ended_at=_time(head.ended_at),
+        steps=max(_count(head.steps), made),
+        failed=min(_count(head.failed), max(_count(head.steps), made)),
+        usage=_usage(head.usage),
+        files=[_file(one) for one in head.files[-limits.TURN_FILES :]],
+        is_outside=head.is_outside,
+        is_history=True,
+    )
+
+
+def _step(step: Step, *, inner: bool = False) -> Step:
+    is_open = step.state in ("running", "waiting")
+    state: StepState = "unknown" if is_open else step.state
+    steps = step.steps[-limits.SUBAGENT_STEPS :] if inner else []
+    return replace(
+        step,
+        id="0.0",
+        state=state,
+        duration=_amount(step.duration),
+        tool=step.tool[: limits.MAX_NAME],
+        provider=step.provider[: limits.MAX_NAME],
+        summary=one_line(step.summary),
+        exit_code=_signed(step.exit_code),
+        added=_signed(step.added),
+        removed=_signed(step.removed),
+        error=TAPUI_ENDED if is_open else one_line(step.error),
+        call_id=_id(step.call_id),
+        approval_id=_id(step.approval_id),
+        decided_by=_id(step.decided_by),
+        agent=_id(step.agent),
+        usage=None if step.usage is None else _usage(step.usage),
+        calls=_count(step.calls),
+        steps=[_step(one) for one in steps if _TIME.match(one.at)],
+    )
+
+
+def _file(change: FileChange) -> FileChange:
+    path = change.path[: limits.MAX_SUMMARY]
+    return FileChange(path, _signed(change.added), _signed(change.removed), change.is_probable)
+
+
+def _usage(usage: Usage) -> Usage:
+    return Usage(
+        _count(usage.input), _count(usage.output), _amount(usage.cost), _amount(usage.requests)
+    )
+
+
+def _count(value: int) -> int:
+    return min(max(value, 0), _MOST)
+
+
+def _signed(value: int | None) -> int | None:
+    return None if value is None else min(max(value, -_MOST), _MOST)
+
+
+def _amount(value: float | None) -> float | None:
+    return None if value is None else min(max(value, 0.0), float(_MOST))
+
+
+def _id(value: str | None) -> str | None:
+    return None if value is None else value[: limits.MAX_ID]
+
+
+def _time(value: str | None) -> str | None:
+    return value if value is not None and _TIME.match(value) else None

@@ -1,0 +1,140 @@
+"""Turns of before this run: put before the others, each once, within bounds."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tapui.projection.turns.restored import TAPUI_ENDED, bounded, interrupted, unknown_of
+from tapui.wire import events as ev
+from tapui.wire import limits
+from tapui.wire.codec import encode
+from tapui.wire.turns import FileChange, Step, Turn, TurnHead, TurnSource, Usage
+from tests.projection.test_turns import Day
+from tests.records.turns import stamp
+
+HUGE = "\x1b[31m" * 100_000
+
+
+def turn(number: int, prompt: str, *steps: Step, state: Any = "done", **fields: Any) -> Turn:
+    head = TurnHead(
+        number, "s1", stamp(number), state, TurnSource("person"), prompt=prompt, **fields
+    )
+    return Turn(head, list(steps))
+
+
+def step(at: int, call_id: str | None = None, **fields: Any) -> Step:
+    return Step("7.7", "call", fields.pop("state", "done"), stamp(at), call_id=call_id, **fields)
+
+
+def test_turns_of_before_stand_before_those_of_this_run() -> None:
+    day = Day()
+    day.seq = 100
+    day.happen("user.message", content="now")
+    day.start("c9")
+    earlier = bounded([turn(1, "one", step(2, "c1"), step(3, "c2")), turn(5, "two")])
+    day.tell(ev.TurnsRestored("s1", earlier))
+    heads = day.state.turns["s1"].heads()
+    told = [(head.number, head.prompt, head.is_history) for head in heads]
+    assert told == [(1, "one", True), (2, "two", True), (3, "now", False)]
+    first = day.state.turns["s1"].turn(1)
+    assert first is not None
+    assert [one.id for one in first.steps] == ["1.1", "1.2"]
+    assert [one.id for one in day.steps] == ["3.1"]
+    day.finish("c9", "failed", error="x")
+    assert day.turn.head.failed == 1
+    day.happen("user.message", content="next")
+    assert day.turn.head.number == 4
+
+
+def test_a_turn_that_is_known_is_left_out() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    day.start("c1")
+    known = day.state.turns["s1"]
+    at = int(known.turns[0].started_at[-7:-1])
+    same_call = turn(at + 99, "other words", step(9, "c1"))
+    same_prompt = turn(at + 1, "go")
+    another = turn(at + 1, "go on")
+    assert unknown_of(known, [same_call, same_prompt, another]) == [another]
+
+
+def test_a_turn_under_way_goes_on_where_its_host_came_in() -> None:
+    day = Day()
+    day.seq = 100
+    day.happen("session.busy")
+    day.start("c9")
+    begun = turn(50, "long ago", step(51, "c1"), state="running", failed=1, usage=Usage(5, 5))
+    day.tell(ev.TurnsRestored("s1", bounded([turn(1, "one"), begun])))
+    heads = day.state.turns["s1"].heads()
+    assert [(head.number, head.prompt) for head in heads] == [(1, "one"), (2, "long ago")]
+    assert [one.call_id for one in day.steps] == ["c1", "c9"]
+    assert (day.turn.head.state, day.turn.head.is_history) == ("running", False)
+    assert day.turn.head.usage == Usage(5, 5)
+    day.finish("c9")
+    day.happen("session.idle")
+    assert day.turn.head.state == "done"
+
+
+def test_a_running_turn_of_before_goes_on_with_what_follows() -> None:
+    day = Day()
+    day.seq = 100
+    day.tell(ev.TurnsRestored("s1", bounded([turn(1, "go", step(2, "c1"), state="running")])))
+    day.happen("session.busy")
+    day.start("c2")
+    assert [one.call_id for one in day.steps] == ["c1", "c2"]
+    assert (day.turn.head.prompt, day.turn.head.state) == ("go", "running")
+
+
+def test_what_was_under_way_is_unknown() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    day.start("c1")
+    interrupted(day.state.turns["s1"], stamp(9))
+    assert day.turn.head.state == "unknown"
+    assert [(one.state, one.error) for one in day.steps] == [("unknown", TAPUI_ENDED)]
+
+
+def test_forged_turns_are_bounded() -> None:
+    inner = step(2, HUGE, summary=HUGE, steps=[step(2, steps=[step(2)] * 999)] * 999)
+    huge = replace(
+        inner, tool=HUGE, provider=HUGE, error=HUGE, agent=HUGE, decided_by=HUGE, added=2**63 - 1,
+        state="waiting", duration=-1.0, calls=-3, usage=Usage(2**63 - 1, -1, -1.0),
+    )  # fmt: skip
+    files = [FileChange(HUGE, 2**63 - 1, -(2**63))] * 999
+    forged = turn(1, HUGE, *[huge] * 999, files=files, failed=2**62, steps=-5)
+    no_time = replace(forged, head=replace(forged.head, started_at="yesterday"))
+    made = bounded([forged] * 60 + [no_time])
+    assert len(made) == limits.TURNS
+    assert len(encode(made)) < 2 * limits.MAX_RESTORED_BYTES
+    day = Day()
+    day.tell(ev.TurnsRestored("s1", made))
+    day.happen("assistant.usage", inputTokens=2**53)
+    assert encode(day.state.snapshot())
+    newest = made[-1].head
+    assert (newest.is_history, newest.failed <= newest.steps) == (True, True)
+
+
+turns = st.lists(
+    st.builds(
+        turn, st.integers(0, 99), st.text(max_size=3),
+        state=st.sampled_from(["running", "done", "unknown"]),
+    ),
+    max_size=5,
+)  # fmt: skip
+
+
+@settings(max_examples=100, database=None, deadline=None)
+@given(turns, turns)
+def test_any_two_histories_are_joined_once_and_in_order(one: list[Turn], two: list[Turn]) -> None:
+    day = Day()
+    day.seq = 1000
+    day.happen("user.message", content="now")
+    for told in (one, two, one):
+        new = unknown_of(day.state.turns["s1"], bounded(told))
+        day.tell(ev.TurnsRestored("s1", new))
+    heads = day.state.turns["s1"].heads()
+    assert [head.number for head in heads] == list(range(1, len(heads) + 1))
+    assert [head.started_at for head in heads] == sorted(head.started_at for head in heads)
+    assert unknown_of(day.state.turns["s1"], bounded(one)) == []
