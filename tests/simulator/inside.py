@@ -1,10 +1,13 @@
-"""Ends in the gateway's own process: a host whose text no JSON can carry, and a tower."""
+"""Ends in the gateway's own process: a tower, and a host, a provider and the built-in tools whose
+text no JSON can carry."""
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from tapui.core.trust.grants import Grant
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.wire import host as h
@@ -16,6 +19,9 @@ from tapui.wire.events import Entry
 if TYPE_CHECKING:
     from tests.simulator.shell import ShellWorld
 
+TOOL = m.Tool("save", "Saves", Raw(b'{"type":"object"}'))
+TEXTS = frozenset({"message", "error", "reason", "context", "description", "event", "asker"})
+"""Fields of a provider that hold text: what is in them names nothing."""
 HALVES = ("\ud83d", "\udc00", "\udcff", "\ud83d\ude00")
 
 
@@ -119,6 +125,90 @@ class InsideHost(Inside):
             fields = [name for name in value.__struct_fields__ if name not in known]
             return replace(value, **{name: self._spoilt(getattr(value, name)) for name in fields})
         return value
+
+
+class InsideProvider(Inside):
+    """A provider with a token of the project's trust; its text may hold half an emoji."""
+
+    def __init__(self, world: "ShellWorld") -> None:
+        self.sessions: list[str] = []
+        self.is_bound = False
+        super().__init__(world)
+        world.later(0.5, self.wake)
+
+    def _opened(self) -> Any:
+        self.is_bound = False
+        return self.world.shell.open_port(self._receive, self._closed, grant=Grant("project"))
+
+    def heard(self, message: m.Message) -> None:
+        if isinstance(message, (p.Sessions, p.SessionsUpdated)):
+            self.sessions = [one.id for one in message.active]
+        elif isinstance(message, p.HelloAck):
+            self.is_bound = True
+        elif isinstance(message, m.Error):
+            self.is_bound = self.is_bound and message.reply_to != "hello"
+        elif isinstance(message, p.ToolCall):
+            self.world.later(self.dice.random(), lambda: self._answer(message.id))
+
+    def _answer(self, id_: str) -> None:
+        if not self.is_open:
+            return
+        self._say(m.ToolProgress(id_, "half done"))
+        if self.dice.random() < 0.5:
+            self._say(p.ToolResult(id_, error="it failed"))
+        else:
+            self._say(p.ToolResult(id_, data=Raw(b'"\\ud83d"')))
+
+    def wake(self) -> None:
+        """Do something, and wake again later."""
+        self.world.later(self.dice.random() * 2, self.wake)
+        if not self.is_open:
+            return
+        kind = self.dice.randrange(8)
+        if kind == 0 or not self.is_bound:
+            if self.sessions:
+                about = self.dice.choice(self.sessions)
+                tools = [TOOL] if self.dice.random() < 0.5 else []
+                self._say(p.Hello("inner", 2, session=about, tools=tools, context="a context"))
+        elif kind < 5:
+            level: Any = self.dice.choice(("keep", "surface", "inject"))
+            self._say(p.Push(level, event=f"event {self.world.number()}"))
+        elif kind < 7:
+            self._say(p.ContextUpdate(context="another context"))
+        else:
+            self.is_bound = False
+            self._say(p.Goodbye("because"))
+
+    def _say(self, message: m.Message) -> None:
+        self.port.send(with_halves(message, self.dice))
+
+
+class SpoiltPort:
+    """The port of the built-in tools, whose text may hold half an emoji."""
+
+    def __init__(self, port: Any, dice: Random) -> None:
+        self._port = port
+        self._dice = dice
+
+    def send(self, message: m.Message) -> None:
+        """Send a message that was spoilt."""
+        self._port.send(with_halves(message, self._dice))
+
+    def close(self) -> None:
+        """Close the port."""
+        self._port.close()
+
+
+def with_halves(message: m.Message, dice: Random) -> m.Message:
+    """Return a message of a provider with halves of emojis in some of its text."""
+    changes = {
+        name: value + dice.choice(HALVES)
+        for name in message.__struct_fields__
+        if name in TEXTS
+        and isinstance(value := getattr(message, name), str)
+        and dice.random() < 0.3
+    }
+    return replace(message, **changes) if changes else message
 
 
 class InsideTower(Inside):

@@ -36,7 +36,7 @@ from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import TowerSnapshot
 from tests.core.harness import CountingMint
-from tests.simulator.inside import InsideHost, InsideTower
+from tests.simulator.inside import InsideHost, InsideProvider, InsideTower, SpoiltPort
 from tests.simulator.world import Link, World
 
 WEIGHT = 2_000
@@ -318,6 +318,7 @@ class ShellWorld(World):
         self.tower: InsideTower | None = None
         super().__init__(seed)
         self.host = InsideHost(self)
+        self.provider = InsideProvider(self)
         self.tower = InsideTower(self)
         self.later(1.0, self._trouble)
 
@@ -379,10 +380,11 @@ class ShellWorld(World):
         receive: Callable[[Message], None],
         closed: Callable[[], None],
     ) -> Any:
-        return self.shell.open_port(receive, closed, is_builtin=True)
+        return SpoiltPort(self.shell.open_port(receive, closed, is_builtin=True), self.dice)
 
     def everybody_leaves(self) -> None:
         self.host.leave()
+        self.provider.leave()
         if self.tower is not None:
             self.tower.leave()
 

@@ -17,7 +17,11 @@ from tapui.core.streams.budgets import Budgets
 from tapui.records.journal import Journal
 from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.turn import LoopTurn
-from tapui.wire.message import ActiveSession
+from tapui.wire import builtin as b
+from tapui.wire import host as h
+from tapui.wire import provider as p
+from tapui.wire.codec import encodable
+from tapui.wire.message import ActiveSession, Message
 from tests.simulator import shell, world
 from tests.simulator.run import StoryError, run
 
@@ -187,7 +191,15 @@ def test_a_fault_of_the_shell_is_found_and_names_its_seed(
         _run_all(range(200), inside=True)
 
 
-def test_text_that_no_json_carries_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapui.runtime.inprocess.encodable", lambda message: message)
-    with pytest.raises(StoryError, match=r"(?s)surrogates not allowed.*--inside"):
+@pytest.mark.parametrize(
+    "kind", [h.SessionUpdate, p.Push, p.ContextUpdate, p.ToolResult, b.StreamPost, b.ModeRequest]
+)
+def test_text_that_no_json_carries_is_found(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Message]
+) -> None:
+    def let_through(message: Message) -> Message:
+        return message if isinstance(message, kind) else encodable(message)
+
+    monkeypatch.setattr("tapui.runtime.inprocess.encodable", let_through)
+    with pytest.raises(StoryError, match=r"(?s)(surrogates not allowed|streams on show).*--inside"):
         _run_all(range(200), inside=True)
