@@ -357,7 +357,7 @@ class Gateway:
         elif due is Due.IDENTITY:
             self._parts.providers.forget(subject)
         elif due is Due.TURN:
-            self._parts.budgets.no_turn(subject)
+            self._parts.injects.no_turn(subject)
         elif due is Due.STREAMS:
             self._parts.streams.release(*subject)
 

@@ -37,6 +37,7 @@ from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
 from tapui.core.tickets import Tickets
@@ -80,7 +81,8 @@ class Parts:
         self.gates = gates = Gates(clock, out, deadlines, mint)
         self.prompts = prompts = Prompts(clock, out, deadlines, mint)
         self.streams = streams = Streams(clock, out, deadlines)
-        self.budgets = budgets = Budgets(clock, out, deadlines)
+        self.budgets = budgets = Budgets(clock)
+        self.injects = injects = Injects(clock, out, deadlines)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
         # Rules that join several concepts
@@ -94,6 +96,7 @@ class Parts:
             prompts=prompts,
             streams=streams,
             budgets=budgets,
+            injects=injects,
         )
         self.binding = binding = Binding(
             out=out,
@@ -104,7 +107,12 @@ class Parts:
             calls=calls,
         )
         self.pushes = pushes = Pushes(
-            clock=clock, out=out, providers=providers, streams=streams, budgets=budgets
+            clock=clock,
+            out=out,
+            providers=providers,
+            streams=streams,
+            budgets=budgets,
+            injects=injects,
         )
         self.endings = endings = Endings(
             clock=clock,
@@ -123,6 +131,7 @@ class Parts:
             prompts=prompts,
             streams=streams,
             budgets=budgets,
+            injects=injects,
             approvals=approvals,
             modes=modes,
             trustees=trustees,
@@ -198,7 +207,7 @@ class Parts:
             native=native,
             subagents=subagents,
             streams=streams,
-            budgets=budgets,
+            injects=injects,
             approvals=approvals,
             modes=modes,
             pairings=pairings,
@@ -214,7 +223,7 @@ class Parts:
             binding=binding,
             calls=calls,
             native=native,
-            budgets=budgets,
+            injects=injects,
             approvals=approvals,
             modes=modes,
             trustees=trustees,

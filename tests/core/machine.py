@@ -231,7 +231,7 @@ class ConversationMachine(RuleBasedStateMachine):
             for provider in r.providers.connected.values()
             for session in provider.sessions
         }
-        assert r.budgets._brakes.keys() <= live
+        assert r.injects._brakes.keys() <= live
         assert r.budgets._pushes.keys() <= live
         for session in r.sessions.open.values():
             for provider in session.providers.values():

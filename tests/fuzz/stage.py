@@ -229,7 +229,7 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
         tuple((lane.most, lane.running, tuple(lane.queue)) for lane in r.calls._lanes.in_use),
         tuple(r.approvals.waiting),
         tuple((one.secret, frozenset(one.sessions or ())) for one in r.trustees.grants),
-        tuple((key, one.cycles, one.is_on) for key, one in r.budgets._brakes.items()),
+        tuple((key, one.cycles, one.is_on) for key, one in r.injects._brakes.items()),
         tuple(r.providers._departed),
         tuple(r.modes._setting),
         tuple(r.gates._asked.items()),

@@ -157,7 +157,7 @@ def _inquiries(world: "World", r: Parts) -> None:
 
 def _bounds(r: Parts) -> None:
     live = {(one.id, id_) for one in r.providers.connected.values() for id_ in one.sessions}
-    assert r.budgets._brakes.keys() <= live
+    assert r.injects._brakes.keys() <= live
     assert r.budgets._pushes.keys() <= live
     assert len(r.providers._departed) <= limits.MAX_DEPARTED
     for provider in r.providers.connected.values():
@@ -244,7 +244,7 @@ def check_nothing_is_left(world: "World") -> None:
     assert [one.is_builtin for one in r.connections.by_number.values()] == [True]
     assert not r.calls._lanes.in_use
     assert not r.streams._logs
-    assert not r.budgets._brakes
+    assert not r.injects._brakes
     assert not r.budgets._pushes
     assert len(r.trustees.grants) == 2
     assert not world.gateway.watchers

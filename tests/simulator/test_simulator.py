@@ -14,6 +14,7 @@ from tapui.core.model import ConnectedProvider
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.records.journal import Journal
 from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.turn import LoopTurn
@@ -71,7 +72,7 @@ def _show_everything(self: Any, _: Any) -> list[Any]:
 
 def _send_at_once(self: Any, session: Any) -> None:
     session.awaits_turn = False
-    Budgets._delivered(self, session)
+    Injects._delivered(self, session)
 
 
 def _count_backwards(self: Any, session_id: str) -> int:
@@ -89,10 +90,11 @@ FAULTS = [
     pytest.param(Calls, "due", _forget_a_call, "", id="a call without an outcome"),
     pytest.param(Gates, "due", _do_nothing, "", id="a gate that hangs"),
     pytest.param(OpenSessions, "visible", _show_everything, "not cover", id="a scope that leaks"),
-    pytest.param(Budgets, "deliver", _send_at_once, "per idle", id="two prompts at once"),
+    pytest.param(Injects, "deliver", _send_at_once, "per idle", id="two prompts at once"),
     pytest.param(ConnectedProvider, "revise", _count_backwards, "rise", id="revisions that fall"),
     pytest.param(ToolTable, "remove", _do_nothing, "", id="tools of the gone"),
     pytest.param(Budgets, "forget_provider", _do_nothing, "", id="budgets of the gone"),
+    pytest.param(Injects, "forget_provider", _do_nothing, "", id="injects of the gone"),
     pytest.param(Prompts, "due", _do_nothing, "", id="a prompt that waits for ever"),
 ]
 
@@ -104,7 +106,7 @@ def test_a_fault_is_found_and_names_its_seed(
     """The simulator sees what is wrong with a gateway that was spoilt."""
     everything = _everything(OpenSessions.in_order)
     monkeypatch.setattr(OpenSessions, "_shown", everything, raising=False)
-    monkeypatch.setattr(Budgets, "_delivered", Budgets.deliver, raising=False)
+    monkeypatch.setattr(Injects, "_delivered", Injects.deliver, raising=False)
     for kept in (Approvals, Modes):
         monkeypatch.setattr(kept, "_kept_recorded", kept.recorded, raising=False)
     monkeypatch.setattr(owner, name, fault)

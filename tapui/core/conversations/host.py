@@ -25,7 +25,7 @@ from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
 from tapui.core.sessions.subagents import Subagents
-from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.pairing import Pairings
 from tapui.projection.summary import one_line
@@ -107,7 +107,7 @@ class HostConversation:
         native: NativeCalls,
         subagents: Subagents,
         streams: Streams,
-        budgets: Budgets,
+        injects: Injects,
         approvals: Approvals,
         modes: Modes,
         pairings: Pairings,
@@ -127,7 +127,7 @@ class HostConversation:
         self._native = native
         self._subagents = subagents
         self._streams = streams
-        self._budgets = budgets
+        self._injects = injects
         self._approvals = approvals
         self._modes = modes
         self._pairings = pairings
@@ -197,7 +197,7 @@ class HostConversation:
             ),
         )
         self._announcements.send()
-        self._budgets.deliver(session)
+        self._injects.deliver(session)
         self._history.read_back(session)
         self._pairings.open_into_timeline()
 
@@ -310,11 +310,11 @@ class HostConversation:
         if event == "session.idle":
             self._idle(session)
         elif event in ("session.busy", "assistant.turn_start"):
-            self._budgets.turn_began(session)
+            self._injects.turn_began(session)
             self._sessions.update(session, state="busy")
         elif event == "user.message":
-            self._budgets.person_spoke(session)
-            self._budgets.deliver(session)
+            self._injects.person_spoke(session)
+            self._injects.deliver(session)
         elif isinstance(what, _SubagentStarted):
             self._subagents.started(
                 session, what.remote_session_id, what.agent_name, what.tool_call_id
@@ -339,7 +339,7 @@ class HostConversation:
         for provider in session.providers.values():
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
-        self._budgets.no_turn(session)
+        self._injects.no_turn(session)
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
@@ -355,7 +355,7 @@ class HostConversation:
         error = message.error or "the host could not send the prompt"
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
-            self._budgets.no_turn(session)
+            self._injects.no_turn(session)
 
     # Modes and approvals
 

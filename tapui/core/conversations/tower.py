@@ -14,7 +14,7 @@ from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.pairing import Pairings
 from tapui.secret import Secret
@@ -52,7 +52,7 @@ class TowerConversation:
         binding: Binding,
         calls: Calls,
         native: NativeCalls,
-        budgets: Budgets,
+        injects: Injects,
         approvals: Approvals,
         modes: Modes,
         trustees: Trustees,
@@ -67,7 +67,7 @@ class TowerConversation:
         self._binding = binding
         self._calls = calls
         self._native = native
-        self._budgets = budgets
+        self._injects = injects
         self._approvals = approvals
         self._modes = modes
         self._trustees = trustees
@@ -198,7 +198,7 @@ class TowerConversation:
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""
-        self._budgets.resume(
+        self._injects.resume(
             self._sessions.required(message.session_id), self._provider(message.provider_id)
         )
 

@@ -22,6 +22,7 @@ from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.subagents import all_ended
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.wire import limits
@@ -52,6 +53,7 @@ class Endings:
         prompts: Prompts,
         streams: Streams,
         budgets: Budgets,
+        injects: Injects,
         approvals: Approvals,
         modes: Modes,
         trustees: Trustees,
@@ -72,6 +74,7 @@ class Endings:
         self._prompts = prompts
         self._streams = streams
         self._budgets = budgets
+        self._injects = injects
         self._approvals = approvals
         self._modes = modes
         self._trustees = trustees
@@ -92,7 +95,7 @@ class Endings:
         self._modes.session_ended(session)
         self._trustees.session_ended(session.id, self._held_grants())
         self._providers.session_ended(session.id)
-        self._budgets.session_ended(session)
+        self._injects.session_ended(session)
         session.view = replace(
             session.view,
             state="ended",
@@ -159,6 +162,7 @@ class Endings:
         self._providers.session_replaced(former.id, current.id)
         self._streams.replace(former.id, current.id)
         self._budgets.replace_session(former, current)
+        self._injects.replace_session(former, current)
         self._gates.replace_session(former, current)
         self._prompts.replace_session(former, current)
         self._calls.replace_session(former, current)
@@ -183,6 +187,7 @@ class Endings:
         except WireError as error:
             self._connections.refuse(provider.connection, error)
             self._budgets.forget_provider(current, provider)
+            self._injects.forget_provider(current, provider)
             self._gates.provider_gone(provider, current.id)
             self._prompts.provider_gone(provider, current.id)
             self.left(provider, former)

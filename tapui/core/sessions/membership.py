@@ -11,6 +11,7 @@ from tapui.core.providers.instances import instances_of
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import HostSessionClosed
@@ -34,6 +35,7 @@ class Membership:
         prompts: Prompts,
         streams: Streams,
         budgets: Budgets,
+        injects: Injects,
     ) -> None:
         self._out = out
         self._deadlines = deadlines
@@ -44,6 +46,7 @@ class Membership:
         self._prompts = prompts
         self._streams = streams
         self._budgets = budgets
+        self._injects = injects
 
     def join(
         self,
@@ -83,6 +86,7 @@ class Membership:
             self._streams.provider_left(session.id, provider.name)
         self._tools.remove(session, provider)
         self._budgets.forget_provider(session, provider)
+        self._injects.forget_provider(session, provider)
         self._sessions.refresh_providers(session)
         session.leaving.discard(provider)
         if not session.is_open and not session.leaving:

@@ -13,6 +13,7 @@ from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.sessions import no_session
 from tapui.core.streams.budgets import Budgets
+from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams, filtered, full_name
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -47,13 +48,21 @@ class Pushes:
     """Takes what is posted."""
 
     def __init__(
-        self, *, clock: Clock, out: Output, providers: Providers, streams: Streams, budgets: Budgets
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        providers: Providers,
+        streams: Streams,
+        budgets: Budgets,
+        injects: Injects,
     ) -> None:
         self._clock = clock
         self._out = out
         self._providers = providers
         self._streams = streams
         self._budgets = budgets
+        self._injects = injects
 
     def push(
         self, provider: ConnectedProvider, sessions: list[OpenSession], post: Post
@@ -85,7 +94,7 @@ class Pushes:
         if level == "inject" and not session.is_open:
             raise no_session(session.id)
         if level == "inject":
-            self._budgets.check_room(session, provider, post.prompt or post.event)
+            self._injects.check_room(session, provider, post.prompt or post.event)
         self._streams.require_room(session.id, post.stream, provider.name)
         return level
 
@@ -107,5 +116,5 @@ class Pushes:
         elif level == "inject":
             sender = Sender(provider.name, post.stream)
             prompt = post.prompt or post.event
-            self._budgets.inject(session, HeldInject(sender, prompt, provider))
+            self._injects.inject(session, HeldInject(sender, prompt, provider))
         return line
