@@ -362,7 +362,7 @@ class Gateway:
             self._parts.streams.release(*subject)
 
     def _finish(self) -> None:
-        """Let settled inquiries have their way, and give up what closing connections held."""
+        """Carry out what inquiries decided, and release what closing connections held."""
         while self._connections.closing or self._gates.has_settled:
             for settled in self._gates.take():
                 self._parts.caller.settled(settled)

@@ -103,7 +103,7 @@ class Connection:
     host_asks_hooks: bool = False
     host_applies_sections: bool | None = None
     is_interactive: bool = False
-    """Whether a person sits at this tower."""
+    """Whether a person uses this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
     """Calls that this connection made, by the id that it chose."""
     calls: int = 0

@@ -1,4 +1,4 @@
-"""What a turn of the core brings forth: events for the record, effects for the shell."""
+"""The output of a turn of the core: events for the record, effects for the shell."""
 
 from msgspec import Raw
 

@@ -188,7 +188,7 @@ class Approvals:
     def withdraw(
         self, waiting: WaitingApproval, by: str | None = None, reason: str | None = None
     ) -> None:
-        """It no longer waits: answered elsewhere, or who asked is gone."""
+        """It no longer waits: it was answered elsewhere, or the asker is gone."""
         if self.waiting.pop(waiting.view.id, None) is None:
             return
         self._deadlines.cancel(waiting.deadline)

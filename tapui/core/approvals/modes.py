@@ -87,7 +87,7 @@ class Modes:
             self._end(order, "the session did not answer in time")
 
     def session_ended(self, session: OpenSession) -> None:
-        """Nobody is left to set the mode."""
+        """The session that was to set the mode is gone."""
         for order in [one for one in self._setting.values() if one.session is session]:
             self.result(order.set_id, "the session has ended")
 

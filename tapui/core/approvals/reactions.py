@@ -1,4 +1,4 @@
-"""What follows when the person decided, or nobody did: each kind of approval has its own way on."""
+"""What follows a decision, or an approval that expired, for each kind of approval."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from tapui.wire.message import Error
 
 
 class Reactions:
-    """Lets decisions have their way, once they are recorded."""
+    """Carries decisions out, once they are recorded."""
 
     def __init__(
         self,

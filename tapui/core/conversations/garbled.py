@@ -62,7 +62,7 @@ class Garbled:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             asked = [*provider.gates, *provider.transforming]
             if len(asked) != 1:
-                return  # which of them it was, nobody can tell: their time-outs decide
+                return  # it cannot be told which of them it was: their time-outs decide
             call_id = asked[0]
         self._gates.failed(provider, call_id, "sent a malformed answer")
         self._prompts.failed(provider, call_id)

@@ -263,7 +263,7 @@ class Hellos:
             if isinstance(former, DepartedProvider):
                 self._providers.forget(former)
             else:
-                # Nobody is left to answer what the former connection was asked.
+                # What the former connection was asked will not be answered.
                 for call in list(former.calls.values()):
                     self._calls.fail(call, CallError.DISCONNECTED, "the provider connected anew")
                 self._binding.unbind(former, CallError.DISCONNECTED, "it connected anew")

@@ -281,7 +281,7 @@ class ProviderConversation:
         self._out.send(connection.id, StreamHistory(message.query_id, found))
 
     def gate_result(self, connection: Connection, message: GateResult) -> None:
-        """A provider's word on a call."""
+        """A provider decides on a call."""
         self._gates.answered(connection.bound_provider, message)
 
     def transform_result(self, connection: Connection, message: TransformResult) -> None:

@@ -32,7 +32,7 @@ class Settled:
     reason: str | None = None
     contexts: list[str] = field(default_factory=list)
     is_dropped: bool = False
-    """Nobody waits for the answer."""
+    """The answer is no longer needed."""
 
 
 class Gates:
@@ -129,7 +129,7 @@ class Gates:
             self.failed(provider, call_id, "did not respond in time")
 
     def provider_gone(self, provider: ConnectedProvider, session_id: str | None = None) -> None:
-        """A provider left (one session, or all): nobody answers for it."""
+        """A provider left (one session, or all): its answers will not come."""
         for call_id in list(provider.gates):
             # One refusal may have settled what else it was asked.
             inquiry = self._asked.get(call_id)

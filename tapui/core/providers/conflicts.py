@@ -11,7 +11,7 @@ from tapui.wire.message import Tool
 
 @dataclass(slots=True, frozen=True)
 class Claimant:
-    """Who wants to register tools; `provider` is None before its first accepted hello."""
+    """The identity that registers tools; `provider` is None before its first accepted hello."""
 
     name: str
     instance: str | None

@@ -104,7 +104,7 @@ class Providers:
             departed.session_replaced(former, current)
 
     def session_opened(self, session_id: str) -> None:
-        """An id names a session of its own again: for nobody it is a former id any more."""
+        """A session with this id opened: it is no longer the former id of another session."""
         known: list[ConnectedProvider | DepartedProvider]
         known = [*self.connected.values(), *self._departed]
         for one in known:

@@ -98,7 +98,7 @@ class Injects:
                         self._show(provider)
 
     def resume(self, session: OpenSession, provider: ConnectedProvider) -> None:
-        """Release one provider's brake by the person's word."""
+        """The person releases one provider's brake."""
         brake = self._brakes.get((provider.id, session.id))
         if brake is None:
             return
@@ -110,7 +110,7 @@ class Injects:
         self.deliver(session)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
-        """Let what was held for `former`, and how its brakes stand, go on in `current`."""
+        """Carry what was held for `former`, and its brakes, over to `current`."""
         self._waits_no_longer(former)
         current.injects, former.injects = former.injects, []
         for provider_id in former.providers:

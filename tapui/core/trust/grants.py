@@ -108,7 +108,7 @@ class Trustees:
         self.grants = [grant for grant in self.grants if grant.sessions is None or grant.sessions]
 
     def session_replaced(self, former: str, current: str, held: Iterable[Grant]) -> None:
-        """Let `current` stand where `former` was granted, in tokens and in `held`."""
+        """Replace `former` by `current` in tokens and in `held`."""
         for grant in (*self.grants, *held):
             if grant.sessions is not None and former in grant.sessions:
                 grant.sessions.discard(former)

@@ -1,4 +1,4 @@
-"""Pairing: a client without a token asks, the person opens the request and reads a code aloud.
+"""Pairing: a client without a token asks, the person opens the request and passes a code on.
 
 Provider Interface v2 "External providers"; `tapui/wire/README.md`.
 """
@@ -101,7 +101,7 @@ class Pairings:
         )
 
     def open_into_timeline(self) -> None:
-        """Where nobody sits at a tower, open the oldest request; one code goes out at a time.
+        """While no tower is attached, open the oldest request; one code goes out at a time.
 
         Nobody reads the timeline of `local`: without another session the requests wait for a tower.
         """
