@@ -286,7 +286,7 @@ def test_an_inject_that_led_to_no_turn_is_no_cycle(talk: Conversation) -> None:
     provider = talk.provider("local")
     for i in range(8):
         provider.push(str(i), "inject")
-    prompts = [one for one in talk.events("session.event") if one["event"] == "prompt"]
+    prompts = [one for one in talk.events("session.event") if one["event"] == "prompt.injected"]
     assert len(prompts) == 8
     assert talk.events("inject.paused") == []
 
@@ -418,6 +418,8 @@ def test_an_inject_into_local_is_kept_as_an_event(talk: Conversation) -> None:
     talk.local()
     provider = talk.provider("local")
     provider.push("one", "inject").push("two", "inject")
-    prompts = [one["data"] for one in talk.events("session.event") if one["event"] == "prompt"]
+    prompts = [
+        one["data"] for one in talk.events("session.event") if one["event"] == "prompt.injected"
+    ]
     assert [one["content"] for one in prompts] == ["one", "two"]
     assert talk.gateway.state.sessions["local"].state == "idle"
