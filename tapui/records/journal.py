@@ -18,7 +18,7 @@ from tapui.records import register
 from tapui.records.masking import Masks
 from tapui.records.place import Place
 from tapui.records.record_file import AppendError, Handle, RecordFile
-from tapui.records.rotation import rotate, trim
+from tapui.records.rotation import put_back, rotate, trim
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
@@ -421,19 +421,30 @@ class Journal:
             del self._routes[key]
 
     def _rotate(self, file: RecordFile) -> None:
+        """Begin another file; where that fails, the full one goes on for as much again."""
+        former = file.handle
         try:
-            rotate(file.folder, file.collection)
+            numbered = rotate(file.folder, file.collection)
+            try:
+                file.reopen()
+            except OSError:
+                put_back(file.folder, file.collection, numbered)
+                raise
         except OSError as error:
             self._report(f"{shown(file.path)}: cannot be rotated: {error.strerror}", "warning")
             file.rotate_at = file.size + self._limits.file
             return
-        self._syncer.retire(file.handle)
-        file.reopen()
+        self._syncer.retire(former)
         file.rotate_at = self._limits.file
         self._trim_later(file.folder)
 
     def _trim_later(self, folder: LockedFolder) -> None:
-        self._syncer.run(partial(self._trim, os.dup(folder.fd), folder.path))
+        try:
+            fd = os.dup(folder.fd)
+        except OSError as error:  # the next rotation trims it
+            self._report(f"{shown(folder.path)}: {error.strerror}", "warning")
+            return
+        self._syncer.run(partial(self._trim, fd, folder.path))
 
     def _trim(self, folder: int, path: Path) -> None:
         """Keep a folder within its total; runs in the journal's thread and closes `folder`."""

@@ -17,15 +17,30 @@ RESULT_GRACE = 60
 _ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z")
 
 
-def rotate(folder: LockedFolder, collection: str) -> None:
-    """Rename the collection's file to the next number: 1 is the oldest, none is reused."""
+def rotate(folder: LockedFolder, collection: str) -> str:
+    """Rename the collection's file to the next number: 1 is the oldest, none is reused.
+
+    Returns its new name. Raises `OSError`.
+    """
     numbers = [
         int(found["number"])
         for name in os.listdir(folder.fd)  # noqa: PTH208 - of a descriptor
         if (found := _ROTATED.match(name)) and found["collection"] == collection
     ]
     target = f"{collection}.{max(numbers, default=0) + 1}.jsonl"
-    os.rename(f"{collection}.jsonl", target, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    with contextlib.suppress(FileNotFoundError):  # it has a number already: see `put_back`
+        os.rename(f"{collection}.jsonl", target, src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+    return target
+
+
+def put_back(folder: LockedFolder, collection: str, name: str) -> None:
+    """Give a rotated file its former name again: no other could be begun.
+
+    An empty one that was begun is replaced. Where this fails the file keeps its number, and is
+    written to until the next rotation; it is read in the right order in any case.
+    """
+    with contextlib.suppress(OSError):  # see above
+        os.rename(name, f"{collection}.jsonl", src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
 
 def trim(folder: int, total: int) -> list[str]:
