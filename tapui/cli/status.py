@@ -11,6 +11,7 @@ from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
+from tapui.projection.offered import tools_of
 from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
@@ -71,7 +72,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
     _print_waiting(folded, waiting)
     _section(
         "Sessions",
-        ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "AGE"],
+        ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "TOOLS", "AGE"],
         [
             [
                 one.id,
@@ -80,6 +81,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
                 one.model or "",
                 _session_state(one),
                 str(len(one.providers)),
+                tools_of(folded, one) or "-",
                 times.age(times.since(one.opened_at, time.time())),
             ]
             for one in state.sessions

@@ -76,6 +76,9 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     context: ContextUse | None = None
     subagents: list[Subagent] = []
     """The newest of them, in order of their start."""
+    tools_taken: bool | None = None
+    """Whether the session's agent can call the tools that are offered; None: its host does not
+    say."""
     ended_at: str | None = None
     reason: str | None = None
     cuts: dict[str, Cut] = {}

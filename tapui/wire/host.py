@@ -71,7 +71,11 @@ class SessionOpen(Message, tag="session.open", frozen=True):
 
 
 class SessionUpdate(Message, tag="session.update", frozen=True):
-    """Something about a session changed; absent fields did not."""
+    """Something about a session changed; absent fields did not.
+
+    `tools_revision` is the newest list of tools that the session has taken: those that its agent
+    can call from now on. 0 is none.
+    """
 
     session_id: Id
     label: Text | None = None
@@ -80,6 +84,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     mode: Mode | None = None
     model: Text | None = None
     agents: Agents | None = None
+    tools_revision: Number | None = None
 
 
 class SessionHistory(Message, tag="session.history", frozen=True):

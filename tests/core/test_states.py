@@ -24,7 +24,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "host.hello", "name": "h", "kind": "k", "protocolVersion": 2},
     {"type": "tower.hello", "protocolVersion": 2},
     {"type": "session.open", "session": {"id": "s9", "label": "", "cwd": "/"}},
-    {"type": "session.update", "sessionId": "s1"},
+    {"type": "session.update", "sessionId": "s1", "toolsRevision": 1},
     {"type": "session.history", "sessionId": "s1", "turns": []},
     {"type": "session.close", "sessionId": "s1"},
     {"type": "session.event", "sessionId": "s1", "event": "e"},

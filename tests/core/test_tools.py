@@ -275,3 +275,53 @@ def test_internal_clients_may_bring_tools_too(scene: Scene) -> None:
     peer: Peer = scene.talk.connect(INTERNAL_TOKEN).hello(session="s1", name="in", tools=[])
     assert peer.hear()[0]["type"] == "hello.ack"
     assert scene.talk.gateway.state.providers["p-2"].trust == "internal"
+
+
+# What the session has taken
+
+
+def taken(scene: Scene) -> bool | None:
+    """Return what is known of it, after the tower's events were folded."""
+    return scene.talk.gateway.state.sessions["s1"].tools_taken
+
+
+def take(scene: Scene, revision: float) -> None:
+    update = {"type": "session.update", "sessionId": "s1", "toolsRevision": revision}
+    assert scene.host.ask(update) == []
+
+
+def test_tools_are_taken_when_the_host_names_the_newest_list(scene: Scene) -> None:
+    assert taken(scene) is None
+    revision = 2  # the provider's tools came after the session
+    take(scene, revision)
+    assert taken(scene) is True
+    told = scene.talk.events("session.updated")
+    assert told[-1]["session"]["toolsTaken"] is True
+    take(scene, float(revision))
+    assert scene.talk.events("session.updated") == told
+    take(scene, 0)
+    assert taken(scene) is False
+
+
+def test_tools_that_change_are_not_taken_until_their_own_list_is(scene: Scene) -> None:
+    take(scene, 2)
+    scene.provider.ask(type="tools.update", tools=[tool("another")])
+    assert taken(scene) is False  # at once, before the host hears of it
+    take(scene, 2)
+    assert taken(scene) is False
+    scene.talk.wait(0.2)
+    assert scene.host.hear_one("tools.changed")["revision"] == 3
+    take(scene, 2)
+    assert taken(scene) is False
+    take(scene, 3)
+    assert taken(scene) is True
+    take(scene, 4)  # there is no such list yet
+    assert taken(scene) is False
+
+
+def test_a_host_that_never_says_what_is_taken_is_not_asked(scene: Scene) -> None:
+    before = scene.talk.events("session.updated")
+    scene.provider.ask(type="tools.update", tools=[tool("another")])
+    scene.talk.wait(0.2)
+    assert taken(scene) is None
+    assert scene.talk.events("session.updated") == before

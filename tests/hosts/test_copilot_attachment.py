@@ -19,10 +19,11 @@ from tapui.wire.host import (
     SessionSend,
     SessionSent,
     SessionUpdate,
+    ToolsChanged,
 )
 from tapui.wire.message import FileResult, ToolInvoke, ToolOutcome
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.waiting import until
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
@@ -167,10 +168,38 @@ def test_tools_that_another_program_offers_are_told_once_however_their_number_ch
         cli.taken = {"greet"}
         cli.requests.clear()
         until(lambda: len(cli.asked("session.tools.set")) > 10, what="further tries")
+        assert not gateway.of(SessionUpdate, tools_revision=1)
         cli.taken = set()
         sessions = [host.host._session(one) for one in cli.sessions]
         until(lambda: not any(one and one.toolset._refused for one in sessions), what="tools set")
         assert len(clashes()) == 2
+        for session in cli.sessions:
+            gateway.wait(SessionUpdate, session_id=session, tools_revision=1)
+
+
+def test_gateway_learns_when_a_session_has_taken_its_tools(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    gateway = hosted.gateway
+    gateway.wait(SessionUpdate, session_id="s1", tools_revision=1)
+    gateway.tell(ToolsChanged("s1", [GREET], 2))
+    gateway.wait(SessionUpdate, session_id="s1", tools_revision=2)
+    cli.drop()
+    gateway.wait(SessionUpdate, session_id="s1", tools_revision=0)
+    until(
+        lambda: len(gateway.of(SessionUpdate, session_id="s1", tools_revision=2)) == 2,
+        what="they are taken again",
+    )
+    assert not gateway.of(SessionUpdate, session_id="s2", tools_revision=2)
+
+
+def test_gateway_learns_that_a_session_without_tools_has_them_all(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    gateway = GatewayPlayed(tools=())
+    with HostThread(gateway, copilot_home):
+        gateway.wait(SessionUpdate, session_id="s1", tools_revision=1)
+    assert not cli.asked("session.tools.set")
 
 
 def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(

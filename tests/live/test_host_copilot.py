@@ -75,6 +75,7 @@ def attached(copilot: Copilot, start_host: Start) -> GatewayPlayed:
     gateway, _ = start_host(copilot)
     opened = gateway.wait(SessionOpen)
     assert opened.session.id == copilot.session_id
+    gateway.wait(SessionUpdate, tools_revision=1)
     return gateway
 
 
@@ -410,7 +411,7 @@ def test_what_happened_before_is_not_told_as_new(
     copilot.prompt("the first prompt")
     copilot.screen.wait_for("the first turn is over")
     gateway, _ = start_host(copilot)
-    gateway.wait(SessionOpen)
+    gateway.wait(SessionUpdate, tools_revision=1)
     copilot.prompt("the second prompt")
     copilot.choose_first(ASKS_GREET)
     invoke = gateway.wait(ToolInvoke)

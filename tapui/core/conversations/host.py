@@ -242,6 +242,8 @@ class HostConversation:
         if message.agents is not None:
             session.agents = _allowlists(message.agents)
             self._tools.agents_changed(session)
+        if message.tools_revision is not None:
+            self._tools.taken(session, message.tools_revision)
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """A session ended."""

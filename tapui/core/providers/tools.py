@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
 from tapui.core.output import Output
 from tapui.core.providers import instances
 from tapui.wire import limits
+from tapui.wire.events import SessionUpdated
 from tapui.wire.host import AgentTools, ToolsChanged
 from tapui.wire.message import OfferedTool, Tool
 
@@ -84,9 +87,20 @@ class ToolTable:
                 entry.target = instances.target_name(offered) if is_multiple else None
         return changed
 
+    def taken(self, session: OpenSession, revision: float) -> None:
+        """The session has taken a list of its tools; only the newest one counts."""
+        self._take(session, is_taken=revision == session.revision and session.tools_changed is None)
+
+    def _take(self, session: OpenSession, *, is_taken: bool) -> None:
+        if session.view.tools_taken is not is_taken:
+            session.view = replace(session.view, tools_taken=is_taken)
+            self._out.emit(SessionUpdated(session.id, session.view))
+
     def _changed(self, session: OpenSession) -> None:
         if not session.is_open:
             return
+        if session.view.tools_taken is not None:
+            self._take(session, is_taken=False)
         now = self._clock.now
         if session.tools_changed is None:
             session.tools_changed_since = now

@@ -324,10 +324,10 @@ class CopilotHost:
 
 def _deliver(session: AttachedSession, message: Message) -> None:
     match message:
-        case HostSessionOpened(tools=tools):
-            session.opened(tools)
-        case ToolsChanged(tools=tools):
-            session.toolset.offer(tools)
+        case HostSessionOpened(tools=tools, revision=revision):
+            session.opened(tools, revision)
+        case ToolsChanged(tools=tools, revision=revision):
+            session.toolset.offer(tools, revision)
         case SessionSend():
             session.prompt(message)
         case SessionLog():

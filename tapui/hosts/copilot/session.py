@@ -195,7 +195,12 @@ class AttachedSession:
             self._uplink.send(message)
 
     def lost(self) -> None:
-        """The connection is gone; the session may come back over another."""
+        """The connection is gone, and our tools with it; the session may come back."""
+        self._let_go()
+        if self.is_open:
+            self._uplink.send(SessionUpdate(session_id=self.id, tools_revision=0))
+
+    def _let_go(self) -> None:
         self._session = None
         self.toolset.unbind()
         self.hooks.hold()
@@ -206,7 +211,7 @@ class AttachedSession:
     def close(self, reason: str | None) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
         self.hooks.close()
-        self.lost()
+        self._let_go()
         self.toolset.close()
         self._chores.cancel()
         if self.is_open and reason is not None:
@@ -296,10 +301,10 @@ class AttachedSession:
 
     # What the gateway wants
 
-    def opened(self, tools: Sequence[OfferedTool]) -> None:
+    def opened(self, tools: Sequence[OfferedTool], revision: int) -> None:
         """The gateway has opened the session."""
         if self._opened is not None and not self._opened.done():
-            self.toolset.offer(tools)
+            self.toolset.offer(tools, revision)
             self._opened.set_result(None)
 
     def refused(self, text: str) -> None:

@@ -13,6 +13,7 @@ from tapui.hosts.copilot.results import result_for_model
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
+from tapui.wire.host import SessionUpdate
 from tapui.wire.message import (
     BUILTIN_PROVIDER,
     OfferedTool,
@@ -74,6 +75,8 @@ class Toolset:
         self._spawn = spawn
         self._session: CopilotSession | None = None
         self._offered: Sequence[OfferedTool] = ()
+        self._revision = 0
+        """The gateway's number of what is offered."""
         self._names: set[str] = set()
         self._held: set[str] = set()
         self._retired: dict[str, float] = {}
@@ -99,9 +102,13 @@ class Toolset:
         """Return whether the invocation `call_id` is this session's."""
         return call_id in self._waiting
 
-    def offer(self, tools: Sequence[OfferedTool]) -> None:
-        """Replace the tools; the session has them from its next request to the model."""
+    def offer(self, tools: Sequence[OfferedTool], revision: int) -> None:
+        """Replace the tools; the gateway is told when the session has taken them all.
+
+        The agent then has them from its next request to the model.
+        """
         self._offered = tools
+        self._revision = revision
         self._names.update(tool.name for tool in tools)
         self._changed = True
         self._begin_setting()
@@ -110,6 +117,8 @@ class Toolset:
         """Offer the tools to this session (again, after a reconnect)."""
         self._session = session
         self._changed = bool(self._offered)
+        if not self._changed:
+            self._tell_taken()  # it was joined without any
         self._begin_setting()
 
     def _begin_setting(self) -> None:
@@ -132,9 +141,16 @@ class Toolset:
         try:
             await self._replace(session, offered)
             self._refused.clear()
+            self._tell_taken()
         except AttachError as error:
             if self._session is session:
                 await self._set_what_can_be(session, offered, error)
+
+    def _tell_taken(self) -> None:
+        """Tell the gateway that the session has all that is offered, unless that has changed."""
+        if self._session is not None and not self._changed:
+            update = SessionUpdate(session_id=self._session_id, tools_revision=self._revision)
+            self._uplink.send(update)
 
     async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
         await sdk.call("offer the tools", session.set_tools(self._definitions(tools)))
@@ -156,6 +172,7 @@ class Toolset:
         taken = [tool.name for tool in offered if tool not in free]
         if not taken:
             self._refused.clear()  # free by now: another host has just left
+            self._tell_taken()
             return
         try:
             if not free:

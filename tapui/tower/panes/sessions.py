@@ -6,6 +6,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from tapui import invocation, times
+from tapui.projection.offered import tools_that_wait
 from tapui.tower import marks
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import facts, headline, plain
@@ -126,7 +127,7 @@ how to change that.
                     session.reason,
                 ]
             ),
-            facts([session.cwd, session.id]),
+            facts([session.cwd, session.id, tools_that_wait(view.state, session)]),
             *(self._next_steps() if _is_alone(view, session) else ()),
         ]
 

@@ -5,6 +5,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui import times
+from tapui.projection.offered import tools_that_wait
 from tapui.tower import marks
 from tapui.tower.plain import headline
 from tapui.tower.reader import Paragraph, Reader, title, value
@@ -52,6 +53,7 @@ class SessionScreen(LiveScreen[None]):
             "mode": session.mode,
             "model": session.model,
             "providers": ", ".join(one.name for one in known if one is not None),
+            "tools": tools_that_wait(view.state, session),
             "reason": session.reason,
         }
         parts = [
