@@ -14,6 +14,7 @@ from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.provider_process import ProviderProcess
+from tests.rig.taken import wait_for_tools
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
@@ -45,30 +46,22 @@ def start_tower(tmux: Tmux, home: Home) -> Callable[..., TowerProcess]:
 def tower(copilot: Copilot, start_tower: Callable[..., TowerProcess]) -> TowerProcess:
     """A tower beside the CLI, attached to its session."""
     tower = start_tower()
-    attached(tower, copilot)
+    wait_for_tools(tower.home, copilot)
     return tower
 
 
 @pytest.fixture
-def start_provider() -> Iterator[Callable[..., ProviderProcess]]:
+def start_provider(copilot: Copilot) -> Iterator[Callable[..., ProviderProcess]]:
     """Start providers in processes of their own."""
     with ExitStack() as stack:
 
         def start(tower: TowerProcess, **hello: Any) -> ProviderProcess:
             hello = {"name": "shop", "tools": [LOOKUP], **hello}
-            return stack.enter_context(ProviderProcess(tower.url, tower.token, **hello))
+            provider = stack.enter_context(ProviderProcess(tower.url, tower.token, **hello))
+            wait_for_tools(tower.home, copilot)
+            return provider
 
         yield start
-
-
-def attached(tower: TowerProcess, copilot: Copilot) -> None:
-    """Wait until the tower lists the CLI's session."""
-
-    def listed() -> bool:
-        said = tower.home.run("status", "--json").stdout
-        return copilot.session_id in said
-
-    until(listed, within=30, what=lambda: f"attached:\n{tower.screen.text()}")
 
 
 def records(copilot: Copilot, collection: str) -> list[dict[str, Any]]:
@@ -123,6 +116,7 @@ def test_a_bash_permission_is_approved_from_the_tower(
     assert (copilot.cwd / "proof").exists()
     assert [record["approval"]["state"] for record in records(copilot, "approvals")] == [
         "waiting",
+        "deciding",
         "approved",
     ]
 
@@ -209,7 +203,7 @@ def test_clear_keeps_the_provider(
     before = copilot.session_id
     copilot.prompt("/clear")
     until(lambda: copilot.session_id != before, within=20, what="another session")
-    attached(tower, copilot)
+    wait_for_tools(tower.home, copilot)
     copilot.prompt(ASKED)
     copilot.choose_first("Run extension tool", within=30)
     call = provider.answer(data="in the post")
@@ -236,7 +230,7 @@ def test_after_kill_9_in_mid_call_the_turn_finishes_and_the_next_tapui_finds_the
     copilot.screen.wait_for("then without it")
     started = [record["kind"] for record in records(copilot, "calls")]
     assert "call.started" in started
-    attached(start_tower(), copilot)
+    wait_for_tools(start_tower().home, copilot)
 
 
 def test_the_clis_end_is_noticed_within_two_seconds(
@@ -309,7 +303,7 @@ def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
 ) -> None:
     copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
     tower = start_tower()
-    attached(tower, copilot)
+    wait_for_tools(tower.home, copilot)
     works(copilot, model)
     until(
         lambda: session_turns(tower, copilot)[-1]["head"]["state"] == "done",
@@ -321,7 +315,7 @@ def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
     os.kill(tower.pid, signal.SIGKILL)
     tower.screen.wait_dead(within=20)
     again = start_tower()
-    attached(again, copilot)
+    wait_for_tools(again.home, copilot)
     until(lambda: bool(session_turns(again, copilot)), what="the turns of before")
     (turn,) = session_turns(again, copilot)
     check_turn(turn, copilot)
@@ -336,7 +330,7 @@ def test_a_tapui_that_comes_later_shows_what_happened_before(
     copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
     works(copilot, model)
     tower = start_tower()
-    attached(tower, copilot)
+    wait_for_tools(tower.home, copilot)
     until(lambda: bool(session_turns(tower, copilot)), what="the turns of before")
     (turn,) = session_turns(tower, copilot)
     check_turn(turn, copilot)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.live.test_host_process import wait_for_tools
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway
 from tests.rig.model_server import ModelServer, Request, Rule
 from tests.rig.provider_process import ProviderProcess
+from tests.rig.taken import wait_for_tools
 from tests.rig.waiting import until
 
 ASKS_BASH = "Do you want to run this command"
@@ -45,7 +45,7 @@ def start(copilot: Copilot, tapui: Gateway) -> Iterator[Start]:
         def one(**hello: Any) -> ProviderProcess:
             hello = {"name": "guard", "tools": [], "session": copilot.session_id, **hello}
             provider = stack.enter_context(ProviderProcess(tapui.url, tapui.token, **hello))
-            wait_for_tools(tapui, copilot)
+            wait_for_tools(tapui.home, copilot)
             return provider
 
         yield one

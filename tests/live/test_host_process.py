@@ -13,6 +13,7 @@ from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.provider_process import ProviderProcess
+from tests.rig.taken import wait_for_tools
 from tests.rig.waiting import until
 
 SHIP = {
@@ -40,15 +41,6 @@ def is_open(gateway: Gateway, copilot: Copilot) -> bool:
     return copilot.session_id in sessions(gateway)
 
 
-def wait_for_tools(gateway: Gateway, copilot: Copilot) -> None:
-    """Wait until the agent can call what is offered to its session."""
-    until(
-        lambda: sessions(gateway).get(copilot.session_id, {}).get("toolsTaken"),
-        within=30,
-        what=lambda: f"the tools are taken: {sessions(gateway)}",
-    )
-
-
 def host_of(gateway: Gateway) -> int:
     (host,) = psutil.Process(gateway.pid).children()
     assert "tapui.hosts.copilot" in host.cmdline()
@@ -68,7 +60,7 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
             tapui.url, tapui.token, name="shop", tools=[SHIP], session=copilot.session_id
         ) as shop,
     ):
-        wait_for_tools(tapui, copilot)
+        wait_for_tools(tapui.home, copilot)
         copilot.prompt("ship it")
         copilot.choose_first("Run extension tool", within=30)
         shop.expect("tool.call")
@@ -89,7 +81,7 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
     )
     again = {"name": "shop", "tools": [SHIP], "session": copilot.session_id}
     with ProviderProcess(tapui.url, tapui.token, **again) as shop:
-        wait_for_tools(tapui, copilot)
+        wait_for_tools(tapui.home, copilot)
         copilot.prompt("once more")
         copilot.choose_first("Run extension tool", within=30)
         shop.answer(data="on its way")
