@@ -50,8 +50,12 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Whether to look for running Copilot sessions."""
     local_session: bool = True
     """Whether the built-in session `local` is there."""
+    glyphs: str = "unicode"
+    """`unicode`, or `ascii` for terminals that draw other characters with another width."""
     bell: bool = True
     """Whether the terminal's bell rings when something waits for you."""
     notify: Notify = field(default_factory=Notify)
+    keys: dict[str, str] = field(default_factory=dict)
+    """The tower's keys, by action: one key, or several with blanks between them."""
     timeouts: Timeouts = field(default_factory=Timeouts)
     records: Records = field(default_factory=Records)

@@ -49,6 +49,22 @@ def span(seconds: float | None) -> str:
     return f"{whole // 3600}h{whole % 3600 // 60:02d}m"
 
 
+def lasting(seconds: float | None) -> str:
+    """Return a span in at most two units: `42s`, `2m 10s`, `12m`, `1h 05m`, `2d`; "" for none."""
+    if seconds is None:
+        return ""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    if whole < 3600:
+        return f"{whole // 60}m"
+    if whole < 86400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+    return f"{whole // 86400}d"
+
+
 def countdown(seconds: float) -> str:
     """Return what is left of a deadline: `23h`, `1:58`, `0:07`."""
     whole = max(int(seconds + 0.999), 0)
@@ -75,6 +91,11 @@ def left(ts: str | None, now: float) -> str:
 def clock(seconds: float) -> str:
     """Return the local time of day, `22:13:07`."""
     return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+
+
+def hour_and_minute(seconds: float) -> str:
+    """Return the local time of day, `22:13`."""
+    return clock(seconds)[:5]
 
 
 def date_and_time(ts: str) -> str:

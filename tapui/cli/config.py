@@ -93,10 +93,16 @@ class Loaded:
     """Where a setting is set as well, to no effect; the weakest first."""
 
 
+OWN_KEYS: KeyPath = ("keys",)
+"""The table with the person's own keys: its names are those of actions, not of settings."""
+
+
 def _keys(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Key]:
     default = kind()
     for info in msgspec.structs.fields(kind):
         path = (*prefix, info.encode_name)
+        if path == OWN_KEYS:
+            continue
         if isinstance(info.type, type) and issubclass(info.type, msgspec.Struct):
             yield from _keys(info.type, path)
         else:
@@ -122,7 +128,16 @@ class _Gathering:
         self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
         self.overridden: dict[KeyPath, list[Origin]] = {}
+        self.own_keys: dict[str, str] = {}
         self.faults: list[str] = []
+
+    def take_keys(self, table: Mapping[str, object], where: Mapping[str, str]) -> None:
+        """Take the person's own keys; `where` has the place of each."""
+        from tapui.tower.keys import chosen
+
+        wrong = chosen.faults(table)
+        self.faults += [f"{where[name]}: keys.{name}: {fault}" for name, fault in wrong.items()]
+        self.own_keys = {name: str(key) for name, key in table.items() if name not in wrong}
 
     def take(self, key: Key, value: object, origin: Origin) -> None:
         """Let a source set a value, if it is of the right type and in range."""
@@ -157,7 +172,7 @@ class _Gathering:
 
     def settings(self) -> Settings:
         """Return the values as settings."""
-        nested: dict[str, Any] = {}
+        nested: dict[str, Any] = {"keys": self.own_keys}
         for (*tables, last), value in self.values.items():
             table = nested
             for part in tables:
@@ -175,7 +190,11 @@ def load(
     there is an empty one. Raises `ConfigError` with every fault that was found.
     """
     themes = theme_files.folders_of(path)
-    found = _Gathering({("theme",): partial(theme_files.unknown, themes)})
+    choices: Choices = {
+        ("theme",): partial(theme_files.unknown, themes),
+        ("glyphs",): _unknown_glyphs,
+    }
+    found = _Gathering(choices)
     _read_file(path, found)
     for key in KEYS.values():
         if text := environ.get(key.variable):
@@ -226,9 +245,12 @@ def _read_table(
         here = (*prefix, name)
         at = next((lines[here[:n]] for n in range(len(here), 0, -1) if here[:n] in lines), 1)
         where = f"{path}:{at}"
-        if here in KEYS:
+        if here == OWN_KEYS and isinstance(value, dict):
+            places = {one: f"{path}:{lines.get((*OWN_KEYS, one), at)}" for one in value}
+            found.take_keys(value, places)
+        elif here in KEYS:
             found.take(KEYS[here], value, Origin("file", where))
-        elif here not in _TABLES:
+        elif here not in _TABLES | {OWN_KEYS}:
             found.faults.append(f"{where}: {'.'.join(here)}: unknown key{_suggestion(here)}")
         elif isinstance(value, dict):
             _read_table(path, value, here, lines, found)
@@ -257,6 +279,10 @@ def _range_fault(path: KeyPath, value: float) -> str | None:
     if math.isfinite(value) and low <= value <= high:
         return None
     return f"must be from {low} to {high}{unit}"
+
+
+def _unknown_glyphs(text: str) -> str | None:
+    return None if text in ("unicode", "ascii") else "write unicode or ascii"
 
 
 def _pattern_fault(pattern: str) -> str | None:

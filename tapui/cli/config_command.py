@@ -67,6 +67,8 @@ def _print_table(found: config.Loaded) -> None:
         [key.name, output.json_text(found.values[key.path]), _where(found, key)]
         for key in config.KEYS.values()
     ]
+    for name, key in found.settings.keys.items():
+        rows.append([f"keys.{name}", output.json_text(key), found.path.name])
     if os.environ.get("NO_COLOR"):
         rows.append(["colour", "false", "NO_COLOR"])
     output.table(["SETTING", "VALUE", "FROM"], rows)

@@ -8,9 +8,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tapui.cli.config import KEYS, Key, allowed
+from tapui.cli.config import KEYS, OWN_KEYS, Key, allowed
 from tapui.settings import Settings
 from tapui.station.config_file import KeyPath
+from tapui.tower.keys.names import written_keys
+from tapui.tower.keys.table import TABLE
 
 _WIDTH = 78
 _HEAD = """\
@@ -28,7 +30,14 @@ def example() -> str:
             parts.append(f"[{'.'.join(table)}]\n{_comment(about[table])}")
         keys = [key for key in KEYS.values() if key.path[:-1] == table]
         parts += [_setting(key, about[key.path]) for key in keys]
+    parts.append(_own_keys(about[OWN_KEYS]))
     return "\n".join(parts)
+
+
+def _own_keys(about: str) -> str:
+    """Return the table of keys: an action, its keys, and what it does."""
+    actions = "".join(f'# {one.id} = "{written_keys(one.keys)}"   {one.does}\n' for one in TABLE)
+    return f"[{OWN_KEYS[0]}]\n{_comment(about)}{actions}"
 
 
 def _setting(key: Key, about: str) -> str:

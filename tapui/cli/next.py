@@ -4,8 +4,7 @@ import argparse
 import asyncio
 
 from tapui.cli import output
-from tapui.cli.starting import gateway, options
-from tapui.cli.tower import need_terminal
+from tapui.cli.starting import gateway, need_terminal, options
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection.state import is_waiting

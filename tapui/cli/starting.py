@@ -2,12 +2,15 @@
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from tapui.cli import config
+from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
 from tapui.client.gateways import FoundGateway
 from tapui.home.paths import Home
+from tapui.invocation import command
 from tapui.station.options import Options
 
 
@@ -67,3 +70,12 @@ def gateway(args: argparse.Namespace) -> FoundGateway:
     """
     found = loaded(args)
     return gateways.find(home(), found.settings.port, is_explicit=port_is_explicit(found))
+
+
+def need_terminal() -> None:
+    """Raise `Failure` unless the person can see the screen and type."""
+    instead = f"`{command('status --watch')}` tells what happens line by line"
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Failure(f"the tower needs a terminal; {instead}", WRONG_USE)
+    if os.environ.get("TERM", "dumb") in ("", "dumb"):
+        raise Failure(f"this terminal (TERM=dumb) cannot show the tower; {instead}", WRONG_USE)

@@ -1,21 +1,9 @@
 """`tapui`: the tower on this terminal."""
 
 import argparse
-import os
-import sys
+from dataclasses import replace
 
-from tapui.cli.failure import WRONG_USE, Failure
-from tapui.cli.starting import options
-from tapui.invocation import command
-
-
-def need_terminal() -> None:
-    """Raise `Failure` unless the person can see the screen and type."""
-    instead = f"`{command('status --watch')}` tells what happens line by line"
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure(f"the tower needs a terminal; {instead}", WRONG_USE)
-    if os.environ.get("TERM", "dumb") in ("", "dumb"):
-        raise Failure(f"this terminal (TERM=dumb) cannot show the tower; {instead}", WRONG_USE)
+from tapui.cli.starting import need_terminal, options
 
 
 def run(args: argparse.Namespace) -> int:
@@ -27,4 +15,10 @@ def run(args: argparse.Namespace) -> int:
     need_terminal()
     from tapui.station import tower
 
-    return tower.run(chosen)
+    wanted: list[bool] = []
+    code = tower.run(replace(chosen, on_demo=lambda: wanted.append(True)))
+    if code or not wanted:
+        return code
+    from tapui.cli.demo import command
+
+    return command.run(args)

@@ -145,3 +145,11 @@ def asker(state: State, approval: Approval) -> str:
     """Return who asks, and in which session where that is not the same."""
     name, session = who(state, approval), session_name(state, approval.session_id)
     return f"{name} in {session}" if session not in ("", name) else name
+
+
+def agent_of(state: State, approval: Approval) -> str | None:
+    """Return the id of the subagent that asks, None where the session itself does."""
+    detail = detail_of(approval)
+    call = state.calls.get(str(detail.get("toolCallId")))
+    agent = call.agent_id if call is not None else detail.get("agentId")
+    return agent if isinstance(agent, str) else None

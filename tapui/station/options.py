@@ -1,5 +1,6 @@
 """What the command line hands down: one frozen value, made once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,5 +36,7 @@ class Options:
     """`serve`: print one JSON line when ready."""
     is_demo: bool = False
     """Whether the demonstration runs: its screen does not offer it once more."""
+    on_demo: Callable[[], None] | None = None
+    """Told when the person leaves an empty tower to see the demonstration; None: not offered."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""

@@ -12,7 +12,7 @@ from tapui.text import safe_text
 if TYPE_CHECKING:
     from tapui.tower.app import TowerApp
 
-_WANTED = (None, "quit", "start-here")
+_WANTED = (None, "quit", "start-here", "demo")
 """What the app returns when the person left it."""
 
 

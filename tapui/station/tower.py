@@ -188,6 +188,10 @@ def _app(
         log_file=log,
         token_file=_shown(default_token_file(options.copilot_home)),
         is_demo=options.is_demo,
+        on_demo=options.on_demo,
+        keys=options.settings.keys,
+        glyphs=options.settings.glyphs,
+        copies=Home.at(options.home, options.copilot_home).state / "copied",
     )
     return app
 

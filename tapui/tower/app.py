@@ -2,14 +2,14 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import work
 from textual.binding import Binding, BindingType
-from textual.events import Event, Key, Paste
+from textual.events import Event, Key, MouseDown, Paste
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -17,22 +17,29 @@ from textual.worker import Worker
 
 from tapui.text import safe_text
 from tapui.tower.bodies import Bodies
+from tapui.tower.clipboard import Clipboard
 from tapui.tower.feed import Feed, Link
-from tapui.tower.keys import KeyQueue
+from tapui.tower.glyphs import AsciiGlyphs
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.keys.chosen import keymap
+from tapui.tower.keys.names import key_name, key_names
+from tapui.tower.keys.queue import KeyQueue, without_alt
+from tapui.tower.keys.table import BY_ID, TABLE
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.meter import Meter
 from tapui.tower.notices import Notices, notice_words
 from tapui.tower.pace import Pace
 from tapui.tower.panes.pane import Pane, PaneKind
-from tapui.tower.panes.registry import APPROVALS, PANES
-from tapui.tower.plain import plain
+from tapui.tower.panes.registry import PANES
 from tapui.tower.screens.live import LiveScreen
+from tapui.tower.table import Table
 from tapui.tower.terminal import RESET_TITLE, notice_sequence, title_sequence
 from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import OnChoice, ThemeChoice
 from tapui.tower.theme_files import builtin_folder
+from tapui.tower.urgency import requests
 from tapui.tower.view import ALL_TOPICS, View
-from tapui.tower.words import losses_of, name_of, quantity
+from tapui.tower.words import losses_of, name_of
 from tapui.wire import events as ev
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice, ProviderMove
@@ -45,8 +52,8 @@ if TYPE_CHECKING:
 GOODBYE_SECONDS = 10.0
 """How long an embedded gateway waits for its providers at the end."""
 
-Outcome = Literal["quit", "start-here"]
-"""How the app ended: the person quit, or wants a gateway started here."""
+Outcome = Literal["quit", "start-here", "demo"]
+"""How the app ended: the person quit, wants a gateway started here, or wants the demonstration."""
 
 
 def _palette() -> "type[Provider]":
@@ -69,7 +76,10 @@ class TowerApp(PlainApp):
     longer work, and may wait a moment there. `log_file` is where the caller's logging
     `on_shown` is called once, after the first frame, `on_notice` with each notice that something
     waits. `log_file` is where the caller's logging
-    writes: a crash names it. `panes` are those of the registry, unless others are wanted.
+    writes: a crash names it. `panes` are those of the registry, unless others are wanted. `keys`
+    are the person's own, by action, without faults. `glyphs` is `ascii` for terminals that draw
+    others wrongly. `copies` is the folder of the file with what was copied last. `on_demo`, where
+    given, makes an empty tower offer the demonstration.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
 
@@ -79,11 +89,16 @@ class TowerApp(PlainApp):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     NOTIFICATION_TIMEOUT = 6
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("u", "undo_move", "Undo move", tooltip="Move the provider back"),
-        Binding("S", "start_here", "Start a gateway", tooltip="Start a gateway in this terminal"),
-        Binding("t", "next_theme", "Theme", show=False, tooltip="Switch to the next theme"),
-        Binding("question_mark", "help", "Help", key_display="?"),
-        Binding("q", "leave", "Quit"),
+        *bindings(
+            "answer",
+            "next-failure",
+            "demo",
+            "undo-move",
+            "start-here",
+            "help",
+            "quit",
+            "commands",
+        ),
         Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
         Binding("ctrl+c", "how_to_leave", show=False, system=True),
         Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
@@ -106,6 +121,10 @@ class TowerApp(PlainApp):
         log_file: Path | None = None,
         token_file: str = "~/.copilot/extensions/tap/.provider-token",  # noqa: S107 - a path
         is_demo: bool = False,
+        on_demo: Callable[[], None] | None = None,
+        keys: Mapping[str, str] | None = None,
+        glyphs: str = "unicode",
+        copies: Path | None = None,
         panes: Sequence[PaneKind] = PANES,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
@@ -115,6 +134,14 @@ class TowerApp(PlainApp):
         self.log_file = log_file
         self.token_file = token_file
         self.is_demo = is_demo
+        self._on_demo = None if is_demo else on_demo
+        self.can_show_demo = self._on_demo is not None
+        self._keys = keymap(keys or {})
+        self.set_keymap(self._keys)
+        if glyphs == "ascii":
+            self.add_line_filter(AsciiGlyphs())
+        self._copies = Clipboard(self, copies)
+        self.was_touched = False
         self.pane_kinds = tuple(panes)
         for kind in self.pane_kinds:
             self.bind(kind.key, f"pane('{kind.id}')", show=False)
@@ -136,6 +163,7 @@ class TowerApp(PlainApp):
         self._calls = Notices()
         self._visible: set[Pane] = set()
         self._waiting = -1
+        self._failure: str | None = None
         self._offered: tuple[object, ...] = ()
         self._meter = Meter()
         self._pace = Pace()
@@ -148,6 +176,16 @@ class TowerApp(PlainApp):
         self._main: MainScreen | None = None
         self._notices += self.themes.begin(theme)
 
+    @property
+    def address(self) -> str:
+        """The gateway's URL."""
+        return self.feed.address
+
+    @property
+    def lines_above(self) -> int:
+        """How many lines of the screen stand above the panes."""
+        return self.main.lines_above
+
     # Start
 
     def get_default_screen(self) -> Screen[object]:
@@ -158,6 +196,7 @@ class TowerApp(PlainApp):
     def on_mount(self) -> None:
         """Begin to listen and to paint."""
         self.write_terminal(title_sequence(0))
+        self.view.looked_at = self.clock()
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=12)
         self.app_resume_signal.subscribe(self, self._came_back)
@@ -188,9 +227,21 @@ class TowerApp(PlainApp):
     async def on_event(self, event: Event) -> None:
         """Keys and pastes wait for the one before; everything else is handled at once."""
         if isinstance(event, (Key, Paste)) and not event.is_forwarded:
-            self.typed.put(event)
+            self._looked()
+            for one in without_alt(event, self.screen.active_bindings):
+                self.typed.put(one)
         else:
+            if isinstance(event, MouseDown):
+                self._looked()
             await super().on_event(event)
+
+    def _looked(self) -> None:
+        """The person is here: what failed until now was seen."""
+        self.was_touched = True
+        if self.view.unseen_failures:
+            self.view.touch("link")
+            self.wake()
+        self.view.looked_at = self.clock()
 
     @work(group="keys", name="keys")
     async def _take_keys(self) -> None:
@@ -269,11 +320,12 @@ class TowerApp(PlainApp):
         with self.batch_update():
             if dirty:
                 self._show_waiting(view)
-                main.show(view, can_start=self._can_start)
+                main.show(view, start_key=self.key_of("start-here") if self._can_start else "")
             for pane in seen:
                 news = dirty if pane in self._visible else ALL_TOPICS
                 if news & pane.TOPICS:
                     pane.show(view, news)
+                    pane.show_frame()
                     self.give_way()
             for screen in self.screen_stack:
                 if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
@@ -294,9 +346,9 @@ class TowerApp(PlainApp):
 
     def _offers(self) -> tuple[object, ...]:
         """Return what the keys can do now: the footer is made anew only when this changes."""
-        pane = self.main.current
-        can = [pane.check_action(one.action, ()) for one in pane.own_bindings()]
-        return (pane.kind.id, *can, self._undo is not None, self._can_start)
+        return tuple(
+            (one.binding.action, one.enabled) for one in self.main.active_bindings.values()
+        )
 
     def _tick(self) -> None:
         """Once a second: ages go on, and the events are counted."""
@@ -317,7 +369,7 @@ class TowerApp(PlainApp):
         elif isinstance(event, ev.InjectPaused):
             self.notify(
                 f"{event.provider} prompted the session three times without your input; further "
-                "messages are held. Under Providers, r sends them.",
+                "messages are held. Under Providers, the actions of its row send them.",
                 severity="warning",
             )
         elif isinstance(event, ev.ProviderMoved):
@@ -347,7 +399,8 @@ class TowerApp(PlainApp):
         self._undo = event
         name = self.view.session_name(event.session_id)
         self.notify(
-            f"{name_of(event.provider)} moved to {name} ({event.reason}). Press u to move it back.",
+            f"{name_of(event.provider)} moved to {name} ({event.reason}). "
+            f"{self.key_of('undo-move')} moves it back.",
             timeout=20,
         )
 
@@ -356,13 +409,6 @@ class TowerApp(PlainApp):
         if waiting != self._waiting:
             self._waiting = waiting
             self.write_terminal(title_sequence(waiting))
-        text = ""
-        if waiting:
-            keys = [f": {kind.key}" for kind in self.pane_kinds if kind is APPROVALS]
-            text = f"! {quantity(waiting, 'approval')} waiting{''.join(keys)}"
-        for pane in self.panes:
-            if (pane.border_subtitle or "") != text:
-                pane.border_subtitle = plain(text) if text else None
 
     # What goes
 
@@ -402,8 +448,14 @@ class TowerApp(PlainApp):
             return self._undo is not None
         if action == "start_here":
             return self._can_start
+        if action == "answer":
+            return bool(self.view.waiting)
+        if action == "next_failure":
+            return any(one.state == "failed" for one in self.view.state.recent_calls.values())
+        if action == "demo":
+            return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
-        if action in ("pane", "help", "next_pane") and is_covered:
+        if action in ("pane", "help") and is_covered:
             return False
         return super().check_action(action, parameters)
 
@@ -411,7 +463,7 @@ class TowerApp(PlainApp):
         """Make a pane the current one, painted and with the keys."""
         await self.main.go_to(pane_id)
         self._paint()
-        self.main.current.focus_inside()
+        self.main.current_pane.focus_inside()
 
     async def action_pane(self, pane_id: str) -> None:
         """Go to a pane."""
@@ -420,7 +472,53 @@ class TowerApp(PlainApp):
     async def act_in(self, kind: PaneKind, action: str) -> None:
         """Go to a pane and do something there (the palette)."""
         await self.show_pane(kind.id)
-        await self.run_action(action, self.main.current)
+        pane = self.main.current_pane
+        if pane.check_action(action.partition("(")[0], ()):
+            await self.run_action(action, pane)
+
+    def action_answer(self) -> None:
+        """Open the most urgent request itself."""
+        waiting = requests(self.view)
+        if waiting:
+            from tapui.tower.screens.approval import ApprovalScreen
+
+            self.push_screen(ApprovalScreen(waiting[0].approval.id))
+
+    async def action_next_failure(self) -> None:
+        """Go to what failed last; pressed again, to what failed before that."""
+        failed = [
+            one.id
+            for one in reversed(self.view.state.recent_calls.values())
+            if one.state == "failed"
+        ]
+        if not failed or "calls" not in self.main.area.pane_ids:
+            return
+        at = failed.index(self._failure) + 1 if self._failure in failed else 0
+        self._failure = failed[at % len(failed)]
+        await self.show_pane("calls")
+        self.main.current_pane.query_one(Table).select(self._failure)
+
+    def action_demo(self) -> None:
+        """End this tower so that the demonstration can be shown."""
+        if self._on_demo is not None:
+            self._on_demo()
+            self._end_feed(reason="demo")
+
+    def copy(self, text: str, what: str, *, keeps_lines: bool = False) -> None:
+        """Copy a text, or what is selected by the mouse."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self._copies.put(selected, "The selected text", keeps_lines=True)
+        else:
+            self._copies.put(text, what, keeps_lines=keeps_lines)
+
+    def key_of(self, action_id: str) -> str:
+        """Return the key of an action as the person reads it."""
+        return key_name((self._keys.get(action_id) or BY_ID[action_id].keys).split(",")[0])
+
+    def keys_of(self, action_id: str) -> str:
+        """Return all keys of an action as the person reads them."""
+        return key_names(self._keys.get(action_id) or BY_ID[action_id].keys)
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""
@@ -432,33 +530,37 @@ class TowerApp(PlainApp):
         """Show the keys."""
         from tapui.tower.screens.help import HelpScreen, sections
 
-        self.push_screen(HelpScreen(sections(self.main.current_kind, self.pane_kinds)))
+        told = sections(self.main.current_kind, self.pane_kinds, self.keys_of)
+        self.push_screen(HelpScreen(told))
 
     def commands(self) -> "Iterator[Command]":
-        """Yield what the palette offers: every action of the panes, and the app's own."""
-        from tapui.tower.key_names import key_names
-
+        """Yield what the palette offers: every action that can be done now."""
         for kind in self.pane_kinds:
             yield f"Go to {kind.title}", f"key {kind.key}", partial(self.show_pane, kind.id)
-            for binding in kind.load().own_bindings():
-                about = f"{binding.tooltip or kind.title}, key {key_names(binding)}"
-                act = partial(self.act_in, kind, binding.action)
-                yield f"{kind.title}: {binding.description}", about, act
-        yield "Help", "key ?", self.action_help
-        yield "Quit", "key q", self.action_leave
-        if self._undo is not None:
-            yield "Undo the last move of a provider", "key u", self.action_undo_move
-        if self._can_start:
-            yield "Start a gateway here", "key S", self.action_start_here
+        yield from self._row_commands()
+        for one in TABLE:
+            run = self._runner(one.action)
+            if run is not None and one.id != "commands":
+                yield one.does[:1].upper() + one.does[1:], f"key {self.keys_of(one.id)}", run
+        yield "Next theme", "", self.themes.next
         for name in self.themes.names:
-            about = "press t for the next theme"
-            yield f"Theme: {name}", about, partial(self.themes.choose, name)
+            yield f"Theme: {name}", "", partial(self.themes.choose, name)
 
-    # Themes
+    def _row_commands(self) -> "Iterator[Command]":
+        """Yield what can be done to the row under the cursor."""
+        pane = self.main.current_pane
+        for one in pane.row_actions():
+            about = f"{pane.subject}, keys {self.key_of('actions')} {one.letter}"
+            yield one.does[:1].upper() + one.does[1:], safe_text(about, limit=100), one.act
 
-    def action_next_theme(self) -> None:
-        """Switch to the next theme."""
-        self.themes.next()
+    def _runner(self, action: str) -> "Callable[[], object] | None":
+        """Return what does an action where it can be done now: in the pane, on the screen, here."""
+        name, _, arguments = action.partition("(")
+        given = tuple(filter(None, [arguments.rstrip(")")]))
+        for place in (self.main.current_pane, self.main, self):
+            if hasattr(place, f"action_{name}") and place.check_action(name, given):
+                return partial(self.run_action, action, place)
+        return None
 
     # The end
 
@@ -511,7 +613,7 @@ class TowerApp(PlainApp):
 
     def action_how_to_leave(self) -> None:
         """Control-C is for copying; say how to quit."""
-        self.notify("Press q to quit.", timeout=3)
+        self.notify(f"{self.key_of('quit')} quits.", timeout=3)
 
     def action_leave(self) -> None:
         """Quit: at once where nothing ends with it, else after a question."""
@@ -533,22 +635,22 @@ class TowerApp(PlainApp):
         question = ConfirmScreen("Quit and end the gateway?", losses, "quit")
         self.push_screen(question, answered)
 
-    def _end_feed(self) -> None:
+    def _end_feed(self, reason: Outcome = "quit") -> None:
         """Stop the feed, counting down while providers are still there."""
         from tapui.tower.screens.leaving import LeavingScreen
 
         def closed(is_forced: bool | None) -> None:
             if is_forced:
-                self.leave("quit")
+                self.leave(reason)
 
         if self.feed.is_embedded and self.view.providers:
             self.push_screen(LeavingScreen(GOODBYE_SECONDS), closed)
-        self._stopping = self._stop_feed()
+        self._stopping = self._stop_feed(reason)
 
     @work(group="stop", name="stop", exclusive=True)
-    async def _stop_feed(self) -> None:
+    async def _stop_feed(self, reason: Outcome) -> None:
         await self.feed.stop(GOODBYE_SECONDS)
-        self.leave("quit")
+        self.leave(reason)
 
     def leave(self, reason: str) -> None:
         """End the app now and give the terminal back; `run()` returns `reason`.

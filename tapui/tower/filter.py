@@ -1,4 +1,4 @@
-"""Which lines of a stream to show: a text, or a regular expression that cannot hang the screen."""
+"""Which lines or rows to show: a text, or a regular expression that cannot hang the screen."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ class FilterError(ValueError):
 
 
 class Undecided(Exception):  # noqa: N818 - not an error: the line is counted and not shown
-    """The line is too long for a regular expression, or `is_slow`: matching it took too long."""
+    """The text is too long for a regular expression, or `is_slow`: matching it took too long."""
 
     def __init__(self, *, is_slow: bool) -> None:
         super().__init__("the line took too long to match" if is_slow else "the line is too long")
@@ -34,12 +34,16 @@ class Filter:
 
     def matches(self, line: Line) -> bool:
         """Return whether the line is shown. Raises Undecided where a pattern cannot tell."""
+        return self.finds(line.event)
+
+    def finds(self, text: str) -> bool:
+        """Return whether it is in a text. Raises Undecided where a pattern cannot tell."""
         if self.pattern is None:
-            return self.needle in line.event.casefold()
-        if len(line.event) > MAX_SUBJECT:
+            return self.needle in text.casefold()
+        if len(text) > MAX_SUBJECT:
             raise Undecided(is_slow=False)
         try:
-            return self.pattern.search(line.event, timeout=MATCH_TIMEOUT) is not None
+            return self.pattern.search(text, timeout=MATCH_TIMEOUT) is not None
         except TimeoutError as error:
             raise Undecided(is_slow=True) from error
 

@@ -1,77 +1,114 @@
-"""The lines at the top: where we are, how much goes on, what is wrong, which panes there are."""
+"""The lines at the top: how much goes on, what waits, what went wrong, which panes there are."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import NamedTuple
 
-from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Static
 
 from tapui import times
+from tapui.projection.state import is_open
+from tapui.settings import DEFAULT_PORT
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.view import View
-from tapui.tower.words import quantity, rate
+from tapui.tower.words import quantity
+
+
+class HeaderPart(NamedTuple):
+    """A part of the header; `act` is what a click on it does."""
+
+    text: str
+    style: str = ""
+    act: str = ""
 
 
 class HeaderLine(Widget):
-    """Address, sessions, providers, calls in flight, events a second, approvals waiting, clock."""
+    """Sessions, what waits, what failed, the clock. While the gateway is out of reach it says so
+    and what can be done."""
 
     def __init__(self, address: str, note: str) -> None:
         super().__init__()
-        self._address = address
+        self._address = "" if address.endswith(f":{DEFAULT_PORT}") else address
         self._note = note
         self._line = Content("")
+        self._spans: list[tuple[int, int, str]] = []
 
-    def show(self, view: View) -> None:
-        """Paint it anew, in the longest form that fits."""
+    def show(self, view: View, *, start_key: str) -> None:
+        """Paint it anew, in the longest form that fits. `start_key` starts a gateway here; "" where
+        none can be started."""
         clock = plain(times.clock(view.now), "$text-muted")
-        for brevity in range(4):
-            left = Content("  ").join(self._parts(view, brevity))
-            room = self.size.width - cell_len(left.plain) - cell_len(clock.plain)
-            if room > 0:
+        trouble = link_trouble(view, start_key)
+        self.set_class(bool(trouble), "-trouble")
+        width = max(self.size.width - 2, 1)
+        for brevity in range(5):
+            parts = [HeaderPart(trouble)] if trouble else self._parts(view, brevity)
+            used = sum(len(one.text) for one in parts) + 3 * (len(parts) - 1)
+            if used + clock.cell_length + 1 <= width:
                 break
-        line = left + plain(" " * max(room, 1)) + clock
+        line = Content("")
+        self._spans = []
+        for number, part in enumerate(parts):
+            if number:
+                line += plain("   ")
+            start = line.cell_length + 1
+            line += plain(part.text, part.style, limit=200)
+            self._spans.append((start, line.cell_length + 1, part.act))
+        room = width - line.cell_length - clock.cell_length
+        cut = line.truncate(width, ellipsis=True)
+        line = line + plain(" " * room) + clock if room > 0 else cut
         if not line.is_same(self._line):
             self._line = line
             self.refresh()
 
-    def _parts(self, view: View, brevity: int) -> list[Content]:
-        waiting = len(view.waiting)
-        parts = [plain("tapui", "bold $primary")] if brevity < 2 else []
-        address = self._address if brevity == 0 else self._address.removeprefix("ws://")
-        parts.append(plain(address, limit=48))
-        if self._note:
-            note = self._note.partition(" (")[0] if brevity else self._note
-            parts.append(plain(note, "bold $accent", limit=40))
-        counts = (
-            (len(view.open_sessions), "session"),
-            (len(view.providers), "provider"),
-            (len(view.state.calls), "call"),
-        )
-        parts += [
-            plain(f"{count} {noun[:4]}" if brevity == 3 else quantity(count, noun))
-            for count, noun in counts
-        ]
-        parts.append(
-            plain(f"{rate(view.rate)} events/s" if not brevity else f"{rate(view.rate)}/s")
-        )
+    def _parts(self, view: View, brevity: int) -> list[HeaderPart]:
+        """Return the parts: 0 has all of them, 4 the fewest and shortest."""
+        sessions = [one for one in view.state.sessions.values() if is_open(one)]
+        busy = sum(one.state == "busy" for one in sessions)
+        waiting, failed = len(view.waiting), view.unseen_failures
+        parts = [HeaderPart("tapui", "bold $primary")] if brevity < 4 else []
+        said = f"{quantity(len(sessions), 'session') if sessions else 'no session'}, {busy} busy"
+        if brevity > 1 or not busy:
+            said = f"{busy} busy" if busy else said.partition(",")[0]
+        counts = [HeaderPart(said, "", "app.pane('sessions')")]
+        alarms: list[HeaderPart] = []
         if waiting:
-            parts.append(plain(f"! {waiting} waiting", "bold $warning"))
-        elif not brevity:
-            parts.append(plain("none waiting", "$text-muted"))
+            alarms.append(HeaderPart(f"! {waiting} waiting", "bold $warning", "app.answer"))
+        if failed:
+            since = times.hour_and_minute(view.looked_at)
+            text = f"✗ {failed} failed since you looked, {since}"
+            if brevity:
+                text = f"✗ {failed} failed since {since}" if brevity < 4 else f"✗ {failed}"
+            alarms.append(HeaderPart(text, "bold $error", "app.next_failure"))
+        parts += [*counts, *alarms] if brevity <= 1 else [*alarms, *counts]
+        if self._address and brevity < 3:
+            parts.append(
+                HeaderPart(
+                    self._address if brevity < 2 else self._address.removeprefix("ws://"),
+                    "$text-muted",
+                )
+            )
+        if self._note and brevity < 4:
+            parts.append(
+                HeaderPart(self._note if not brevity else self._note.partition(" (")[0], "bold")
+            )
         return parts
 
     def render(self) -> Content:
         """Return the line."""
         return self._line
 
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the part under the mouse stands for."""
+        for start, end, act in self._spans:
+            if act and start <= event.x < end:
+                await self.run_action(act)
+
 
 class PaneTabs(Widget):
-    """The panes by key; the current one stands out, a waiting approval shows."""
+    """The panes by key; the current one stands out. A click goes to one."""
 
     class Chosen(Message):
         """The person clicked a tab."""
@@ -96,8 +133,8 @@ class PaneTabs(Widget):
         self._spans = []
         column = 0
         for kind, text in zip(self._kinds, texts, strict=True):
-            waits = "$warning bold" if kind.alert(view) else "$text-muted"
-            parts.append(plain(text, "bold reverse" if kind is current else waits))
+            style = "bold reverse" if kind is current else "$text-muted"
+            parts.append(plain(text, style))
             self._spans.append((column, column + len(text)))
             column += len(text)
         line = Content("").join(parts)
@@ -110,7 +147,7 @@ class PaneTabs(Widget):
         note = kind.note(view)
         title = kind.title[:4] if brevity == 2 and kind is not current else kind.title
         text = f"{kind.key} {title}{' ' + note if note else ''} "
-        return text if brevity else f" {text}"
+        return text if brevity else f" {text} "
 
     def render(self) -> Content:
         """Return the line."""
@@ -119,26 +156,19 @@ class PaneTabs(Widget):
     def on_click(self, event: events.Click) -> None:
         """Go to the pane under the mouse."""
         for kind, (start, end) in zip(self._kinds, self._spans, strict=False):
-            if start <= event.x - self.styles.padding.left < end:
+            if start <= event.x < end:
                 self.post_message(self.Chosen(kind.id))
 
 
-class LinkBanner(Static):
-    """Says that the gateway is out of reach, and what can be done."""
-
-    DEFAULT_CLASSES: ClassVar[str] = "banner"
-
-    def show(self, view: View, *, can_start: bool) -> None:
-        """Show or hide it."""
-        link = view.link
-        self.set_class(link.state != "up", "-shown")
-        if link.state == "up":
-            return
-        detail = f": {link.detail}" if link.detail else ""
-        what = "Connecting" if not view.run and link.state == "down" else "Gateway lost"
-        then = " Trying again." if link.state == "down" and view.run else ""
-        key = "  S starts a gateway here." if can_start and view.run else ""
-        if link.state == "ended":
-            what = "The gateway ended"
-            key = "  S starts a gateway here." if can_start else ""
-        self.update(plain(f"! {what}{detail}.{then}{key}", limit=300))
+def link_trouble(view: View, start_key: str) -> str:
+    """Return what is wrong with the link to the gateway, "" while it is up."""
+    link = view.link
+    if link.state == "up":
+        return ""
+    detail = f": {link.detail}" if link.detail else ""
+    start = f"  {start_key} starts a gateway here." if start_key else ""
+    if link.state == "ended":
+        return f"! The gateway ended{detail}.{start}"
+    if not view.run:
+        return f"Connecting{detail} …"
+    return f"! Gateway lost{detail}. Trying again.{start}"

@@ -1,62 +1,50 @@
-"""The screen with the panes: one, two columns or all of them, as the terminal is wide."""
+"""The main screen: what waits, and the panes where the table of layouts has them."""
 
 from collections.abc import Sequence
 from typing import ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.binding import BindingType
 from textual.screen import Screen
-from textual.widgets import Footer
 
-from tapui.tower.header import HeaderLine, LinkBanner, PaneTabs
-from tapui.tower.panes.pane import COLUMNS, Pane, PaneKind, Tower
-from tapui.tower.plain import plain
+from tapui.tower.app_protocol import Tower
+from tapui.tower.footer import FooterLine
+from tapui.tower.header import HeaderLine, PaneTabs
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.pane_area import PaneArea
+from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.view import View
+from tapui.tower.waiting import WaitingBand
 
 
 class MainScreen(Screen[object]):
-    """Below 100 columns one pane at a time; from 100 on two columns; from 160 on all of them.
+    """Header, what waits, the tabs where panes are out of sight, panes, keys.
 
     A pane is made when it is seen for the first time.
     """
 
-    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012
-        (0, "-narrow"),
-        (100, "-medium"),
-        (160, "-wide"),
-    ]
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab", "next_pane(1)", "Next pane", show=False),
-        Binding("shift+tab", "next_pane(-1)", "Previous pane", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("next-pane", "previous-pane", "zoom", "close")
     AUTO_FOCUS = ""
 
     def __init__(self, address: str, note: str, kinds: Sequence[PaneKind]) -> None:
         super().__init__()
         self.kinds = tuple(kinds)
         self.panes: dict[str, Pane] = {}
-        self.current_kind = self.kinds[0]
-        self._beside = next((one for one in self.kinds if one.column), self.current_kind)
+        self.area = PaneArea([kind.id for kind in self.kinds])
+        self.band = WaitingBand()
         self._header = HeaderLine(address, note)
-        self._banner = LinkBanner("", markup=False)
         self._tabs = PaneTabs(self.kinds)
-        self._columns = [Vertical(classes=f"column-{number}") for number in range(COLUMNS)]
+        self._arranged: tuple[object, ...] = ()
 
     def compose(self) -> ComposeResult:
-        """Header, tabs, columns, and in the first frame only the current pane: it is what one reads
-        first, and each pane adds to the time until then."""
-        self.add_class(self._layout)
+        """In the first frame only the current pane: it is what one reads first, and each pane adds
+        to the time until then."""
         yield self._header
-        yield self._banner
+        yield self.band
         yield self._tabs
-        first = self._make(self.current_kind)
-        with Horizontal(id="panes"):
-            for number, column in enumerate(self._columns):
-                with column:
-                    if number == self.current_kind.column:
-                        yield first
-        yield Footer(compact=True, show_command_palette=True)
+        with self.area:
+            yield self._make(self.current_kind)
+        yield FooterLine()
         self._arrange()
 
     def on_mount(self) -> None:
@@ -64,38 +52,45 @@ class MainScreen(Screen[object]):
         self.call_after_refresh(self._make_missing)
 
     @property
-    def _layout(self) -> str:
-        width = self.app.size.width
-        return max(one for one in self.HORIZONTAL_BREAKPOINTS if one[0] <= width)[1]
-
-    @property
-    def seen_kinds(self) -> list[PaneKind]:
-        """The panes that this layout shows."""
-        if self._layout == "-narrow":
-            return [self.current_kind]
-        if self._layout == "-wide":
-            return list(self.kinds)
-        return [one for one in self.kinds if one.column == 0 or one is self._beside]
+    def current_kind(self) -> PaneKind:
+        """The pane that the person last went to."""
+        return self.kind(self.area.recent[-1])
 
     @property
     def current(self) -> Pane:
-        """The pane that the person last went to."""
+        """That pane, or the band with what waits while it has the keys."""
+        return self.band if self.band.has_pseudo_class("focus-within") else self.current_pane
+
+    @property
+    def current_pane(self) -> Pane:
+        """The pane that the person last went to, made."""
         return self.panes[self.current_kind.id]
+
+    @property
+    def seen_kinds(self) -> list[PaneKind]:
+        """The panes that are in sight."""
+        return [self.kind(one) for one in self.area.seen]
+
+    @property
+    def lines_above(self) -> int:
+        """How many lines stand above the panes and their tabs."""
+        return 1 + self.area.screen_layout.waiting
 
     def kind(self, pane_id: str) -> PaneKind:
         """Return a pane's entry in the registry."""
         return next(one for one in self.kinds if one.id == pane_id)
 
-    def show(self, view: View, *, can_start: bool) -> None:
+    def show(self, view: View, *, start_key: str) -> None:
         """Paint the lines at the top."""
-        self._header.show(view)
-        self._banner.show(view, can_start=can_start)
-        self._tabs.show(view, self.current_kind)
+        self._header.show(view, start_key=start_key)
+        if self._tabs.display:
+            self._tabs.show(view, self.current_kind)
 
     def seen_panes(self) -> list[Pane]:
-        """Return the panes that are on the screen."""
+        """Return the panes that are on the screen, the band with what waits first."""
         made = (self.panes.get(kind.id) for kind in self.seen_kinds)
-        return [pane for pane in made if pane is not None and pane.is_mounted]
+        panes = [pane for pane in made if pane is not None and pane.is_mounted]
+        return [self.band, *panes] if self.band.display else panes
 
     async def go_to(self, pane_id: str) -> None:
         """Make a pane the current one; the first time, make the pane."""
@@ -104,27 +99,59 @@ class MainScreen(Screen[object]):
 
     def keep_focus(self) -> None:
         """Give the current pane the keys when nothing has them."""
-        if self.focused is None and self.current.is_mounted:
-            self.current.focus_inside()
+        if self.focused is None and self.current_pane.is_mounted:
+            self.current_pane.focus_inside()
 
     async def action_next_pane(self, step: int) -> None:
-        """Go to the next or previous pane."""
-        at = (self.kinds.index(self.current_kind) + step) % len(self.kinds)
-        await cast("Tower", self.app).show_pane(self.kinds[at].id)
+        """Go to the next or previous pane; what waits is one of them while it has rows to go to."""
+        ids = [kind.id for kind in self.kinds]
+        has_band = self.band.display and not (
+            self.band.has_class("-bare") or self.band.has_class("-quiet")
+        )
+        round_trip = ["", *ids] if has_band else ids
+        here = "" if self.current is self.band else self.current_kind.id
+        at = round_trip.index(here) if here in round_trip else 0
+        there = round_trip[(at + step) % len(round_trip)]
+        if there:
+            await cast("Tower", self.app).show_pane(there)
+        else:
+            self.band.focus_inside()
+
+    async def action_zoom(self) -> None:
+        """Give the current pane all the room, or end that."""
+        self.area.is_zoomed = not self.area.is_zoomed
+        self._arrange()
+        await self._make_missing()
+        self.current_pane.focus_inside()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A pane that has all the room already cannot be zoomed."""
+        if action == "zoom":
+            return self.area.is_zoomed or len(self.area.seen) > 1
+        return super().check_action(action, parameters)
+
+    async def action_close_topmost(self) -> None:
+        """Close what is open in the pane, then end zooming, then leave the band."""
+        if self.current is self.band:
+            self.current_pane.focus_inside()
+        elif not self.current_pane.close_topmost() and self.area.is_zoomed:
+            await self.action_zoom()
 
     async def on_resize(self) -> None:
-        """A wider terminal shows more panes."""
+        """Another terminal shows other panes."""
+        self._arrange()
         await self._make_missing()
 
     def on_descendant_focus(self) -> None:
         """A pane becomes current when the mouse brings the focus there."""
         focused = self.focused
+        if focused is None:
+            return
         for pane in self.panes.values():
-            if focused is not None and pane in focused.ancestors_with_self:
-                if pane.kind is not self.current_kind:
-                    self._mark_current(pane.kind)
-                    cast("Tower", self.app).wake()
-                return
+            if pane in focused.ancestors_with_self and pane.kind is not self.current_kind:
+                self._mark_current(pane.kind)
+        self._mark_frames()
+        cast("Tower", self.app).wake()
 
     async def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
         """A tab was clicked."""
@@ -133,38 +160,40 @@ class MainScreen(Screen[object]):
     def _make(self, kind: PaneKind) -> Pane:
         pane = self.panes[kind.id] = kind.load()()
         pane.kind = kind
-        pane.border_title = plain(f"{kind.key} {kind.title}")
-        pane.styles.height = f"{kind.share}fr"
         return pane
 
     async def _make_missing(self) -> None:
         """Make the panes that this layout shows and that were not seen before."""
-        for kind in self.seen_kinds:
-            if kind.id not in self.panes:
-                pane = self._make(kind)
-                column = self._columns[kind.column]
-                rank = self.kinds.index(kind)
-                later = (
-                    child
-                    for child in column.children
-                    if isinstance(child, Pane) and self.kinds.index(child.kind) > rank
-                )
-                await column.mount(pane, before=next(later, None))
+        missing = [kind for kind in self.seen_kinds if kind.id not in self.panes]
+        if missing:
+            await self.area.mount(*[self._make(kind) for kind in missing])
         self._arrange()
         cast("Tower", self.app).wake()
 
     def _mark_current(self, kind: PaneKind) -> None:
-        self.current_kind = kind
-        if kind.column:
-            self._beside = kind
+        self.area.go_to(kind.id)
         self._arrange()
-        self._tabs.show(cast("Tower", self.app).view, kind)
+        if self._tabs.display:
+            self._tabs.show(cast("Tower", self.app).view, kind)
 
     def _arrange(self) -> None:
-        """Show the panes of this layout and the columns that hold them, and no others."""
-        seen = self.seen_kinds
-        for pane in self.panes.values():
-            pane.set_class(pane.kind is self.current_kind, "-current")
-            pane.set_class(pane.kind not in seen, "-unseen")
-        for number, column in enumerate(self._columns):
-            column.set_class(not any(one.column == number for one in seen), "-unseen")
+        """Show the panes of this layout and no others."""
+        layout = self.area.screen_layout
+        self.band.set_lines(layout.waiting)
+        self._tabs.display = layout.has_tabs
+        seen = self.area.seen
+        arranged = (layout, seen, len(self.panes))
+        if arranged != self._arranged:
+            self._arranged = arranged
+            for pane in self.panes.values():
+                pane.set_class(pane.kind.id not in seen, "-unseen")
+                pane.refresh(layout=True)
+        self._mark_frames()
+
+    def _mark_frames(self) -> None:
+        is_band = self.band.has_pseudo_class("focus-within")
+        current = self.band if is_band else self.panes.get(self.current_kind.id)
+        for pane in (*self.panes.values(), self.band):
+            pane.set_class(pane is current, "-current")
+            if pane.is_mounted:
+                pane.show_frame()

@@ -29,19 +29,19 @@ SESSION: dict[str, Mark] = {
 }
 PROVIDER: dict[str, Mark] = {
     "bound": Mark("●", "bound", "success"),
-    "unbound": Mark("○", "unbound", "warning"),
+    "unbound": Mark("○", "no session", "muted"),
     "disconnected": Mark("·", "gone", "muted"),
 }
 CALL: dict[str, Mark] = {
     "queued": Mark("◌", "queued", "muted"),
     "running": Mark("●", "running", "primary"),
-    "cancelling": Mark("◌", "cancelling", "warning"),
+    "cancelling": Mark("◌", "cancelling", "muted"),
     "done": Mark("✓", "done", "success"),
     "failed": Mark("✗", "failed", "error"),
     "cancelled": Mark("⊘", "cancelled", "muted"),
 }
 GATE: dict[str, Mark] = {
-    "waiting": Mark("?", "gate", "warning"),
+    "waiting": Mark("?", "gate", "primary"),
     "allow": Mark("✓", "allowed", "success"),
     "context": Mark("✓", "allowed", "success"),
     "deny": Mark("✗", "refused", "error"),
@@ -52,16 +52,16 @@ APPROVAL: dict[str, Mark] = {
     "revealed": Mark("!", "code shown", "warning"),
     "approved": Mark("✓", "approved", "success"),
     "denied": Mark("✗", "denied", "error"),
-    "expired": Mark("-", "expired", "muted"),
+    "expired": Mark("-", "timed out", "muted"),
     "withdrawn": Mark("-", "withdrawn", "muted"),
     "failed": Mark("✗", "failed", "error"),
 }
-MODE_TONE: dict[str, str] = {"interactive": "", "plan": "primary", "autopilot": "warning"}
-TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "warning"}
+MODE_TONE: dict[str, str] = {"interactive": "", "plan": "primary", "autopilot": "strong"}
+TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "strong"}
 
 KINDS: dict[str, str] = {
     "pairing": "pairing",
-    "mode": "mode switch",
+    "mode": "mode",
     "bindAll": "bind to all sessions",
     "permission": "permission",
     "userInput": "question",

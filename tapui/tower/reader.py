@@ -6,13 +6,17 @@ from typing import ClassVar, NamedTuple
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.text import safe_text
-from tapui.tower.table import TONES, fit
+from tapui.tower.columns import fit
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.selecting import extracted, selectable
+from tapui.tower.table import TONES
 
 
 class Paragraph(NamedTuple):
@@ -73,14 +77,9 @@ class Reader(ScrollView, can_focus=True):
         "reader--margin",
         *(f"reader--{tone}" for tone in TONES),
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "scroll_up", "Up", show=False),
-        Binding("down,j", "scroll_down", "Down", show=False),
-        Binding("pageup", "page_up", "Page up", show=False),
-        Binding("pagedown,space", "page_down", "Page down", show=False),
-        Binding("home,g", "scroll_home", "Top", show=False),
-        Binding("end,G", "scroll_end", "End", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "up", "down", "page-up", "page-down", "first", "last"
+    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -106,9 +105,35 @@ class Reader(ScrollView, can_focus=True):
         """What is shown, as one string."""
         return "\n".join(line.margin + line.text for line in self._lines)
 
+    @property
+    def plain_text(self) -> str:
+        """The parts as they came, without margins: what is copied."""
+        return "\n".join(part.text for part in self._parts)
+
     def on_resize(self) -> None:
         """Wrap anew."""
         self._wrap()
+
+    def action_move(self, step: int) -> None:
+        """Scroll by a line."""
+        self.scroll_relative(y=step, animate=False)
+
+    def action_page(self, step: int) -> None:
+        """Scroll by a screenful."""
+        self.scroll_relative(y=step * max(self.size.height - 1, 1), animate=False)
+
+    def action_edge(self, index: int) -> None:
+        """Scroll to the beginning or the end."""
+        self.scroll_to(y=self.max_scroll_y if index else 0, animate=False)
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected by the mouse."""
+        super().selection_updated(selection)
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text that is selected by the mouse."""
+        return extracted(selection, [line.margin + line.text for line in self._lines])
 
     def notify_style_update(self) -> None:
         """The theme changed."""
@@ -142,4 +167,5 @@ class Reader(ScrollView, can_focus=True):
             margin = base + self.get_component_rich_style("reader--margin")
             segments.append(Segment(line.margin, margin))
         segments.append(Segment(fit(line.text, max(width - cell_len(line.margin), 0)), style))
-        return Strip(segments).adjust_cell_length(width, Style.null() + base)
+        strip = Strip(segments).adjust_cell_length(width, Style.null() + base)
+        return selectable(self, strip, 0, index)

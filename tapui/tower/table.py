@@ -1,88 +1,38 @@
 """A table for live rows: painted line by line, columns that fit, a selection that stays put."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.text import safe_text
+from tapui.tower.columns import CELL_CHARS, GAP, GLYPH, Column, Row, Widths, fit, lines_of, widths
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.selecting import extracted, selectable
 from tapui.tower.textual_inside import set_virtual_size
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
-_GAP = 2
 _KEPT_STRIPS = 600
-_CELL_CHARS = 400
-"""A cell holds no more of its text: no screen is wider."""
-
-
-Layout = list[tuple[int, int]]
-"""(index of a column, its width) of the columns that are shown."""
-
-
-class Cell(NamedTuple):
-    """Text from anywhere (the table makes it safe) and a tone."""
-
-    text: str
-    tone: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column between `least` and `most` cells wide, as its content needs.
-
-    Where the table is too narrow, the column of the highest `rank` goes first; rank 0 stays.
-    """
-
-    title: str
-    least: int
-    most: int = 0
-    rank: int = 0
-    right: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row by its key; without cells for all columns it is a heading: its first cell, alone."""
-
-    key: str
-    cells: tuple[Cell, ...]
-    is_heading: bool = False
-
-
-def heading(text: str) -> Row:
-    """Return a row that divides others and cannot be selected."""
-    return Row("", (Cell(text),), is_heading=True)
-
-
-def fit(text: str, width: int, *, right: bool = False) -> str:
-    """Return `text` exactly `width` cells wide, ending in `…` where it was cut."""
-    length = cell_len(text)
-    if length > width:
-        return set_cell_size(text, width - 1) + "…" if width > 0 else ""
-    pad = " " * (width - length)
-    return pad + text if right else text + pad
-
-
-@lru_cache(maxsize=8192)
-def _width_of(text: str, most: int) -> int:
-    return cell_len(safe_text(text, limit=most))
+EDGES = 2
+"""Cells of the cursor before a row and of the blank behind it."""
 
 
 class Table(ScrollView, can_focus=True):
     """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
 
-    The selection follows its row's key when rows come and go: nothing but a key or the mouse brings
-    another row under the cursor, while its row is there.
+    The selection follows its row's key when rows come and go, and that row stays on its line of the
+    screen where the rows above and below it allow: nothing but a key or the mouse brings another
+    row under the cursor, while its row is there. Narrower than `two_lines_below`, a row has two
+    lines if it has a column for the second one.
     """
 
     DEFAULT_CSS = "Table { scrollbar-gutter: stable; overflow-x: hidden; }"
@@ -92,18 +42,16 @@ class Table(ScrollView, can_focus=True):
         "table--cursor",
         *(f"table--{tone}" for tone in TONES),
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "edge(0)", "First", show=False),
-        Binding("end,G", "edge(-1)", "Last", show=False),
-        Binding("enter", "open", "Details"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "open", "up", "down", "page-up", "page-down", "first", "last"
+    )
 
     class Moved(Message):
-        """Another row is selected."""
+        """Another row is selected. `is_own`: by a key or the mouse, here."""
+
+        def __init__(self, *, is_own: bool) -> None:
+            super().__init__()
+            self.is_own = is_own
 
     class Opened(Message):
         """Enter on a row, or a second click."""
@@ -112,12 +60,31 @@ class Table(ScrollView, can_focus=True):
             super().__init__()
             self.key = key
 
-    def __init__(self, columns: Sequence[Column], *, id: str | None = None) -> None:  # noqa: A002
+    class TitleChosen(Message):
+        """The title of a column was clicked."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
+            self.column = column
+
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        *,
+        has_titles: bool = True,
+        two_lines_below: int = 0,
+        opens_on_click: bool = False,
+        id: str | None = None,  # noqa: A002
+    ) -> None:
         super().__init__(id=id)
         self.columns = tuple(columns)
         self.rows: list[Row] = []
+        self.sorted_by: tuple[int, bool] | None = None
+        self._titles_high = int(has_titles)
+        self._two_lines_below = two_lines_below
+        self._opens_on_click = opens_on_click
         self._cursor = 0
-        self._layout: Layout = []
+        self._layout: Widths = ()
         self._layout_for: tuple[int, int] = (-1, -1)
         self._version = 0
         self._tones: dict[str, Style] = {}
@@ -128,11 +95,31 @@ class Table(ScrollView, can_focus=True):
         return self.scrollable_content_region.width
 
     @property
+    def row_lines(self) -> int:
+        """How many lines a row has, at the width that there is."""
+        return lines_of(self.columns, self._width, below=self._two_lines_below)
+
+    @property
     def selected(self) -> str | None:
         """The key of the selected row."""
         if 0 <= self._cursor < len(self.rows):
             return self.rows[self._cursor].key or None
         return None
+
+    @property
+    def cursor(self) -> int:
+        """The index of the selected row."""
+        return self._cursor
+
+    @property
+    def spans(self) -> list[tuple[int, int, int]]:
+        """(index, first cell, end) of the columns that are shown, in the table's content."""
+        found: list[tuple[int, int, int]] = []
+        x = 1
+        for index, size in self._fitted(self._width - EDGES):
+            found.append((index, x, x + size))
+            x += size + GAP
+        return found
 
     def set_rows(self, rows: list[Row]) -> None:
         """Show these rows; only what is on screen is painted, and nothing if they are the same."""
@@ -142,16 +129,29 @@ class Table(ScrollView, can_focus=True):
         self.rows = rows
         self._version += 1
         self._cursor = self._place(before)
+        moved_by = self._cursor - was_at if self.selected == before else 0
         self._measure()
+        if moved_by and before is not None:
+            self.scroll_to(
+                y=self.scroll_offset.y + moved_by * self.row_lines, animate=False, force=True
+            )
         if self._cursor != was_at:
             self._show_cursor()
         self.refresh()
         if self.selected != before:
-            self.post_message(self.Moved())
+            self.post_message(self.Moved(is_own=False))
+
+    def set_columns(self, columns: Sequence[Column]) -> None:
+        """Show other columns from now on; rows that fit them are to follow."""
+        if columns != self.columns:
+            self.columns = tuple(columns)
+            self.rows = []
+            self._version += 1
 
     def _measure(self) -> None:
         """Take the number of rows over into the scroll bar."""
-        size = Size(self._width, len(self.rows) + 1)
+        height = len(self.rows) * self.row_lines + self._titles_high
+        size = Size(self._width, height)
         if size != self.virtual_size:
             set_virtual_size(self, size)
 
@@ -186,12 +186,17 @@ class Table(ScrollView, can_focus=True):
         self._cursor = index
         self._show_cursor()
         self.refresh()
-        self.post_message(self.Moved())
+        self.post_message(self.Moved(is_own=True))
 
     def _show_cursor(self) -> None:
         """Scroll the selected row, and the titles above it, into sight."""
+        high = self.row_lines
         self.scroll_to_region(
-            Region(0, self._cursor, 1, 2), animate=False, immediate=True, force=True, x_axis=False
+            Region(0, self._cursor * high, 1, high + self._titles_high),
+            animate=False,
+            immediate=True,
+            force=True,
+            x_axis=False,
         )
 
     def action_move(self, step: int) -> None:
@@ -200,7 +205,8 @@ class Table(ScrollView, can_focus=True):
 
     def action_page(self, step: int) -> None:
         """Move by a screenful."""
-        self._go(self._cursor + step * max(self.size.height - 2, 1), step)
+        page = (self.size.height - self._titles_high) // self.row_lines - 1
+        self._go(self._cursor + step * max(page, 1), step)
 
     def action_edge(self, index: int) -> None:
         """Select the first or last row."""
@@ -212,11 +218,17 @@ class Table(ScrollView, can_focus=True):
             self.post_message(self.Opened(self.selected))
 
     def on_click(self, event: events.Click) -> None:
-        """Select the row under the mouse; a double click opens it."""
-        index = event.y - 1 + self.scroll_offset.y
-        if event.y > 0 and index < len(self.rows) and not self.rows[index].is_heading:
+        """Select the row under the mouse; a double click opens it. A title sorts."""
+        if event.y < self._titles_high:
+            for index, start, end in self.spans:
+                if start <= event.x < end + GAP:
+                    self.post_message(self.TitleChosen(index))
+                    return
+            return
+        index = (event.y - self._titles_high + self.scroll_offset.y) // self.row_lines
+        if index < len(self.rows) and not self.rows[index].is_heading:
             self._go(index)
-            if event.chain == 2:
+            if event.chain == 2 or self._opens_on_click:
                 self.action_open()
 
     def notify_style_update(self) -> None:
@@ -229,6 +241,27 @@ class Table(ScrollView, can_focus=True):
         """Keep the selection in sight."""
         self._measure()
         self._show_cursor()
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Show what is selected by the mouse."""
+        super().selection_updated(selection)
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the text that is selected by the mouse."""
+        top = self.scroll_offset.y
+        lines = [self._painted(y).text for y in range(self._titles_high)]
+        rest = range(len(self.rows) * self.row_lines)
+        lines += [self._painted(self._titles_high + y - top).text for y in rest]
+        return extracted(selection, lines)
+
+    def row_text(self, key: str) -> str:
+        """Return the cells of a row as one line, whole."""
+        for row in self.rows:
+            if row.key == key:
+                cells = (" ".join(cell.text.split()) for cell in row.cells)
+                return "  ".join(text for text in cells if text)
+        return ""
 
     def _style(self, name: str) -> Style:
         """Return the style of a tone or part; "" is the plain one."""
@@ -243,82 +276,90 @@ class Table(ScrollView, can_focus=True):
             self._tones[name] = style
         return style
 
-    def _fitted(self, width: int) -> Layout:
+    def _fitted(self, width: int) -> Widths:
         """Return (column, width) of the columns that fit, in order."""
-        if self._layout_for == (self._version, width):
-            return self._layout
-        self._layout_for = (self._version, width)
-        wants = [
-            max(column.least, min(column.most, self._content_width(index)))
-            for index, column in enumerate(self.columns)
-        ]
-        shown = list(range(len(self.columns)))
-        while True:
-            gaps = _GAP * (len(shown) - 1)
-            if sum(self.columns[index].least for index in shown) + gaps <= width:
-                break
-            worst = max(shown, key=lambda index: self.columns[index].rank)
-            if self.columns[worst].rank == 0:
-                break
-            shown.remove(worst)
-        over = sum(wants[index] for index in shown) + _GAP * (len(shown) - 1) - width
-        for index in sorted(shown, key=lambda index: -self.columns[index].rank):
-            give = min(max(over, 0), wants[index] - self.columns[index].least)
-            wants[index] -= give
-            over -= give
-        self._layout = [(index, wants[index]) for index in shown]
+        if self._layout_for != (self._version, width):
+            self._layout_for = (self._version, width)
+            self._layout = widths(
+                self.columns, self.rows, max(width, 1), has_second=self.row_lines > 1
+            )
         return self._layout
 
-    def _content_width(self, index: int) -> int:
-        column = self.columns[index]
-        longest = cell_len(column.title)
-        if column.most > column.least:
-            for row in self.rows:
-                if not row.is_heading and index < len(row.cells):
-                    longest = max(longest, _width_of(row.cells[index].text, column.most))
-        return longest
-
     def render_line(self, y: int) -> Strip:
-        """Paint one line: the titles, a heading or a row. Lines that did not change are kept."""
-        index = y - 1 + self.scroll_offset.y if y else -1
+        """Paint one line of the screen."""
+        place = y if y < self._titles_high else y + self.scroll_offset.y
+        return selectable(self, self._painted(y), 0, place)
+
+    def _painted(self, y: int) -> Strip:
+        """Return a line: the titles, a heading or a row's. Lines that did not change are kept."""
+        is_title = y < self._titles_high
+        at = y - self._titles_high + self.scroll_offset.y
+        index, line = (-1, 0) if is_title else divmod(at, self.row_lines)
         row = self.rows[index] if 0 <= index < len(self.rows) else None
         width = self._width
-        fitted = self._fitted(width - 1)
+        fitted = self._fitted(width - EDGES)
         is_selected = row is not None and index == self._cursor
-        key = (y == 0, row.cells if row else None, is_selected, width, tuple(fitted))
+        cells = (row.cells, row.indent) if row else None
+        key = (is_title, cells, line, is_selected, width, fitted, is_title and self.sorted_by)
         strip = self._strips.get(key)
         if strip is None:
             if len(self._strips) > _KEPT_STRIPS:
                 self._strips.clear()
-            if y == 0:
+            if is_title:
                 strip = self._titles(width, fitted)
-            elif row is None:
+            elif row is None or (row.is_heading and line):
                 strip = Strip.blank(width, self._style(""))
             elif row.is_heading:
                 strip = self._heading(row, width)
+            elif line:
+                strip = self._second_line(row, width, is_selected=is_selected)
             else:
                 strip = self._row(row, width, fitted, is_selected=is_selected)
             self._strips[key] = strip
         return strip
 
-    def _titles(self, width: int, fitted: Layout) -> Strip:
-        text = " " + (" " * _GAP).join(
-            fit(self.columns[index].title, size, right=self.columns[index].right)
-            for index, size in fitted
+    def _titles(self, width: int, fitted: Widths) -> Strip:
+        text = " " + (" " * GAP).join(
+            fit(self._title(index), size, right=self.columns[index].right) for index, size in fitted
         )
         return Strip([Segment(fit(text, width), self._style("title"))], width)
 
+    def _title(self, index: int) -> str:
+        title = self.columns[index].title
+        if self.sorted_by is not None and self.sorted_by[0] == index and title:
+            return f"{title}{'▼' if self.sorted_by[1] else '▲'}"
+        return title
+
     def _heading(self, row: Row, width: int) -> Strip:
-        text = f" {safe_text(row.cells[0].text, limit=_CELL_CHARS)}"
+        text = f" {safe_text(row.cells[0].text, limit=CELL_CHARS)}"
         return Strip([Segment(fit(text, width), self._style("heading"))], width)
 
-    def _row(self, row: Row, width: int, fitted: Layout, *, is_selected: bool) -> Strip:
+    def _row(self, row: Row, width: int, fitted: Widths, *, is_selected: bool) -> Strip:
         over = self._style("cursor") if is_selected else Style.null()
         segments = [Segment("▌" if is_selected else " ", self._style("") + over)]
-        for position, (column, size) in enumerate(fitted):
-            cell = row.cells[column]
-            text = safe_text(cell.text, limit=_CELL_CHARS)
-            gap = " " * _GAP if position else ""
-            text = gap + fit(text, size, right=self.columns[column].right)
-            segments.append(Segment(text, self._style(cell.tone) + over))
+        for position, (index, size) in enumerate(fitted):
+            cell, column = row.cells[index], self.columns[index]
+            text = safe_text(cell.text, limit=CELL_CHARS)
+            before = " " * (GAP if position else row.indent)
+            room = size if position else size - row.indent
+            if cell.glyph:
+                tone = self._style(cell.glyph_tone) + over
+                segments.append(Segment(f"{before}{cell.glyph} ", tone))
+                before, room = "", room - GLYPH
+            text = fit(text, room, right=column.right, cuts_middle=column.cuts_middle)
+            segments.append(Segment(before + text, self._style(cell.tone) + over))
+        return Strip(segments).adjust_cell_length(width, self._style("") + over)
+
+    def _second_line(self, row: Row, width: int, *, is_selected: bool) -> Strip:
+        over = self._style("cursor") if is_selected else Style.null()
+        cell = next(
+            cell for cell, column in zip(row.cells, self.columns, strict=False) if column.below
+        )
+        text = safe_text(cell.text, limit=CELL_CHARS)
+        edge = " " * (4 + row.indent)
+        text = fit(text, max(width - cell_len(edge) - 2, 0))
+        segments = [
+            Segment(" " + edge, self._style("") + over),
+            Segment(text, self._style(cell.tone) + over),
+        ]
         return Strip(segments).adjust_cell_length(width, self._style("") + over)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from textual.app import App
+from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.theme import Theme
@@ -17,6 +18,7 @@ from textual.widget import Widget
 from textual.worker import WorkerFailed
 
 from tapui.tower.terminal import crash_line
+from tapui.tower.themes import without_colours
 
 PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_driver"),
@@ -27,6 +29,7 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_close_messages_no_wait"),
     (App, "_handle_exception"),
     (App, "_registered_themes"),
+    (App, "_filters"),
     (Widget, "_scroll_update"),
 )
 """(class, private name) of everything of Textual's that is used below."""
@@ -43,6 +46,10 @@ class PlainApp(App[str]):
 
     log_file: Path | None = None
     crash: Exception | None = None
+
+    def __init__(self) -> None:
+        self._plain_themes: dict[str, tuple[Theme, Theme]] = {}
+        super().__init__()
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app. Textual itself would print a traceback with the variables' values."""
@@ -63,9 +70,19 @@ class PlainApp(App[str]):
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
+    def add_line_filter(self, line_filter: LineFilter) -> None:
+        """Have every painted line go through a filter."""
+        self._filters.append(line_filter)
+
     def get_theme(self, theme_name: str) -> Theme | None:
         """Return a theme by name; Textual asks for every painted line, so without a search."""
-        return self._registered_themes.get(theme_name) or super().get_theme(theme_name)
+        theme = self._registered_themes.get(theme_name) or super().get_theme(theme_name)
+        if theme is None or not getattr(self, "no_color", False):  # asked for while it is made
+            return theme
+        known = self._plain_themes.get(theme_name)
+        if known is None or known[0] is not theme:
+            known = self._plain_themes[theme_name] = (theme, without_colours(theme))
+        return known[1]
 
 
 def _cause(error: Exception) -> BaseException:

@@ -3,6 +3,7 @@ left out and the rest is loaded.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -107,3 +108,20 @@ def stamp(folders: Iterable[Path]) -> Stamp:
 def _variables() -> frozenset[str]:
     """Return the names of a theme's variables; they are the same for every theme."""
     return frozenset(Theme(name="any", primary="#808080").to_color_system().generate())
+
+
+def without_colours(theme: Theme) -> Theme:
+    """Return a theme for terminals without colour: ranks are told by bold and dim alone."""
+    plain = theme.foreground
+    if plain is None:
+        return theme
+    return replace(
+        theme,
+        primary=plain,
+        secondary=plain,
+        accent=plain,
+        warning=plain,
+        error=plain,
+        success=plain,
+        variables={**theme.variables, "footer-key-foreground": plain},
+    )

@@ -18,8 +18,12 @@ from tapui.projection.state import (
     StreamKey,
     is_connected,
     is_open,
+    is_unsettled,
     is_waiting,
 )
+from tapui.projection.summary import summary_of
+from tapui.projection.turns.programs import is_answer
+from tapui.times import epoch
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
 from tapui.wire import limits
@@ -129,6 +133,15 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call that failed: when (seconds since the epoch), its session, its id."""
+
+    at: float
+    session_id: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class Happening:
     """An event of a session's own: when, its name, its data (whole while it is small)."""
 
@@ -154,8 +167,9 @@ class View:
     `dirty` collects the topics that changed and `news` the events that call for a notice; who
     paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
     in seconds since the epoch; panes tell ages by it. `details` has what was read whole; None where
-    there is no more than the head. `gone` has the times at which providers went,
-    `paused` the (provider, session) pairs whose injects are held.
+    there is no more than the head. `gone` has the times at which providers went, `decided_at` those
+    at which approvals were settled. `looked_at` is when the person last pressed a key here, and
+    `failures` what has failed since this tower attached, oldest first.
     """
 
     def __init__(self) -> None:
@@ -176,6 +190,9 @@ class View:
         self.codes: dict[str, RevealedCode] = {}
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
         self.gone: dict[str, str] = {}
+        self.decided_at: dict[str, str] = {}
+        self.looked_at = 0.0
+        self.failures: deque[FailedCall] = deque(maxlen=1000)
         self._payloads: dict[str, Payload] = {}
         self._payload_bytes = 0
         self._reads: dict[str, StreamKey] = {}
@@ -264,8 +281,23 @@ class View:
 
     @property
     def decided(self) -> list[ev.Approval]:
-        """What was settled, newest first."""
-        return [one for one in reversed(self.state.approvals.values()) if not is_waiting(one)]
+        """What was settled, newest first; first what was so while this tower watched."""
+        found = [one for one in reversed(self.state.approvals.values()) if not is_unsettled(one)]
+        return sorted(found, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but the session that tapui itself has."""
+        return not (
+            self.providers
+            or self.state.unattached
+            or any(one.host != "local" for one in self.state.sessions.values())
+        )
+
+    @property
+    def unseen_failures(self) -> int:
+        """How much has failed since the person last pressed a key here."""
+        return sum(one.at > self.looked_at for one in self.failures)
 
     @property
     def open_sessions(self) -> list[ev.Session]:
@@ -365,8 +397,11 @@ class View:
             if _length(event.call.args) > limits.DETAIL_BYTES:
                 self._keep(event.call.id, args=event.call.args)
         elif isinstance(event, ev.CallFinished):
-            if _length(event.call.data) > limits.DETAIL_BYTES:
-                self._keep(event.call.id, data=event.call.data)
+            call = event.call
+            if _length(call.data) > limits.DETAIL_BYTES:
+                self._keep(call.id, data=call.data)
+            if self._has_failed(call):
+                self.failures.append(FailedCall(epoch(ts) or 0.0, call.session_id, call.id))
         elif isinstance(event, ev.SessionHappened):
             data, data_cut = _small(event)
             ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
@@ -391,10 +426,21 @@ class View:
             self.errors.append((ts, event))
         elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalExpired, ev.ApprovalWithdrawn)):
             self.codes.pop(event.approval.id, None)
+            self.decided_at = {
+                id_: at for id_, at in self.decided_at.items() if id_ in self.state.approvals
+            }
+            self.decided_at[event.approval.id] = ts
         elif isinstance(event, (ev.ProviderMoved, ev.ApprovalRequested)) or (
             isinstance(event, ev.ModeChanged) and event.state == "failed"
         ):
             self._news.append(event)
+
+    def _has_failed(self, call: ev.Call) -> bool:
+        """Return whether the tool failed, or its shell exited non-zero and that is no answer."""
+        if call.state == "failed" or not call.exit_code:
+            return call.state == "failed"
+        whole = self.state.recent_calls.get(call.id, call)
+        return not is_answer(summary_of(whole), call.exit_code)
 
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:

@@ -31,7 +31,7 @@ def taken(call: ev.Call, now: float) -> str:
     """Return how long a call took, or how long it runs and its timeout."""
     if not is_in_flight(call):
         return times.span(None if call.duration is None else call.duration / 1000)
-    elapsed = times.age(times.since(call.started_at, now))
+    elapsed = times.lasting(times.since(call.started_at, now))
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
 
 
@@ -49,7 +49,7 @@ def time_left(approval: ev.Approval, now: float) -> str:
     end = times.epoch(approval.expires_at)
     if not is_waiting(approval) or end is None or end - now > times.NO_HURRY:
         return ""
-    return times.countdown(end - now)
+    return times.lasting(max(end - now, 0.0) + 0.999)
 
 
 def quantity(count: int, noun: str) -> str:

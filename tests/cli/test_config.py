@@ -29,6 +29,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
     assert {key.name: key.variable for key in config.KEYS.values()} == {
         "port": "TAPUI_PORT",
         "theme": "TAPUI_THEME",
+        "glyphs": "TAPUI_GLYPHS",
         "attach": "TAPUI_ATTACH",
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
@@ -275,3 +276,24 @@ def test_the_example_says_of_every_setting_what_it_does() -> None:
         assert setting.startswith(f"#{key.path[-1]} = ")
         assert len(" ".join(told)) > 20
         assert variable.startswith("# Environment: ")
+
+
+def test_own_keys_are_read(tmp_path: Path) -> None:
+    path = written(tmp_path, '[keys]\nanswer = "A"\ncommands = ": ctrl+k"\n')
+    assert load(path, {}).settings.keys == {"answer": "A", "commands": ": ctrl+k"}
+
+
+def test_wrong_own_keys_are_told_with_their_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, '[keys]\nzoom = "w"\nanser = "A"\nanswer = "e"\n')
+    with pytest.raises(ConfigError) as caught:
+        load(path, {})
+    assert f"{path}:3: keys.anser: there is no such action; did you mean answer?" in str(
+        caught.value
+    )
+    assert f"{path}:4: keys.answer: e is the key of next-failure already" in str(caught.value)
+
+
+def test_glyphs_are_one_of_two(tmp_path: Path) -> None:
+    assert load(written(tmp_path, 'glyphs = "ascii"\n'), {}).settings.glyphs == "ascii"
+    with pytest.raises(ConfigError, match="write unicode or ascii"):
+        load(written(tmp_path, 'glyphs = "emoji"\n'), {})

@@ -249,8 +249,8 @@ def test_a_storm_of_resizes_leaves_the_screen_whole(
             if number % 10 == 0:
                 provider.push(f"line {number}", stream="storm")
         tower.screen.resize(200, 50)
-        tower.screen.wait_for(r"ws://localhost:\d+  .*1 provider")
-        tower.screen.wait_for("5 Approvals")
+        tower.screen.wait_for(r"ws://localhost:\d+")
+        tower.screen.wait_for("5 Calls")
         tower.pane("streams")
         tower.screen.wait_for("line 60")
     assert not tower.screen.is_dead

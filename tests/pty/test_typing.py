@@ -13,10 +13,11 @@ def test_what_is_typed_in_one_read_opens_and_closes_what_it_should(
 ) -> None:
     tower = start_tower(size=(80, 24))
     with ProviderProcess(tower.url, tower.token, name="ci"):
-        tower.screen.wait_for("1 provider")
-        opens_and_closes = "2\r" + "q" + "1\r" + "q" + "?q"
-        tower.screen.type(opens_and_closes * ROUNDS + "2\r")
-        tower.screen.wait_for("connected .*ago")
-        tower.screen.type("q" + opens_and_closes * ROUNDS + "4")
-        tower.screen.wait_for("No stream yet")
+        tower.screen.type("4")
+        tower.screen.wait_for("● ci")
+        opens_and_closes = "4\r" + "q" + "1\r" + "q" + "?q"
+        tower.screen.type(opens_and_closes * ROUNDS + "4\r")
+        tower.screen.wait_for("connected .*ago", within=60)
+        tower.screen.type("q" + opens_and_closes * ROUNDS + "3")
+        tower.screen.wait_for("No stream yet", within=60)
         assert not tower.screen.is_dead

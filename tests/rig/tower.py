@@ -9,7 +9,7 @@ from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Screen, Tmux
 from tests.rig.waiting import until
 
-PANES = {"sessions": "1", "providers": "2", "calls": "3", "streams": "4", "approvals": "5"}
+PANES = {"sessions": "1", "streams": "3", "providers": "4", "calls": "5"}
 
 
 class TowerProcess:
@@ -70,17 +70,16 @@ class TowerProcess:
         self.screen.keys(PANES[name])
 
     def approve(self, what: str) -> None:
-        """Approve the request on top of the approvals pane, which shows `what` (a regex)."""
+        """Approve the most urgent request, which is about `what` (a regex)."""
         self._decide(what, "a", "Enter approves")
 
     def deny(self, what: str) -> None:
-        """Deny the request on top of the approvals pane, which shows `what` (a regex)."""
+        """Deny the most urgent request, which is about `what` (a regex)."""
         self._decide(what, "d", "Enter denies")
 
     def _decide(self, what: str, key: str, armed: str) -> None:
-        self.pane("approvals")
-        self.screen.wait_for(f"{what}.*waiting")
-        self.screen.keys("Enter")
+        self.screen.wait_for(f"{what}.*(waits|left)")
+        self.screen.keys("a")
         self.screen.wait_for("d deny")
 
         def aim() -> bool:

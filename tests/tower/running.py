@@ -1,12 +1,12 @@
 """The app at work in a test: fed by hand, read as text."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from textual.events import Key
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
@@ -58,10 +58,6 @@ class Running:
         """What was said in notices."""
         return [str(one.message) for one in self.app._notifications]
 
-    def about(self, key: str | int) -> str:
-        """The lines about the selected row of a pane."""
-        return str(self.pane(key).query_one(".about", Static).content)
-
 
 def screen_text(app: TowerApp) -> str:
     """Return the characters on screen."""
@@ -74,12 +70,13 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
     assert isinstance(app, TowerApp)
     try:
         await feed.taken()
+        await pilot.pause()  # the app has read what was typed
+        async with asyncio.timeout(60):
+            await app.typed.done()
     except TimeoutError:
         if app._exception is not None:
             raise app._exception from None  # the app is gone, that is why
         raise
-    await pilot.pause()  # the app has read what was typed
-    await app.typed.done()
     await pilot.pause()
     app._paint()
     await pilot.pause()

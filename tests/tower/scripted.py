@@ -331,3 +331,36 @@ def world() -> State:
 def posts(key: tuple[str, str], found: list[Line]) -> list[ev.Event]:
     """Return the events of lines being posted."""
     return [ev.StreamPosted(session_id=key[0], stream=key[1], line=line) for line in found]
+
+
+def crowd() -> State:
+    """Return far more than any screen has room for: 40 sessions, 30 requests, 60 calls."""
+    sessions = [
+        session(
+            f"s{number}",
+            f"Session number {number} has a rather long name that says what it is about",
+            state=("busy", "idle")[number % 2],
+            mode="autopilot",
+            context=ev.ContextUse(tokens=1000 * (number * 7 % 128), limit=128_000),
+            opened_at=at(60 * number),
+        )
+        for number in range(40)
+    ]
+    approvals = [
+        approval(
+            f"a{number}",
+            "permission",
+            {"kind": "shell", "fullCommandText": f"make step-{number} && ./check --all --verbose"},
+            session_id=f"s{number}",
+            created_at=at(10 * number),
+            expires_at=at(-90_000),
+        )
+        for number in range(30)
+    ]
+    calls = [
+        call(f"c{number}", f"tool_{number}", session_id=f"s{number % 40}", started_at=at(number))
+        for number in range(60)
+    ]
+    providers = [provider(f"p{number}", f"provider-{number}") for number in range(30)]
+    streams = [ev.Stream(f"log-{n}@provider-{n}", f"provider-{n}", "s1", 1) for n in range(30)]
+    return State.of(Snapshot(sessions, providers, calls, streams, approvals))

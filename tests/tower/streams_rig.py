@@ -11,7 +11,10 @@ from textual.app import App, ComposeResult
 
 from tapui.tower import theme_files, themes
 from tapui.tower.bodies import Bodies
+from tapui.tower.clipboard import Clipboard
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes import streams
+from tapui.tower.panes.registry import PANES
 from tapui.tower.panes.streams import StreamsPane
 from tapui.tower.panes.tail import Tail
 from tapui.tower.view import ALL_TOPICS, View
@@ -72,8 +75,9 @@ class Feeder:
         self.post((line(seq) for seq in range(first, last + 1)), stream)
 
 
-class Screen(App[None]):
+class Screen(App[str]):
     CSS_PATH = CSS
+    BINDINGS = bindings("close")
 
     def __init__(self) -> None:
         super().__init__()
@@ -84,9 +88,12 @@ class Screen(App[None]):
         self.sent: list[Message] = []
         self.clock: Callable[[], float] = lambda: NOW
         self.is_demo = False
+        self.lines_above = 0
 
     def compose(self) -> ComposeResult:
-        yield StreamsPane()
+        pane = StreamsPane()
+        pane.kind = next(kind for kind in PANES if kind.id == "streams")
+        yield pane
 
     def on_mount(self) -> None:
         found, _ = themes.load([theme_files.builtin_folder()])
@@ -100,6 +107,12 @@ class Screen(App[None]):
 
     def give_way(self) -> None:
         pass
+
+    def copy(self, text: str, what: str, *, keeps_lines: bool = False) -> None:
+        Clipboard(self, None).put(text, what, keeps_lines=keeps_lines)
+
+    def action_close_topmost(self) -> None:
+        self.pane.close_topmost()
 
     @property
     def pane(self) -> StreamsPane:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from textual.binding import Binding
-from textual.widgets import Footer
 from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
 from tapui.tower.feed import Link
 from tapui.tower.panes.pane import Pane
+from tapui.tower.panes.registry import PANES
 from tapui.tower.panes.sessions import SessionsPane
+from tapui.tower.screens.approval import ApprovalScreen
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.screens.help import HelpScreen
 from tapui.tower.screens.leaving import LeavingScreen
@@ -36,12 +36,13 @@ from tests.tower.scripted import (
 
 
 def seen(rig: Running) -> list[str]:
-    return [pane.kind.title for pane in rig.app.main.seen_panes()]
+    main = rig.app.main
+    return [pane.kind.title for pane in main.seen_panes() if pane is not main.band]
 
 
 @pytest.mark.parametrize(
     ("key", "title"),
-    [("1", "Sessions"), ("2", "Providers"), ("3", "Calls"), ("4", "Streams"), ("5", "Approvals")],
+    [("1", "Sessions"), ("3", "Streams"), ("4", "Providers"), ("5", "Calls")],
 )
 async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
     async with running(world()) as rig:
@@ -49,19 +50,19 @@ async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
         assert seen(rig) == [title]
         focused = rig.app.focused
         assert focused is not None
-        assert rig.app.main.current in focused.ancestors
+        assert rig.app.main.current_pane in focused.ancestors
 
 
 async def test_tab_goes_round_all_panes_and_back() -> None:
     async with running(world()) as rig:
         visited = []
-        for _ in range(5):
+        for _ in PANES:
             visited += seen(rig)
             await rig.press("tab")
-        assert visited == ["Sessions", "Providers", "Calls", "Streams", "Approvals"]
+        assert visited == [kind.title for kind in PANES]
         assert seen(rig) == ["Sessions"]
         await rig.press("shift+tab")
-        assert seen(rig) == ["Approvals"]
+        assert seen(rig) == ["Calls"]
 
 
 @pytest.mark.parametrize(
@@ -69,9 +70,11 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
     [
         ((80, 24), ["Sessions"]),
         ((99, 30), ["Sessions"]),
-        ((100, 30), ["Sessions", "Providers", "Calls"]),
-        ((159, 40), ["Sessions", "Providers", "Calls"]),
-        ((160, 48), ["Sessions", "Providers", "Calls", "Streams", "Approvals"]),
+        ((20, 5), ["Sessions"]),
+        ((100, 30), ["Sessions", "Streams"]),
+        ((120, 36), ["Sessions", "Streams", "Providers", "Calls"]),
+        ((160, 45), ["Sessions", "Streams", "Providers", "Calls"]),
+        ((200, 50), ["Sessions", "Streams", "Providers", "Calls"]),
     ],
 )
 async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: list[str]) -> None:
@@ -79,31 +82,44 @@ async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: 
         assert seen(rig) == expected
 
 
-async def test_the_right_column_shows_the_pane_that_was_asked_for() -> None:
-    async with running(world(), size=(120, 36)) as rig:
+async def test_a_place_that_panes_share_shows_the_one_that_was_asked_for() -> None:
+    async with running(world(), size=(100, 30)) as rig:
         await rig.press("5")
-        assert seen(rig) == ["Sessions", "Providers", "Approvals"]
+        assert seen(rig) == ["Sessions", "Calls"]
         await rig.press("1")
-        assert seen(rig) == ["Sessions", "Providers", "Approvals"]
+        assert seen(rig) == ["Sessions", "Calls"]
+        await rig.press("4")
+        assert seen(rig) == ["Sessions", "Providers"]
+
+
+async def test_a_zoomed_pane_has_all_the_room_until_escape() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        await rig.press("4", "z")
+        assert seen(rig) == ["Providers"]
+        assert rig.pane(4).region.width == 120
+        await rig.press("escape")
+        assert len(seen(rig)) == 4
+        await rig.press("z", "z")
+        assert len(seen(rig)) == 4
 
 
 async def test_hidden_panes_are_not_painted_until_they_are_seen() -> None:
     async with running(world()) as rig:
-        await rig.press("3")
-        calls = rig.pane(3).query_one(Table)
+        await rig.press("5")
+        calls = rig.pane(5).query_one(Table)
         await rig.press("1")
         rig.feed.happen(ev.CallStarted(session_id="s1", call=call("n1", "new_call")))
         await rig.settle()
         assert "n1" not in [row.key for row in calls.rows]
-        await rig.press("3")
+        await rig.press("5")
         assert "n1" in [row.key for row in calls.rows]
 
 
 async def test_a_pane_is_painted_once_for_many_events() -> None:
     async with running(world()) as rig:
-        await rig.press("3")
+        await rig.press("5")
         painted: list[frozenset[str]] = []
-        pane = rig.pane(3)
+        pane = rig.pane(5)
         show = pane.show
         pane.show = lambda view, dirty: (painted.append(dirty), show(view, dirty))  # type: ignore[method-assign,assignment]
         for number in range(500):
@@ -114,30 +130,50 @@ async def test_a_pane_is_painted_once_for_many_events() -> None:
         assert "n499" in rig.app.view.state.calls
 
 
-async def test_header_counts_what_goes_on() -> None:
+async def test_header_says_each_number_once() -> None:
     async with running(world(), size=(120, 36)) as rig:
         header = rig.text.splitlines()[0]
-        for part in ("ws://localhost:9400", "3 sessions", "5 providers", "3 calls", "! 2 waiting"):
+        for part in ("tapui", "3 sessions, 1 busy", "! 2 waiting"):
             assert part in header
+        assert "localhost" not in header, "the port is the usual one"
         assert "20:10:00" in header
 
 
-async def test_header_tells_events_a_second() -> None:
+async def test_header_names_an_unusual_address() -> None:
+    feed = ScriptedFeed()
+    feed.address = "ws://localhost:43210"
+    for size in ((200, 50), (80, 24)):
+        async with running(world(), size=size, feed=feed) as rig:
+            assert "localhost:43210" in rig.text.splitlines()[0]
+
+
+async def test_what_failed_counts_until_the_person_presses_a_key() -> None:
     async with running(world(), size=(120, 36)) as rig:
-        for _ in range(3):
-            rig.feed.happen(*(ev.ErrorSent(code="X", message="m") for _ in range(50)))
-            await rig.turn(1)
-        assert "50 events/s" in rig.text.splitlines()[0]
+        await rig.turn(60)
+        failed = replace(world().calls["c1"], state="failed", args=None, error="broken")
+        rig.feed.happen(ev.CallFinished(session_id="s1", call=failed), ts=at(-60))
+        await rig.settle()
+        assert "✗ 1 failed since you looked, 20:10" in rig.text.splitlines()[0]
+        assert "✗ 1" in rig.pane(1).query_one(Table).row_text("s1")
+        await rig.press("down")
+        assert "failed" not in rig.text.splitlines()[0]
 
 
 async def test_header_and_tabs_fit_80_columns() -> None:
     async with running(world(), size=(80, 24)) as rig:
         lines = rig.text.splitlines()
-        for part in ("localhost:9400", "3 sessions", "5 providers", "3 calls", "! 2 waiting"):
+        for part in ("3 sessions", "1 busy", "! 2 waiting", "20:10:00"):
             assert part in lines[0]
-        assert "20:10:00" in lines[0]
-        for title in ("1 Sessions", "2 Providers", "3 Calls", "4 Streams", "5 Approvals (2!)"):
-            assert title in lines[1]
+        for kind in PANES:
+            assert f"{kind.key} {kind.title}" in lines[3]
+
+
+async def test_what_the_header_names_can_be_clicked() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        at = rig.text.splitlines()[0].index("2 waiting")
+        await rig.pilot.click("HeaderLine", offset=(at, 0))
+        await rig.settle()
+        assert isinstance(rig.app.screen, ApprovalScreen)
 
 
 async def test_second_tower_says_so() -> None:
@@ -145,16 +181,16 @@ async def test_second_tower_says_so() -> None:
         assert "second tower" in rig.text.splitlines()[0]
 
 
-async def test_a_waiting_approval_shows_in_every_pane() -> None:
+async def test_what_waits_stands_over_every_pane() -> None:
     async with running() as rig:
-        for number in "12345":
-            await rig.press(number)
-            assert "waiting: 5" not in rig.text
-        rig.feed.happen(ev.ApprovalRequested(approval=approval("a1", "bindAll", {"name": "x"})))
+        for kind in PANES:
+            await rig.press(kind.key)
+            assert "Nothing waits" in rig.text
+        rig.feed.happen(ev.ApprovalRequested(approval=approval("a1", "bindAll", {"name": "clock"})))
         await rig.settle()
-        for number in "12345":
-            await rig.press(number)
-            assert "1 approval waiting: 5" in rig.text
+        for kind in PANES:
+            await rig.press(kind.key)
+            assert "clock" in rig.text.splitlines()[1]
 
 
 async def test_a_request_rings_once_and_only_where_the_bell_is_on(
@@ -173,7 +209,7 @@ async def test_a_request_rings_once_and_only_where_the_bell_is_on(
 
 async def test_a_request_never_takes_the_focus() -> None:
     async with running(world()) as rig:
-        await rig.press("4", "slash", "f", "o")
+        await rig.press("3", "slash", "f", "o")
         focused = rig.app.focused
         rig.feed.happen(ev.ApprovalRequested(approval=approval("a9", "mode", {})))
         await rig.settle()
@@ -220,13 +256,13 @@ async def test_a_lost_gateway_is_said_and_one_can_be_started_here() -> None:
     started: list[bool] = []
     feed = ScriptedFeed(is_embedded=False)
     async with running(world(), feed=feed, on_start_here=lambda: started.append(True)) as rig:
-        await rig.press("S")
+        await rig.press("b")
         assert started == [], "not while the gateway is there"
         rig.feed.put(Link("down", "connection refused"))
         await rig.settle()
         assert "Gateway lost: connection refused" in rig.text
-        assert "S starts a gateway here" in rig.text
-        await rig.press("S")
+        assert "b starts a gateway here" in rig.text
+        await rig.press("b")
         assert started == [True]
         assert rig.app.return_value == "start-here"
 
@@ -252,22 +288,38 @@ async def test_a_feed_that_ends_is_said() -> None:
 
 async def test_help_tells_the_keys_of_the_pane() -> None:
     async with running(world(), size=(120, 50)) as rig:
-        await rig.press("3", "question_mark")
+        await rig.press("5", "question_mark")
         assert isinstance(rig.app.screen, HelpScreen)
         assert "Calls (this pane)" in rig.text
-        assert "Cancel this call" in rig.text
+        assert "stop what is under the cursor" in rig.text
         await rig.press("escape")
         assert len(rig.app.screen_stack) == 1
 
 
-async def test_the_palette_has_every_action_of_every_pane() -> None:
+async def test_the_palette_has_every_action_that_can_be_done() -> None:
     async with running(world()) as rig:
+        await rig.press("4")
         offered = {name for name, _about, _act in rig.app.commands()}
         for kind in rig.app.pane_kinds:
             assert f"Go to {kind.title}" in offered
-            for binding in kind.load().own_bindings():
-                assert f"{kind.title}: {binding.description}" in offered
-        assert {"Help", "Quit", "Theme: tapui-light"} <= offered
+        assert {
+            "Filter this list",
+            "Move to another session",
+            "Quit",
+            "Theme: tapui-light",
+        } <= offered
+        assert "Undo a provider's last move" not in offered
+
+
+async def test_the_palette_opens_by_a_colon() -> None:
+    async with running(world()) as rig:
+        await rig.press("colon")
+        assert len(rig.app.screen_stack) == 2
+        await rig.press("s", "o", "r", "t", "space", "b", "y")
+        async with asyncio.timeout(10):
+            while len(rig.app.screen_stack) > 1:
+                await rig.press("enter")
+        assert "by name" in rig.text
 
 
 async def test_the_palette_acts() -> None:
@@ -299,7 +351,7 @@ async def test_a_chosen_theme_is_remembered() -> None:
 
     async with running(on_theme=remember) as rig:
         first = rig.app.theme
-        await rig.press("t")
+        rig.app.themes.next()
         assert rig.app.theme != first
         assert chosen == [rig.app.theme]
 
@@ -307,7 +359,8 @@ async def test_a_chosen_theme_is_remembered() -> None:
 async def test_a_theme_that_cannot_be_remembered_is_said_and_shown() -> None:
     async with running(on_theme=lambda name: f"config.toml: {name}[/] is not remembered") as rig:
         first = rig.app.theme
-        await rig.press("t")
+        rig.app.themes.next()
+        await rig.settle()
         assert rig.app.theme != first
         assert f"config.toml: {rig.app.theme}[/] is not remembered" in rig.notices
 
@@ -353,7 +406,7 @@ async def test_no_color_leaves_glyphs_and_words(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("NO_COLOR", "1")
     async with running(world()) as rig:
         assert rig.app.no_color
-        await rig.press("3")
+        await rig.press("5")
         assert "● running" in rig.text
         assert "✗ timed out" in rig.text
 
@@ -467,18 +520,23 @@ async def test_a_crash_is_one_line_that_names_the_log_and_shows_no_values(
     assert "ptk-very-secret" not in printed + caplog.text
 
 
-async def test_footer_offers_what_can_be_done() -> None:
+async def test_footer_offers_what_can_be_done_each_once() -> None:
     async with running(world()) as rig:
-        await rig.press("3")
-        footer = rig.app.main.query_one(Footer)
-        assert "Cancel" in {binding.description for binding in _offered(rig)}
+        await rig.press("5")
+        assert rig.text.splitlines()[-1].count("stop") == 1
         await rig.press("end")
-        assert "Cancel" not in {binding.description for binding in _offered(rig)}
-        assert footer.display
+        assert "stop" not in rig.text.splitlines()[-1]
+        await rig.press("1")
+        words = rig.text.splitlines()[-1].split("  ")
+        assert len([one for one in words if one]) == len({one for one in words if one})
 
 
-def _offered(rig: Running) -> list[Binding]:
-    return [one.binding for one in rig.app.screen.active_bindings.values() if one.enabled]
+async def test_a_click_in_the_footer_presses_the_key() -> None:
+    async with running(world()) as rig:
+        at = rig.text.splitlines()[-1].index("? help")
+        await rig.pilot.click("FooterLine", offset=(at, 0))
+        await rig.settle()
+        assert isinstance(rig.app.screen, HelpScreen)
 
 
 async def test_times_before_the_epoch_and_broken_ones_do_no_harm() -> None:

@@ -84,7 +84,7 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
     head = approval_head(whole)
     assert head.is_cut
     async with running(State(approvals={"a1": head}), size=(100, 30)) as rig:
-        await rig.press("5", "enter")
+        await rig.press("a")
         assert rig.feed.sent == [DetailRead(id="detail-1", of="approval", subject="a1")]
         rig.clock.turn(1)
         await rig.press("a", "enter")
@@ -101,7 +101,7 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
 async def test_a_request_whose_rest_is_gone_says_so_and_can_be_decided(answer: str) -> None:
     head = approval_head(approval("a1", "permission", {"fullCommandText": LONG}, session_id="s1"))
     async with running(State(approvals={"a1": head}), size=(100, 30)) as rig:
-        await rig.press("5", "enter")
+        await rig.press("a")
         rig.clock.turn(1)
         told = {
             "error": Error(code="NOT_FOUND", message="gone", reply_to="detail.read"),
@@ -119,7 +119,7 @@ async def test_a_call_of_a_snapshot_is_read_whole_when_its_sheet_opens() -> None
     raw = Raw(json.encode({"text": "word " * 3000 + "THE END"}))
     whole = call("c1", "report", args=raw)
     async with running(State(calls={"c1": call_head(whole)}), size=(100, 30)) as rig:
-        await rig.press("3", "enter")
+        await rig.press("5", "enter")
         assert rig.feed.sent == [DetailRead(id="detail-1", of="call", subject="c1")]
         assert "THE END" not in rig.app.screen.query_one(Reader).text
         rig.feed.put(Detail(id="detail-1", call=whole))
@@ -133,7 +133,7 @@ async def test_after_a_lost_link_it_is_asked_for_again() -> None:
     head = approval_head(approval("a1", "permission", {"fullCommandText": LONG}, session_id="s1"))
     state = State(approvals={"a1": head})
     async with running(state) as rig:
-        await rig.press("5", "enter")
+        await rig.press("a")
         rig.feed.begin(state)
         await rig.settle()
         assert [one.id for one in rig.feed.sent] == ["detail-1", "detail-2"]  # type: ignore[attr-defined]

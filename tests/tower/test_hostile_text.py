@@ -94,7 +94,7 @@ def check(app: TowerApp, where: str) -> None:
 
 
 async def visit(rig: Running) -> None:
-    for number in "12345":
+    for number in "1345":
         await rig.press(number)
         check(rig.app, f"pane {number}")
 
@@ -125,14 +125,17 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
         rig.feed.put(RevealedCode(approval_id="a-pairing", code=HOSTILE, expires_at=HOSTILE))
         for keys in (
             ["1", "enter"],
-            ["1", "m"],
-            ["2", "enter"],
-            ["2", "m"],
-            ["2", "x"],
-            ["3", "enter"],
-            ["3", "down", "enter"],
-            ["3", "down", "enter"],
+            ["1", "full_stop"],
+            ["1", "full_stop", "m"],
+            ["1", "slash", "x", "enter", "escape"],
             ["4", "enter"],
+            ["4", "full_stop"],
+            ["4", "full_stop", "m"],
+            ["4", "x"],
+            ["5", "enter"],
+            ["5", "down", "enter"],
+            ["5", "down", "enter"],
+            ["3", "enter"],
             ["question_mark"],
             ["ctrl+p"],
             ["q"],
@@ -143,7 +146,8 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             while len(rig.app.screen_stack) > 1:
                 await rig.press("escape")
         for index in range(7):
-            await rig.press("5", "home", *["down"] * index, "enter")
+            rig.app.main.band.focus_inside()
+            await rig.press("home", *["down"] * index, "enter")
             await rig.turn(1)
             check(rig.app, f"approval {index}")
             await rig.press("d")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.tower.panes.streams import FilterInput
+from tapui.tower.filter_bar import FilterInput
 from tapui.tower.screens.call import CallScreen
 from tapui.tower.screens.choose import ChooseScreen
 from tapui.tower.screens.help import HelpScreen
@@ -16,7 +16,7 @@ from tests.tower.scripted import world
 async def test_enter_right_after_a_panes_key_opens_its_first_row(size: tuple[int, int]) -> None:
     async with running(world(), size=size) as rig:
         for _ in range(3):
-            await rig.type("3", "enter")
+            await rig.type("5", "enter")
             assert isinstance(rig.app.screen, CallScreen)
             await rig.type("escape", "1", "enter")
             assert isinstance(rig.app.screen, SessionScreen)
@@ -32,23 +32,23 @@ async def test_enter_right_after_the_key_of_the_pane_that_is_current() -> None:
 
 async def test_what_follows_slash_is_the_filter() -> None:
     async with running(world()) as rig:
-        await rig.type("4", "slash", *"x3q1")
-        assert rig.app.screen.query_one(FilterInput).value == "x3q1"
+        await rig.type("3", "slash", *"x3q1")
+        assert rig.pane(3).query_one(FilterInput).value == "x3q1"
         assert rig.app.main.current_kind.id == "streams"
-        await rig.type("escape", "3", "enter")
+        await rig.type("escape", "5", "enter")
         assert isinstance(rig.app.screen, CallScreen)
 
 
 async def test_keys_after_enter_are_for_the_sheet() -> None:
     async with running(world()) as rig:
-        await rig.type("question_mark", "q", "3", "enter", "q", "1")
+        await rig.type("question_mark", "q", "5", "enter", "q", "1")
         assert len(rig.app.screen_stack) == 1, "both sheets were closed, and the app is still there"
         assert rig.app.main.current_kind.id == "sessions"
 
 
 async def test_a_dialog_takes_the_keys_that_follow() -> None:
     async with running(world()) as rig:
-        await rig.type("m", "down", "enter")
+        await rig.type("full_stop", "m", "down", "enter")
         assert not isinstance(rig.app.screen, ChooseScreen)
         assert [type(one) for one in rig.feed.sent] == [SessionMode]
 
@@ -56,8 +56,8 @@ async def test_a_dialog_takes_the_keys_that_follow() -> None:
 async def test_many_keys_in_one_read_all_count() -> None:
     async with running(world()) as rig:
         rounds = 4
-        await rig.type(*(["tab", "1", "down", "up"] * rounds), "3", "down", "enter")
+        await rig.type(*(["tab", "1", "down", "up"] * rounds), "5", "down", "enter")
         assert isinstance(rig.app.screen, CallScreen)
-        await rig.type("escape", *["tab"] * (5 * rounds + 1), "question_mark")
+        await rig.type("escape", *["tab"] * (4 * rounds + 1), "question_mark")
         assert isinstance(rig.app.screen, HelpScreen)
-        assert rig.app.main.current_kind.id == "streams"
+        assert rig.app.main.current_kind.id == "sessions"

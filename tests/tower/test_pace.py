@@ -85,7 +85,7 @@ async def test_what_happens_is_painted_without_being_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with running(world()) as rig:
-        await rig.press("3")
+        await rig.press("5")
         frames: list[float] = []
         frame = TowerApp._frame
         monkeypatch.setattr(TowerApp, "_frame", lambda app: (frames.append(1), frame(app)))

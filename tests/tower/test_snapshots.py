@@ -1,4 +1,4 @@
-"""Pictures of every pane in three sizes, populated and empty, and of the screens over them."""
+"""Pictures of the main screen in five sizes, populated, empty and overfull, and of the rest."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,16 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
+from tapui.projection.state import State
 from tapui.tower.app import TowerApp
+from tapui.tower.panes import registry
 from tapui.wire import events as ev
 from tapui.wire.tower import RevealedCode
 from tests.tower.running import settle
-from tests.tower.scripted import HandClock, ScriptedFeed, at, lines, posts, world
+from tests.tower.scripted import HandClock, ScriptedFeed, at, crowd, lines, posts, world
 
-PANES = ("sessions", "providers", "calls", "streams", "approvals")
-SIZES = ((80, 24), (120, 36), (200, 50))
+PANES = {kind.id: kind.key for kind in registry.PANES}
+SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
 Compare = Callable[..., bool]
 
 
@@ -25,14 +27,16 @@ def compare(
     is_empty: bool = False,
     theme: str = "tapui-dark",
     then: Callable[[ScriptedFeed], None] | None = None,
+    state: State | None = None,
+    glyphs: str = "unicode",
 ) -> None:
     feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme)
+    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, glyphs=glyphs, on_demo=lambda: None)
 
     async def prepare(pilot: Pilot[str]) -> None:
         await settle(pilot, feed)
-        feed.begin(None if is_empty else world())
-        if not is_empty:
+        feed.begin(None if is_empty else state or world())
+        if not is_empty and state is None:
             feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[48:]))
         await settle(pilot, feed)
         await pilot.press(*keys)
@@ -45,29 +49,57 @@ def compare(
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("number", range(1, 6), ids=lambda number: PANES[number - 1])
-def test_populated(snap_compare: Compare, number: int, size: tuple[int, int]) -> None:
-    compare(snap_compare, size, [str(number)])
+def asked_for_a_command() -> State:
+    state = world()
+    del state.approvals["a2"]
+    return state
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("number", range(1, 6), ids=lambda number: PANES[number - 1])
-def test_empty(snap_compare: Compare, number: int, size: tuple[int, int]) -> None:
-    compare(snap_compare, size, [str(number)], is_empty=True)
+def test_main(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["1"])
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("pane", list(PANES)[1:])
+def test_zoomed(snap_compare: Compare, pane: str, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, [PANES[pane], *(["z"] if size[0] > 80 else [])])
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["1"], is_empty=True)
+
+
+@pytest.mark.parametrize("size", [(20, 5), *SIZES], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_overfull(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["down"], state=crowd())
+
+
+def test_ascii(snap_compare: Compare) -> None:
+    compare(snap_compare, (120, 36), ["1"], glyphs="ascii")
+
+
+def test_no_color(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    compare(snap_compare, (120, 36), ["1"])
+
+
+def test_actions(snap_compare: Compare) -> None:
+    compare(snap_compare, (80, 24), ["full_stop"])
 
 
 @pytest.mark.parametrize("theme", ["tapui-light", "tapui-high-contrast"])
 def test_theme(snap_compare: Compare, theme: str) -> None:
-    compare(snap_compare, (120, 36), ["3"], theme=theme)
+    compare(snap_compare, (120, 36), ["5"], theme=theme)
 
 
 def test_permission(snap_compare: Compare) -> None:
-    compare(snap_compare, (80, 24), ["5", "enter"])
+    compare(snap_compare, (80, 24), ["a"], state=asked_for_a_command())
 
 
 def test_pairing(snap_compare: Compare) -> None:
-    compare(snap_compare, (80, 24), ["5", "down", "enter"])
+    compare(snap_compare, (80, 24), ["a"])
 
 
 def test_pairing_code(snap_compare: Compare) -> None:
@@ -77,11 +109,11 @@ def test_pairing_code(snap_compare: Compare) -> None:
         revealed = replace(asked, state="revealed", expires_at=at(-120))
         feed.happen(ev.ApprovalRevealed(approval=revealed))
 
-    compare(snap_compare, (80, 24), ["5", "down", "enter"], then=reveal)
+    compare(snap_compare, (80, 24), ["a"], then=reveal)
 
 
 def test_call(snap_compare: Compare) -> None:
-    compare(snap_compare, (80, 24), ["3", "enter"])
+    compare(snap_compare, (80, 24), ["5", "enter"])
 
 
 def test_quit(snap_compare: Compare) -> None:

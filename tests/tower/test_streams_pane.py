@@ -5,10 +5,10 @@ import json
 import pytest
 from textual.events import Paste
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
+from tapui.tower.filter_bar import FilterInput
 from tapui.tower.lines import HELD_LINES
-from tapui.tower.panes.streams import FilterInput
 from tapui.tower.reader import Reader
 from tapui.tower.screens.line import LineScreen
 from tapui.tower.table import Table
@@ -226,7 +226,7 @@ async def test_details_show_text_and_metadata_whole(screen: Screen) -> None:
         await pilot.pause()
         assert isinstance(screen.screen, LineScreen)
         shown = screen.screen.query_one(Reader).text
-        assert "▲ surface" in shown
+        assert "▲ surface" in str(screen.screen.query_one(".headline", Static).content)
         assert "number 1 of ci-watch@ci in PR #42" in shown
         assert '"job": 7' in shown
         assert "\x1b" not in shown
@@ -242,8 +242,10 @@ async def test_a_line_is_copied_as_safe_text(screen: Screen) -> None:
         screen.feeder.post([line(1, "first"), line(2, "rm -rf\n\x1b[2J")])
         await screen.flush()
         await pilot.press("c")
+        await screen.workers.wait_for_complete()
         assert screen.clipboard == "rm -rf\\x0a\\x1b[2J"
-        await pilot.press("up", "y")
+        await pilot.press("up", "c")
+        await screen.workers.wait_for_complete()
         assert screen.clipboard == "first"
 
 
@@ -368,8 +370,8 @@ async def test_unread_lines_are_counted_until_they_are_seen(screen: Screen) -> N
         await screen.flush()
         table = screen.query_one(Table)
         cells = {row.cells[0].text: [cell.text for cell in row.cells] for row in table.rows}
-        assert cells[CI][:3] == [CI, "", "· keep"]
-        assert cells["build@ci"][:4] == ["build@ci", "5", "◆ inject", "PR #42"]
+        assert cells[CI] == [CI, "PR #42", ""]
+        assert cells["build@ci"] == ["build@ci", "PR #42", "5"]
         await pilot.press("right_square_bracket")
         await screen.flush()
         assert screen.pane.selected == ("s1", "build@ci")
@@ -386,7 +388,7 @@ async def test_the_list_and_the_tail_are_reached_by_key(screen: Screen) -> None:
         screen.feeder.numbers(1, 3)
         await screen.flush()
         assert screen.tail.has_focus
-        await pilot.press("s")
+        await pilot.press("escape")
         assert screen.query_one(Table).has_focus
         await pilot.press("enter")
         assert screen.tail.has_focus
@@ -436,9 +438,8 @@ async def test_list_and_tail_are_usable_at_every_size(
         table = screen.query_one(Table)
         assert table.size.height >= 4
         assert table.size.width >= 40
-        first = table.render_line(1).text
-        assert "stream-0@provider-0" in first
-        assert "· keep" in first
+        first = table.render_line(0).text
+        assert "· stream-0@provider-0" in first
         assert screen.tail.size.height >= 10
         assert screen.tail.size.width >= 60
         assert screen.on_screen()[-1] == "line 60"
@@ -466,6 +467,6 @@ async def test_metadata_that_is_deep_does_not_break_the_details(screen: Screen) 
         deep = json.loads('{"a":' * 200 + "1" + "}" * 200)
         screen.feeder.post([line(1, "deep", metadata=deep)])
         await screen.flush()
-        await pilot.press("i")
+        await pilot.press("enter")
         await pilot.pause()
         assert '"a": 1' in screen.screen.query_one(Reader).text

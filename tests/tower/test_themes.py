@@ -92,6 +92,11 @@ def test_all_text_of_a_theme_has_enough_contrast(name: str, least: float) -> Non
     assert weak == []
 
 
+def test_without_colours_no_word_is_fainter_than_the_rest() -> None:
+    theme = themes.without_colours(themes.load([theme_files.builtin_folder()])[0]["tapui-dark"])
+    assert {theme.primary, theme.warning, theme.error, theme.success} == {theme.foreground}
+
+
 def linear(color: Color) -> tuple[float, float, float]:
     def one(part: int) -> float:
         share = part / 255

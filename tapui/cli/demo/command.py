@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.cli import starting
-from tapui.cli.starting import options
-from tapui.cli.tower import need_terminal
+from tapui.cli.starting import need_terminal, options
 from tapui.home.paths import Home
 from tapui.home.run_folder import PortClaimedError, RunFolder, gateways
 from tapui.secret import Secret

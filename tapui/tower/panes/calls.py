@@ -2,19 +2,19 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
-from textual.content import Content
+from textual.binding import BindingType
 
 from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
+from tapui.tower.columns import Cell, Column, Row, heading
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.table_pane import TablePane
-from tapui.tower.plain import facts, headline, plain
 from tapui.tower.screens.cancel import ask_cancel
-from tapui.tower.table import Cell, Column, Row, Table, heading
+from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.tower.words import can_cancel, duration_of, taken
+from tapui.tower.words import can_cancel, taken
 from tapui.wire import events as ev
 
 _GATE = "gate "
@@ -29,17 +29,15 @@ class CallsPane(TablePane):
 own tools carry the name of its host, such as `copilot`. `cancelling`: the caller has its answer and
 the provider was told to stop. `gate`: providers are asked whether it may run.
 """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("x", "cancel", "Cancel", tooltip="Cancel this call"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = (
-        Column("tool", 12, 32),
-        Column("state", 12),
-        Column("by", 7, 20, rank=3),
-        Column("session", 7, 20, rank=4),
-        Column("time", 10, rank=1, right=True),
-        Column("progress", 16, 60, rank=5),
-        Column("age", 4, right=True),
+        Column("tool", 14, 32, cuts_middle=True),
+        Column("", 8, grows=True, half=True),
+        Column("state", 11, 14),
+        Column("by", 8, 20, rank=4, is_common=True),
+        Column("session", 12, 40, rank=3, is_common=True, cuts_middle=True),
+        Column("time", 11, 12, right=True),
+        Column("started", 8, 8, rank=5, right=True),
     )
 
     def __init__(self) -> None:
@@ -47,12 +45,11 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
         self._ended = _Rows()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """*Cancel* is offered for calls in flight at a provider."""
-        del parameters
-        if action == "cancel":
+        """Calls in flight at a provider can be stopped."""
+        if action == "stop":
             call = self._call()
             return call is not None and can_cancel(call)
-        return True
+        return super().check_action(action, parameters)
 
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show a call with its arguments and result."""
@@ -63,7 +60,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
 
         self.app.push_screen(CallScreen(event.key))
 
-    def action_cancel(self) -> None:
+    def action_stop(self) -> None:
         """Cancel the selected call, once the person confirmed."""
         call = self._call()
         if call is not None and can_cancel(call):
@@ -79,26 +76,6 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
             rows.extend(self._ended.of(view))
         return rows
 
-    def about(self, view: View, key: str) -> list[Content]:
-        """Return a call in full."""
-        call = view.call(key)
-        if call is None:
-            gate = view.state.gates.get(key.removeprefix(_GATE))
-            return _about_gate(view, gate) if gate is not None else []
-        note = plain(call.error, "$error", limit=400) if call.error else facts([call.progress])
-        return [
-            headline(marks.of_call(call), call.tool, duration_of(call, view.now)),
-            facts(
-                [
-                    f"run by {call.provider}",
-                    f"session {view.session_name(call.session_id)}",
-                    f"called by {call.caller}" if call.caller else None,
-                    call.error_code,
-                ]
-            ),
-            note,
-        ]
-
     def first_steps(self) -> list[tuple[str, str]]:
         """How a call gets here."""
         return [
@@ -113,68 +90,72 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
 
 
 class _Rows:
-    """The rows of calls that ended, made again only when their age is told otherwise."""
+    """The rows of calls that ended, made again only when their session has another name."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[ev.Call, str, str, Row]] = {}
+        self._made: dict[str, tuple[ev.Call, str, Row]] = {}
 
     def of(self, view: View) -> list[Row]:
         """Return the rows, newest first."""
-        made: dict[str, tuple[ev.Call, str, str, Row]] = {}
+        made: dict[str, tuple[ev.Call, str, Row]] = {}
         for call in reversed(view.state.recent_calls.values()):
-            age = times.age(times.since(call.started_at, view.now))
             name = view.session_name(call.session_id)
             known = self._made.get(call.id)
-            if known is None or known[0] is not call or known[1] != age or known[2] != name:
-                known = (call, age, name, _row(view, call))
+            if known is None or known[0] is not call or known[1] != name:
+                known = (call, name, _row(view, call))
             made[call.id] = known
         self._made = made
-        return [one[3] for one in made.values()]
+        return [one[2] for one in made.values()]
 
 
 def _gate_row(view: View, gate: ev.Gate) -> Row:
     mark = marks.GATE[gate.state]
-    age = times.age(times.since(gate.started_at, view.now))
+    asked = f"asks {', '.join(gate.providers)}"
     return Row(
         _GATE + gate.id,
         (
             Cell(gate.tool, "strong"),
-            Cell(mark.text, mark.tone),
-            Cell(", ".join(gate.providers)),
+            Cell(f"{asked}: {gate.reason}" if gate.reason else asked),
+            Cell(mark.word, mark.tone, mark.glyph, mark.tone),
+            Cell(""),
             Cell(view.session_name(gate.session_id), "muted"),
-            Cell(age),
-            Cell(gate.reason or "", "muted"),
-            Cell(age, "muted"),
+            Cell(times.lasting(times.since(gate.started_at, view.now))),
+            Cell(times.moment(gate.started_at), "muted"),
         ),
     )
-
-
-def _about_gate(view: View, gate: ev.Gate) -> list[Content]:
-    age = times.age(times.since(gate.started_at, view.now))
-    asked = f"asked: {', '.join(gate.providers)}"
-    return [
-        headline(marks.GATE[gate.state], gate.tool, f"{age} ago"),
-        facts([f"session {view.session_name(gate.session_id)}", asked]),
-        facts([gate.reason]),
-    ]
 
 
 def _row(view: View, call: ev.Call) -> Row:
     mark = marks.of_call(call)
     is_live = is_in_flight(call)
-    note = (not is_live and call.error) or call.progress or summary_of(call)
+    session = view.session_name(call.session_id)
+    spent = times.since(call.started_at, view.now) if is_live else (call.duration or 0.0) / 1000
     return Row(
         call.id,
         (
             Cell(call.tool, "strong" if is_live else ""),
-            Cell(mark.text, mark.tone),
+            Cell(_about(call), "error" if call.state == "failed" else "" if is_live else "muted"),
+            Cell(mark.word, mark.tone, mark.glyph, mark.tone),
             Cell(call.provider, "muted" if marks.is_own_tool(call) else ""),
-            Cell(view.session_name(call.session_id), "muted"),
-            Cell(taken(call, view.now), "warning" if _is_late(call, view.now) else ""),
-            Cell(note, "error" if call.error else "muted"),
-            Cell(times.age(times.since(call.started_at, view.now)), "muted"),
+            Cell(session, "muted"),
+            Cell(taken(call, view.now), "strong" if _is_late(call, view.now) else ""),
+            Cell(times.moment(call.started_at), "muted"),
         ),
+        values={
+            0: call.tool,
+            2: mark.word,
+            3: call.provider,
+            4: session,
+            5: spent or 0.0,
+            6: times.epoch(call.started_at) or 0.0,
+        },
     )
+
+
+def _about(call: ev.Call) -> str:
+    """Return what a call is about: its main argument, then how far it is or why it failed."""
+    more = call.error if call.state == "failed" else call.progress if is_in_flight(call) else None
+    return "   ".join(one for one in (summary_of(call), more) if one)
 
 
 def _is_late(call: ev.Call, now: float) -> bool:

@@ -2,14 +2,15 @@
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
-from textual.content import Content
+from textual.binding import BindingType
 
-from tapui import invocation, times
+from tapui import times
 from tapui.tower import marks
+from tapui.tower.app_protocol import RowAction
+from tapui.tower.columns import Cell, Column, Row
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.table_pane import TablePane
-from tapui.tower.plain import facts, headline, plain
-from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.tower.words import name_of, quantity, session_of
 from tapui.wire import events as ev
@@ -18,7 +19,7 @@ from tapui.wire.tower import InjectsResume, ProviderDisconnect
 GONE_SHOWN = 60.0
 """How long a provider that went stays on screen, in seconds."""
 
-_HELD = marks.Mark("‖", "held", "warning")
+_HELD = marks.Mark("‖", "held", "strong")
 
 
 class ProvidersPane(TablePane):
@@ -30,30 +31,39 @@ class ProvidersPane(TablePane):
 bound to its Origin. *Last* is the time since the last call or change. `held`: the provider prompted
 its session three times without your input; further messages are held.
 """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "move", "Move", tooltip="Bind this provider to another session"),
-        Binding("x", "disconnect", "Disconnect", tooltip="Close this provider's connection"),
-        Binding("r", "resume", "Resume", tooltip="Send this provider's held messages"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = (
-        Column("provider", 12, 64),
-        Column("state", 9),
-        Column("trust", 8, rank=3),
-        Column("session", 8, 24, rank=2),
-        Column("tools", 5, rank=4, right=True),
-        Column("origin", 6, 28, rank=5),
-        Column("last", 4, right=True),
+        Column("provider", 12, 64, cuts_middle=True),
+        Column("state", 8, 12, rank=1, is_common=True),
+        Column("trust", 8, rank=5, is_common=True),
+        Column("session", 8, 64, rank=3, grows=True, cuts_middle=True),
+        Column("tools", 5, 9, rank=2, right=True),
+        Column("origin", 6, 40, rank=6, is_common=True, cuts_middle=True),
+        Column("last", 4, 7, rank=4, right=True),
     )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What cannot be done to the selected row is not offered."""
-        del parameters
-        provider = self._provider()
-        if action in ("move", "disconnect"):
+        if action == "stop":
+            provider = self._provider()
             return provider is not None and provider.state != "disconnected"
-        if action == "resume":
-            return provider is not None and bool(provider.paused)
-        return True
+        return super().check_action(action, parameters)
+
+    @property
+    def subject(self) -> str:
+        """The provider's name."""
+        provider = self._provider()
+        return name_of(provider) if provider is not None else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Move it, resume its injects, disconnect it."""
+        provider = self._provider()
+        if provider is None or provider.state == "disconnected":
+            return []
+        found = [RowAction("m", "move to another session", self._move)]
+        if provider.paused:
+            found.append(RowAction("r", "send the messages of it that are held", self._resume))
+        return [*found, RowAction("d", "disconnect", self.action_stop)]
 
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show a provider's tools and what it was refused."""
@@ -63,7 +73,7 @@ its session three times without your input; further messages are held.
 
             self.app.push_screen(ProviderScreen(event.key))
 
-    def action_move(self) -> None:
+    def _move(self) -> None:
         """Ask for a session and move the provider there."""
         provider = self._provider()
         if provider is None:
@@ -82,7 +92,7 @@ its session three times without your input; further messages are held.
         title = f"Move {name_of(provider)} to"
         self.app.push_screen(ChooseScreen(title, choices, selected=provider.session_id), chosen)
 
-    def action_disconnect(self) -> None:
+    def action_stop(self) -> None:
         """Close the provider's connection, once the person confirmed."""
         provider = self._provider()
         if provider is None:
@@ -101,7 +111,7 @@ its session three times without your input; further messages are held.
         title = f"Disconnect {name_of(provider)}?"
         self.app.push_screen(ConfirmScreen(title, [consequence], "disconnect"), confirmed)
 
-    def action_resume(self) -> None:
+    def _resume(self) -> None:
         """Send the messages that the loop brake holds."""
         provider = self._provider()
         if provider is not None:
@@ -118,41 +128,17 @@ its session three times without your input; further messages are held.
                     rows.append(_row(view, provider))
         return rows
 
-    def about(self, view: View, key: str) -> list[Content]:
-        """Return a provider in full."""
-        provider = view.state.providers.get(key)
-        if provider is None:
-            return []
-        tools = ", ".join(provider.tools[:20]) + (" …" if len(provider.tools) > 20 else "")
-        return [
-            headline(
-                _mark(provider),
-                name_of(provider),
-                f"active {times.age(_last(view, provider))} ago",
-            ),
-            facts(
-                [
-                    provider.trust,
-                    f"session {session_of(view, provider)}",
-                    provider.origin or "local program",
-                    provider.reason,
-                ]
-            ),
-            plain("Further messages of it are held: r sends them", "$warning")
-            if provider.paused
-            else facts([tools or "offers no tools"]),
-        ]
-
     def first_steps(self) -> list[tuple[str, str]]:
         """How a provider gets here."""
         command = "bold $primary"
-        starts = invocation.command("demo")
-        demo = [("", ""), ("To see a demonstration:", ""), (f"  {starts}", command)]
         return [
-            ("No provider yet. A provider connects to the address above with the token in", ""),
+            ("No provider yet. One connects to", ""),
+            (f"  {self.tower.address}", command),
+            ("", ""),
+            ("with the token in", ""),
             (f"  {self.tower.token_file}", command),
-            ("or asks to pair from a web page; you are then asked under Approvals.", ""),
-            *([] if self.tower.is_demo else demo),
+            ("", ""),
+            ("or asks to pair from a web page; you are then asked above.", ""),
         ]
 
     def _provider(self) -> ev.Provider | None:
@@ -173,12 +159,19 @@ def _row(view: View, provider: ev.Provider) -> Row:
     return Row(
         provider.id,
         (
-            Cell(name_of(provider), quiet or "strong"),
-            Cell(mark.text, mark.tone),
+            Cell(name_of(provider), quiet, mark.glyph, mark.tone),
+            Cell(mark.word, quiet),
             Cell(provider.trust, quiet or marks.TRUST_TONE[provider.trust]),
             Cell(session_of(view, provider), quiet),
             Cell(str(len(provider.tools)), quiet),
-            Cell(provider.origin or "-", "muted"),
-            Cell(times.age(_last(view, provider)), "muted"),
+            Cell(provider.origin or "", "muted"),
+            Cell(times.lasting(_last(view, provider)), "muted"),
         ),
+        values={
+            0: name_of(provider),
+            1: mark.word,
+            3: session_of(view, provider),
+            4: len(provider.tools),
+            6: _last(view, provider) or 0.0,
+        },
     )

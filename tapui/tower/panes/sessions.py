@@ -1,16 +1,23 @@
-"""The sessions: what each is, what it is doing, and what to do where there is none."""
+"""The sessions: what each does now and since when, those first that need the person."""
 
+from collections import Counter
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
+from textual.widgets import Static
 
 from tapui import invocation, times
-from tapui.projection.offered import tools_that_wait
-from tapui.tower import marks
+from tapui.tower import standing
+from tapui.tower.app_protocol import RowAction
+from tapui.tower.columns import Cell, Column, Row, heading
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.panes.pane import FrameNote
 from tapui.tower.panes.table_pane import TablePane
-from tapui.tower.plain import facts, headline, plain
-from tapui.tower.table import Cell, Column, Row, Table, heading
+from tapui.tower.plain import plain
+from tapui.tower.standing import Footing
+from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import Mode
@@ -18,6 +25,10 @@ from tapui.wire.tower import SessionMode
 
 ENDED_SHOWN = 60.0
 """How long an ended session stays on screen, in seconds."""
+TWO_LINES_BELOW = 108
+"""A narrower table has two lines for each session."""
+FULL = 0.8
+"""The share of the context from which on its number stands out."""
 
 MODES: tuple[tuple[Mode, str], ...] = (
     ("interactive", "asks before it acts"),
@@ -26,55 +37,147 @@ MODES: tuple[tuple[Mode, str], ...] = (
 )
 
 _APART = "apart "
-_OWN_LINES = 7
-"""Lines of the pane besides the next steps: the titles, two rows, a border, the session."""
-_NEXT_STEPS = (
-    ("No Copilot yet. In another terminal:", invocation.command("copilot")),
-    ("or, for a session that already ran:", "copilot --ui-server --resume ID"),
-    ("To see a demonstration:", invocation.command("demo")),
-)
+_AGENT = "agent "
+_NAME, _NOW, _STATE, _FAILED, _MODE, _FOR, _CONTEXT = range(7)
+_SORTS = {_NAME: "by name", _FOR: "by time", _CONTEXT: "by context"}
 
 
 class SessionsPane(TablePane):
-    """Sessions that are open, that just ended, and that cannot be reached."""
+    """Sessions that are open with their subagents, that just ended, that cannot be reached."""
 
-    TOPICS = frozenset({"sessions", "providers", "clock"})
+    TOPICS = frozenset({"sessions", "calls", "approvals", "life", "clock"})
     HELP = """\
-Each row is one conversation; `busy` means that it is working on a turn. *Age* is how long it has
-been open. Sessions under *not attached* run without a port for tapui: the line below the table says
-how to change that.
+Those that need you come first: waiting, failed, busy, idle. Behind what a session does stands how
+long it has been at that, and how full its context is. Sessions under *not attached* run without a
+port for tapui; the command beside them changes that.
 """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "mode", "Mode", tooltip="Switch this session's mode"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = (
-        Column("session", 12, 64),
-        Column("state", 9),
-        Column("mode", 11, rank=2),
-        Column("model", 6, 18, rank=5),
-        Column("context", 7, rank=3, right=True),
-        Column("prov", 4, rank=4, right=True),
-        Column("age", 4, right=True),
+        Column("", 24, 64, cuts_middle=True),
+        Column("", 10, grows=True, half=True, below=True),
+        Column("", 8, 22),
+        Column("", 2, 5),
+        Column("", 11, 11, rank=3, is_common=True),
+        Column("", 6, 7, right=True),
+        Column("", 4, 8, right=True, rank=1),
     )
+    HAS_TITLES = False
+    TWO_LINES_BELOW = TWO_LINES_BELOW
+    HOLDS_PLACE = True
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A mode can be set where there is a session that goes on."""
-        del parameters
-        if action == "mode":
-            session = self._session()
-            return session is not None and session.state != "ended"
-        return True
+    def __init__(self) -> None:
+        super().__init__()
+        self._pinned: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """The table, and below it what to do while there is nothing else."""
+        yield from super().compose()
+        yield Static("", classes="first", markup=False)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint the rows, and what to do first."""
+        super().show(view, dirty)
+        is_first = view.is_empty and bool(self.table.rows)
+        self.set_class(is_first, "-first")
+        if is_first:
+            steps = [plain(text, style) for text, style in self.first_steps()]
+            self.query_one(".first", Static).update(Content("\n").join(steps))
+
+    def rows(self, view: View) -> list[Row]:
+        """Open sessions by their need, ended ones, then those that cannot be reached."""
+        groups = self._groups(view)
+        rows = [row for _need, group in groups for row in group]
+        apart = [one for found in view.state.unattached.values() for one in found]
+        if apart:
+            rows.append(heading("not attached"))
+            rows.extend(_row_apart(one) for one in apart)
+        return rows
+
+    def _groups(self, view: View) -> list[tuple[tuple[object, ...], list[Row]]]:
+        asked = standing.asked_by_session(view)
+        failed = Counter(one.session_id for one in view.failures if one.at > view.looked_at)
+        found: list[tuple[tuple[object, ...], list[Row]]] = []
+        for session in view.state.sessions.values():
+            gone = times.since(session.ended_at, view.now)
+            if session.state == "ended" and (gone is None or gone >= ENDED_SHOWN):
+                continue
+            stands = standing.of_session(
+                view.state,
+                session,
+                asked.get((session.id, "")),
+                failed[session.id],
+                view.writing.get(session.id, ""),
+            )
+            group = [_row(view, session, stands)]
+            need = stands.need
+            for agent in standing.agents(session):
+                one = standing.of_agent(agent, asked.get((session.id, agent.id)))
+                group.append(_agent_row(view, session, agent, one))
+                need = min(need, one.need)
+            pin = (
+                self._pinned.index(session.id) if session.id in self._pinned else len(self._pinned)
+            )
+            found.append(((pin, need, -_began(stands)), group))
+        found.sort(key=lambda one: one[0])
+        return found
+
+    def frame_notes(self) -> list[FrameNote]:
+        """Return the order, and the titles of the columns at the right."""
+        if self.has_class("-empty"):
+            return []
+        filtered = super().frame_notes()
+        by = "needs you first" if self.order_by is None else _SORTS[self.order_by[0]]
+        arrow = "" if self.order_by is None else "▼" if self.order_by[1] else "▲"
+        notes = [*filtered, FrameNote(f"{by}{arrow}", "", "sort")]
+        ends = {index: end for index, _start, end in self.table.spans}
+        for index, title in ((_FOR, "for"), (_CONTEXT, "ctx")):
+            if index in ends:
+                notes.append(FrameNote(title, "", f"sort_column({index})", ends[index] + 1))
+        return notes
+
+    def action_sort_column(self, column: int) -> None:
+        """A title in the frame was clicked."""
+        self.sort_by_click(column)
 
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show what happened in a session."""
         event.stop()
-        if event.key in self.tower.view.state.sessions:
+        session = self._session(event.key)
+        if session is not None:
             from tapui.tower.screens.session import SessionScreen
 
-            self.app.push_screen(SessionScreen(event.key))
+            self.app.push_screen(SessionScreen(session.id))
 
-    def action_mode(self) -> None:
-        """Ask for a mode and set it."""
+    # What can be done to the selected row
+
+    @property
+    def subject(self) -> str:
+        """The session's name."""
+        session = self._session()
+        return session.label or session.id if session else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Pin it, change its mode."""
+        session = self._session()
+        if session is None or session.state == "ended":
+            return []
+        pinned = "unpin: sort it by its need again" if session.id in self._pinned else "pin on top"
+        return [
+            RowAction("p", pinned, self._pin),
+            RowAction("m", f"mode (now {session.mode or 'unknown'})", self._choose_mode),
+        ]
+
+    def _pin(self) -> None:
+        session = self._session()
+        if session is None:
+            return
+        if session.id in self._pinned:
+            self._pinned.remove(session.id)
+        else:
+            self._pinned.append(session.id)
+        self.show_again()
+
+    def _choose_mode(self) -> None:
         session = self._session()
         if session is None:
             return
@@ -89,125 +192,90 @@ how to change that.
         title = f"Mode of {session.label or session.id}"
         self.app.push_screen(ChooseScreen(title, choices, selected=session.mode), chosen)
 
-    def rows(self, view: View) -> list[Row]:
-        """Open sessions, ended ones, then those that cannot be reached."""
-        rows = [_row(view, session) for session in view.open_sessions]
-        for session in reversed(view.state.sessions.values()):
-            gone = times.since(session.ended_at, view.now)
-            if session.state == "ended" and gone is not None and gone < ENDED_SHOWN:
-                rows.append(_row(view, session))
-        apart = [one for found in view.state.unattached.values() for one in found]
-        if apart:
-            rows.append(heading("not attached"))
-            rows.extend(_row_apart(one) for one in apart)
-        return rows
-
-    def about(self, view: View, key: str) -> list[Content]:
-        """Return a session in full."""
-        if key.startswith(_APART):
-            return _about_apart(view, key.removeprefix(_APART))
-        session = view.state.sessions.get(key)
-        if session is None:
-            return []
-        age = times.age(times.since(_stamp(session), view.now))
-        use = session.context
-        return [
-            headline(
-                marks.SESSION[session.state],
-                session.label or session.id,
-                f"ended {age} ago" if session.state == "ended" else f"open for {age}",
-            ),
-            facts(
-                [
-                    session.host,
-                    session.mode,
-                    session.model,
-                    "foreground" if session.foreground else None,
-                    f"{use.tokens:,} of {use.limit:,} tokens" if use else None,
-                    session.reason,
-                ]
-            ),
-            facts([session.cwd, session.id, tools_that_wait(view.state, session)]),
-            *(self._next_steps() if _is_alone(view, session) else ()),
-        ]
-
-    def _next_steps(self) -> list[Content]:
-        """What to do while there is nothing but the built-in session: as much of it as fits below
-        the table and the lines about that session."""
-        room = self.size.height - _OWN_LINES
-        steps: list[Content] = [Content("")]
-        for what, command in _NEXT_STEPS[: -1 if self.tower.is_demo else None]:
-            if len(steps) + 2 <= room:
-                steps += [plain(what), plain(f"  {command}", "bold $primary")]
-        return steps if len(steps) > 1 else []
+    def _session(self, key: str | None = None) -> ev.Session | None:
+        key = self.selected if key is None else key
+        if key.startswith(_AGENT):
+            key = key.removeprefix(_AGENT).partition("\n")[0]
+        return self.tower.view.state.sessions.get(key)
 
     def first_steps(self) -> list[tuple[str, str]]:
         """What to do when nothing is connected, with the literal commands."""
-        command = "bold $primary"
-        starts = invocation.command("demo")
-        demo = [("To see a demonstration:", ""), (f"  {starts}", command), ("", "")]
-        return [
-            ("No session yet. In another terminal:", ""),
-            (f"  {invocation.command('copilot')}", command),
-            ("or, for a session that already ran:", ""),
-            ("  copilot --ui-server --resume ID", command),
-            ("", ""),
-            *([] if self.tower.is_demo else demo),
-            ("A provider connects to the address above with the token in", ""),
-            (f"  {self.tower.token_file}", command),
+        tower, starts = self.tower, invocation.command("copilot")
+        steps = [
+            (f"Nothing is attached. In another terminal:  {starts}", "bold"),
+            ("A session that runs already:  copilot --ui-server --resume ID", ""),
         ]
-
-    def _session(self) -> ev.Session | None:
-        return self.tower.view.state.sessions.get(self.selected)
-
-
-def _is_alone(view: View, session: ev.Session) -> bool:
-    """Return whether the built-in session is all that there is."""
-    state = view.state
-    return session.host == "local" and len(view.open_sessions) == 1 and not state.unattached
+        if tower.can_show_demo:
+            steps.append((f"Press {tower.key_of('demo')} for a demonstration.", ""))
+        elif not tower.is_demo:
+            steps.append((f"For a demonstration:  {invocation.command('demo')}", ""))
+        return steps
 
 
-def _stamp(session: ev.Session) -> str | None:
-    return session.ended_at if session.state == "ended" else session.opened_at
+def _began(stands: Footing) -> float:
+    """Return a number that is larger the longer it waits; 0 where that makes no order."""
+    if stands.need is not standing.Need.WAITING:
+        return 0.0
+    return -(times.epoch(stands.since) or 0.0)
 
 
-def _row(view: View, session: ev.Session) -> Row:
-    mark = marks.SESSION[session.state]
-    quiet = "muted" if session.state == "ended" else ""
+def _row(view: View, session: ev.Session, stands: Footing) -> Row:
+    is_over = stands.need is standing.Need.ENDED
+    name = session.label or session.id
+    tone = "muted" if is_over else "strong" if session.foreground else ""
+    use = session.context
+    share = use.tokens / use.limit if use is not None and use.limit > 0 else None
+    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
+    values: dict[int, str | float] = {_NAME: name, _FOR: times.since(stands.since, view.now) or 0.0}
+    if share is not None:
+        values[_CONTEXT] = share
     return Row(
         session.id,
         (
-            Cell(session.label or session.id, quiet or ("strong" if session.foreground else "")),
-            Cell(mark.text, mark.tone),
-            Cell(session.mode or "-", quiet or marks.MODE_TONE.get(session.mode or "", "")),
-            Cell(session.model or "-", "muted"),
-            _context(session),
-            Cell(str(len(session.providers)), quiet),
-            Cell(times.age(times.since(_stamp(session), view.now)), "muted"),
+            Cell(name, tone, *_glyph(stands)),
+            Cell(stands.now, "muted" if is_over or stands.is_said else ""),
+            Cell(state, stands.mark.tone),
+            Cell(f"✗ {stands.failed}" if stands.failed else "", "error"),
+            Cell(session.mode or "", "muted"),
+            Cell(standing.for_how_long(stands, view.now), "muted"),
+            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
         ),
+        values=values,
+    )
+
+
+def _glyph(stands: Footing) -> tuple[str, str]:
+    """Return the glyph before a name, with its tone; what loops is busy."""
+    mark = standing.BUSY if stands.mark.glyph == "↻" else stands.mark
+    return mark.glyph, mark.tone
+
+
+def _agent_row(view: View, session: ev.Session, agent: ev.Subagent, stands: Footing) -> Row:
+    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
+    return Row(
+        f"{_AGENT}{session.id}\n{agent.id}",
+        (
+            Cell(agent.agent, "", "└", "muted"),
+            Cell(stands.now),
+            Cell(state, stands.mark.tone),
+            Cell(""),
+            Cell(""),
+            Cell(standing.for_how_long(stands, view.now), "muted"),
+            Cell(""),
+        ),
+        indent=2,
     )
 
 
 def _row_apart(one: ev.Unattached) -> Row:
-    cells = (one.id, "- no port", "-", "-", "-", "-", "-")
-    return Row(_APART + one.id, tuple(Cell(text, "muted") for text in cells))
+    cells = (
+        Cell(one.id, "muted", "-", "muted"),
+        Cell(one.hint, "primary"),
+        Cell("no port", "muted"),
+        *[Cell("")] * 4,
+    )
+    return Row(_APART + one.id, cells)
 
 
-def _context(session: ev.Session) -> Cell:
-    use = session.context
-    if use is None or use.limit <= 0:
-        return Cell("-", "muted")
-    share = use.tokens / use.limit
-    return Cell(f"{share:.0%}", "error" if share >= 0.9 else "warning" if share >= 0.7 else "")
-
-
-def _about_apart(view: View, session_id: str) -> list[Content]:
-    for found in view.state.unattached.values():
-        for one in found:
-            if one.id == session_id:
-                return [
-                    plain(f"- no port  {one.id}", limit=200),
-                    facts([f"pid {one.pid} runs without a port for tapui", one.cwd]),
-                    plain(one.hint, "bold $primary", limit=400),
-                ]
-    return []
+def _fullness(share: float | None) -> str:
+    return "strong" if share is not None and share >= FULL else "muted"

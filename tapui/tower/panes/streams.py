@@ -8,22 +8,21 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
-from tapui import invocation, times
+from tapui import invocation
 from tapui.projection.state import StreamKey
-from tapui.text import safe_text
-from tapui.tower.clipboard import copy_line
+from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.filter import FilterError, parse
+from tapui.tower.filter_bar import FilterBar
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.levels import LEVEL
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.tail import Tail
 from tapui.tower.plain import plain
 from tapui.tower.statics import show_in
-from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.table import Table
 from tapui.tower.view import RING_LINES, Ring, View
-from tapui.wire.limits import MAX_PATTERN
 from tapui.wire.message import Line
 from tapui.wire.tower import StreamRead
 
@@ -40,51 +39,33 @@ _FIRST_STEPS = (
 )
 
 
-class FilterInput(Input):
-    """Where a filter is typed. Everything that enters it is made safe for the screen."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
-
-    class Cancelled(Message):
-        """The filter is to be what it was."""
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
-        super().replace(safe_text(text), start, end)
-
-    def action_cancel(self) -> None:
-        """Leave without a change."""
-        self.post_message(self.Cancelled())
-
-
 class StreamsPane(Pane):
     """The list of streams and the tail of the selected one."""
 
     TOPICS = frozenset({"streams", "clock"})
     HELP = """\
-The tail follows its stream. Moving up stops that, `End` follows again. `Space` pauses the display;
-no line is lost. `/` shows only lines that contain a text, or match a pattern: `re:err(or)?`.
-`Enter` shows a line with its metadata. `[` and `]` go to the previous and next stream, `s` to the
-list. `┊` marks a line before which others are missing.
+The tail follows its stream. Moving up stops that, the last line follows again. Pausing stops the
+display; no line is lost. A filter is a text or a pattern: `re:err(or)?`. A line is kept, surfaced
+(shown to you) or injected (sent to the agent). `┊` marks a line before which others are missing.
+From the list, the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "pause", "Pause"),
-        Binding("slash", "filter", "Filter", key_display="/"),
-        Binding("enter,i", "details", "Details", key_display="⏎"),
-        Binding("c,y", "copy", "Copy", key_display="c"),
-        Binding("o", "older", "Older", tooltip="Load older lines from the gateway"),
-        Binding("end", "follow", "Follow"),
-        Binding("s", "list", "List", tooltip="Go to the list of streams, and back"),
-        Binding("left_square_bracket", "step(-1)", "Previous stream", show=False),
-        Binding("right_square_bracket", "step(1)", "Next stream", show=False),
-        Binding("escape", "clear_filter", "Clear the filter", show=False),
+        *bindings(
+            "pause",
+            "filter",
+            "copy",
+            "older",
+            "previous-stream",
+            "next-stream",
+            "next-match",
+            "previous-match",
+        ),
+        Binding("enter", "details", "open", key_display="⏎"),
     ]
     COLUMNS = (
-        Column("stream", 14, 60),
-        Column("new", 4, right=True),
-        Column("last", 9),
-        Column("session", 7, 20, rank=1),
-        Column("age", 4, right=True),
+        Column("stream", 12, 60, grows=True, cuts_middle=True),
+        Column("session", 7, 20, rank=2, is_common=True, cuts_middle=True),
+        Column("new", 3, 9, right=True),
     )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
@@ -95,21 +76,16 @@ list. `┊` marks a line before which others are missing.
         self._read_ids = count(1)
         self._awaited: tuple[Ring, int, int] | None = None
         self._gap_seen = (0, 0)
-        self._filter_before = ""
 
     def compose(self) -> ComposeResult:
         """The list, the tail between two lines about it, the filter, and the first steps."""
         with Horizontal(classes="filled"):
-            yield Table(self.COLUMNS)
+            yield Table(self.COLUMNS, has_titles=False)
             with Vertical(classes="reading"):
                 yield Static("", classes="heading", markup=False)
                 yield Tail()
                 yield Static("", classes="standing", markup=False)
-                with Horizontal(classes="filter"):
-                    yield FilterInput(
-                        placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True
-                    )
-                    yield Static("", classes="refusal", markup=False)
+                yield FilterBar()
         steps = [
             plain(text, style) for text, style in _FIRST_STEPS[: 1 if self.tower.is_demo else None]
         ]
@@ -128,6 +104,7 @@ list. `┊` marks a line before which others are missing.
         if self.selected is not None and self._ring is not None and "streams" in dirty:
             self._take(view, self.selected)
         self._show_about(view)
+        self.show_frame()
         self._keys = {_row_key(key): key for key in view.state.streams}
         rows = [_row(view, key) for key in view.state.streams]
         table = self.query_one(Table)
@@ -161,18 +138,9 @@ list. `┊` marks a line before which others are missing.
         """Show the next or previous stream."""
         self.query_one(Table).action_move(step)
 
-    def action_list(self) -> None:
-        """Go to the list, or from there to the tail."""
-        table = self.query_one(Table)
-        self.screen.set_focus(self.tail if table.has_focus else table)
-
     def action_pause(self) -> None:
         """Stop painting, or go on."""
         self.tail.action_toggle_pause()
-
-    def action_follow(self) -> None:
-        """Go to the newest line and follow."""
-        self.tail.action_follow()
 
     def action_details(self) -> None:
         """Show the line under the cursor with its metadata."""
@@ -188,7 +156,7 @@ list. `┊` marks a line before which others are missing.
         """Copy the line under the cursor."""
         line = self._whole_line()
         if line is not None:
-            copy_line(self, line)
+            self.tower.copy(line.event, "The line")
 
     def _whole_line(self) -> Line | None:
         """Return the line under the cursor; the ring may have more of it than the tail took in."""
@@ -213,33 +181,38 @@ list. `┊` marks a line before which others are missing.
 
     def action_filter(self) -> None:
         """Type a filter."""
-        field = self.query_one(FilterInput)
-        self._filter_before = self._filter_text
-        self.add_class("-filtering")
-        field.value = self._filter_before
-        self.screen.set_focus(field)
+        self.query_one(FilterBar).open(self._filter_text)
 
-    def action_clear_filter(self) -> None:
-        """Show all lines again."""
-        self._filter("")
-        self.remove_class("-filtering")
+    def action_match(self, step: int) -> None:
+        """Go to the next or previous line that the filter finds: those are all that are shown."""
+        self.tail.action_move(step)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter by what is typed so far."""
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done now is not offered."""
+        if action in ("pause", "filter", "copy", "older", "details"):
+            return not self.has_class("-empty")
+        if action == "match":
+            return bool(self._filter_text)
+        if action == "step":
+            return len(self._keys) > 1
+        return super().check_action(action, parameters)
+
+    def close_topmost(self) -> bool:
+        """Show all lines again; then go from the tail to the list."""
+        if self._filter_text:
+            self._filter("")
+            return True
+        if self.tail.has_focus and not self.has_class("-empty"):
+            self.screen.set_focus(self.query_one(Table))
+            return True
+        return False
+
+    def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
+        """Filter by what is typed; a wrong filter is left to be corrected."""
         event.stop()
-        if self.has_class("-filtering"):
-            self._filter(event.value)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Keep the filter; a wrong one is left to be corrected."""
-        event.stop()
-        if self._filter(event.value):
-            self._close_filter()
-
-    def on_filter_input_cancelled(self) -> None:
-        """Go back to the filter there was."""
-        self._close_filter()
-        self._filter(self._filter_before)
+        if self._filter(event.text) and event.is_done:
+            self.query_one(FilterBar).close()
+            self.focus_inside()
 
     @property
     def _filter_text(self) -> str:
@@ -248,19 +221,15 @@ list. `┊` marks a line before which others are missing.
 
     def _filter(self, text: str) -> bool:
         """Use this filter and return True, or say why not and keep the old one."""
-        refusal = self.query_one(".refusal", Static)
+        bar = self.query_one(FilterBar)
         try:
             if text != self._filter_text:
                 self.tail.set_filter(parse(text))
         except FilterError as error:
-            refusal.update(plain(f"✗ {error}", "$error"))
+            bar.refuse(error)
             return False
-        refusal.update("")
+        bar.refuse(None)
         return True
-
-    def _close_filter(self) -> None:
-        self.remove_class("-filtering")
-        self.focus_inside()
 
     def _select(self, view: View, key: StreamKey | None) -> None:
         self.selected = key
@@ -371,22 +340,17 @@ def _row(view: View, key: StreamKey) -> Row:
     ring = view.rings.get(key)
     unread = ring.unread if ring else 0
     level = LEVEL[stream.last.level] if stream.last else None
+    mark = (level.glyph, level.tone) if level else ("·", "muted")
     return Row(
         _row_key(key),
         (
-            Cell(stream.name, "strong" if unread else ""),
-            Cell(_short(unread), "accent"),
-            Cell(level.text, level.tone) if level else Cell(times.age(None), "muted"),
+            Cell(stream.name, "strong" if unread else "", *mark),
             Cell(view.session_name(stream.session_id), "muted"),
-            Cell(
-                times.age(times.since(stream.last.ts if stream.last else None, view.now)), "muted"
-            ),
+            Cell(_short(unread), "strong"),
         ),
     )
 
 
 def _short(number: int) -> str:
-    """Return a count in at most four cells, nothing for none."""
-    if number < 10_000:
-        return str(number) if number else ""
-    return f"{number // 1000}k" if number < 1_000_000 else "lots"
+    """Return a count of new lines; nothing for none, and no more than can be read at a glance."""
+    return ("9k+" if number > 9000 else str(number)) if number else ""

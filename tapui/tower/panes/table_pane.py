@@ -1,41 +1,55 @@
-"""A pane that is a table, the selected row in full below it, and the first steps while empty."""
+"""A pane that is a table, to be filtered and sorted, and the first steps while it is empty."""
 
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from tapui.tower.panes.pane import Pane
+from tapui.tower.columns import Column, Row
+from tapui.tower.filter import Filter, FilterError, Undecided, parse
+from tapui.tower.filter_bar import FilterBar
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.order import held, sorted_rows
+from tapui.tower.panes.pane import FrameNote, Pane
 from tapui.tower.plain import plain
 from tapui.tower.statics import show_in
-from tapui.tower.table import Column, Row, Table
+from tapui.tower.table import Table
 from tapui.tower.view import View
 
 
 class TablePane(Pane):
-    """Subclasses say which rows there are and what there is to know about one."""
+    """Subclasses say which rows there are and what is said while there are none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open", "Details", tooltip="Open the selected row", show=False)
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "filter", "next-match", "previous-match", "sort", "reverse", "copy"
+    )
     COLUMNS: tuple[Column, ...] = ()
+    HAS_TITLES = True
+    TWO_LINES_BELOW = 0
+    HOLDS_PLACE = False
+    """Whether the selected row keeps its line when the order changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.order_by: tuple[int, bool] | None = None
+        self._filter: Filter | None = None
+        self._searched: Filter | None = None
+        self._count = 0
 
     def compose(self) -> ComposeResult:
-        """The table with its lines, and what stands there instead while it is empty."""
+        """The table, the filter, and what stands there instead while it is empty."""
         with Vertical(classes="filled"):
-            yield Table(self.COLUMNS)
-            yield Static("", classes="about", markup=False)
+            yield Table(
+                self.COLUMNS, has_titles=self.HAS_TITLES, two_lines_below=self.TWO_LINES_BELOW
+            )
+            yield FilterBar()
         yield Static("", classes="empty", markup=False)
 
     def rows(self, view: View) -> list[Row]:
-        """Return the rows, in order."""
-        raise NotImplementedError
-
-    def about(self, view: View, key: str) -> list[Content]:
-        """Return the lines about the row of this key; the first has its name, state and age."""
+        """Return the rows, in their own order."""
         raise NotImplementedError
 
     def first_steps(self) -> list[tuple[str, str]]:
@@ -44,39 +58,159 @@ class TablePane(Pane):
         raise NotImplementedError
 
     @property
+    def table(self) -> Table:
+        """The table."""
+        return self.query_one(Table)
+
+    @property
     def selected(self) -> str:
         """The key of the selected row; "" for none."""
-        return self.query_one(Table).selected or "" if self.is_mounted else ""
+        return self.table.selected or "" if self.is_mounted else ""
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint the rows that there are now."""
         del dirty
         rows = self.rows(view)
+        self._count = sum(not row.is_heading for row in rows)
         self.set_empty(not rows)
         if not rows:
             self._show_first_steps()
-        self.query_one(Table).set_rows(rows)
-        self._show_about()
+        ordered = self._ordered(rows)
+        self.table.set_rows(ordered)
+        if self.HOLDS_PLACE and ordered and not self.tower.was_touched:
+            self.table.select(ordered[0].key)  # nobody has gone anywhere yet
+        self.show_frame()
+
+    def _ordered(self, rows: list[Row]) -> list[Row]:
+        if self._filter is not None:
+            rows = [row for row in rows if not row.is_heading and _finds(self._filter, row)]
+        if self.order_by is not None:
+            column, is_reversed = self.order_by
+            rows = sorted_rows(rows, column, is_reversed=is_reversed)
+        if self.HOLDS_PLACE and self.tower.was_touched:
+            table = self.table
+            return held(rows, table.selected, table.cursor)
+        return rows
+
+    def show_again(self) -> None:
+        """Paint the rows after the order or the filter changed."""
+        self.show(self.tower.view, self.TOPICS)
+        self.tower.wake()
 
     def on_table_moved(self) -> None:
         """Another row is selected."""
-        self._show_about()
         self.tower.wake()  # other keys may work on it
 
     def on_resize(self) -> None:
-        """Other lines about the row may fit."""
+        """Other first steps may fit."""
         if self.has_class("-empty"):
             self._show_first_steps()
-        elif self.tower.view.run:
-            self._show_about()
-
-    def action_open(self) -> None:
-        """Open the selected row."""
-        self.query_one(Table).action_open()
 
     def main_widget(self) -> Table:
         """Return the table."""
-        return self.query_one(Table)
+        return self.table
+
+    def frame_notes(self) -> list[FrameNote]:
+        """Return the filter in force, with what it leaves."""
+        if self._filter is None:
+            return []
+        left = sum(not row.is_heading for row in self.table.rows)
+        return [
+            FrameNote(f"/ {self._filter.text[:24]}", "bold", "filter"),
+            FrameNote(f"{left} of {self._count}"),
+        ]
+
+    # Keys
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done now is not offered."""
+        if action in ("filter", "copy", "sort", "reverse"):
+            return not self.has_class("-empty")
+        if action == "match":
+            return self._searched is not None
+        return super().check_action(action, parameters)
+
+    def action_copy(self) -> None:
+        """Copy the selected row."""
+        self.tower.copy(self.table.row_text(self.selected), "The row")
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(FilterBar).open(self._filter.text if self._filter else "")
+
+    def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
+        """Filter by what is typed."""
+        event.stop()
+        bar = self.query_one(FilterBar)
+        try:
+            self._filter = parse(event.text)
+        except FilterError as error:
+            bar.refuse(error)
+            return
+        bar.refuse(None)
+        self._searched = self._filter or self._searched
+        if event.is_done:
+            bar.close()
+            self.screen.set_focus(self.table)
+        self.show_again()
+
+    def action_match(self, step: int) -> None:
+        """Go to the next or previous row that the last filter finds, round the ends."""
+        searched, rows = self._searched, self.table.rows
+        if searched is None or not rows:
+            return
+        count = len(rows)
+        for away in range(1, count + 1):
+            row = rows[(self.table.cursor + step * away) % count]
+            if not row.is_heading and _finds(searched, row):
+                self.table.select(row.key)
+                return
+
+    def close_topmost(self) -> bool:
+        """Show all rows again."""
+        if self._filter is None:
+            return False
+        self._filter = None
+        self.show_again()
+        return True
+
+    def sort_columns(self) -> list[int]:
+        """Return the columns that rows can be sorted by."""
+        known = {column for row in self.table.rows for column in row.values}
+        return sorted(known)
+
+    def action_sort(self) -> None:
+        """Sort by the next column; after the last, in the rows' own order."""
+        columns = self.sort_columns()
+        later = [one for one in columns if self.order_by is None or one > self.order_by[0]]
+        self.sort_by((later[0], False) if later else None)
+
+    def action_reverse(self) -> None:
+        """Turn the order round."""
+        columns = self.sort_columns()
+        if self.order_by is not None:
+            self.sort_by((self.order_by[0], not self.order_by[1]))
+        elif columns:
+            self.sort_by((columns[0], True))
+
+    def sort_by(self, sort: tuple[int, bool] | None) -> None:
+        """Sort by (column, whether reversed); None is the rows' own order."""
+        self.order_by = self.table.sorted_by = sort
+        self.show_again()
+
+    def on_table_title_chosen(self, event: Table.TitleChosen) -> None:
+        """A title was clicked: sort by it, or the other way round."""
+        event.stop()
+        self.sort_by_click(event.column)
+
+    def sort_by_click(self, column: int) -> None:
+        """Sort by this column; if it is sorted by already, the other way round, then not at all."""
+        if column not in self.sort_columns():
+            return
+        if self.order_by is None or self.order_by[0] != column:
+            self.sort_by((column, False))
+        else:
+            self.sort_by(None if self.order_by[1] else (column, True))
 
     def _show_first_steps(self) -> None:
         """Show as many whole parts of the first steps as fit."""
@@ -94,6 +228,9 @@ class TablePane(Pane):
                 shown = longer
         show_in(self.query_one(".empty", Static), shown)
 
-    def _show_about(self) -> None:
-        lines = self.about(self.tower.view, self.selected) if self.selected else []
-        show_in(self.query_one(".about", Static), Content("\n").join(lines))
+
+def _finds(searched: Filter, row: Row) -> bool:
+    try:
+        return searched.finds("  ".join(cell.text for cell in row.cells))
+    except Undecided:
+        return False

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
@@ -15,10 +15,11 @@ from textual.strip import Strip
 
 from tapui import times
 from tapui.text import safe_text
+from tapui.tower.app_protocol import Tower
 from tapui.tower.filter import Filter
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.levels import LEVEL
 from tapui.tower.lines import Lines
-from tapui.tower.panes.pane import Tower
 from tapui.tower.textual_inside import set_virtual_size
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
@@ -40,22 +41,15 @@ class Tail(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "tail--time",
         "tail--muted",
-        "tail--warning",
+        "tail--strong",
         "tail--accent",
         "tail--cursor",
         "tail--match",
         "tail--gap",
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", "Up", show=False),
-        Binding("down,j", "move(1)", "Down", show=False),
-        Binding("pageup", "page(-1)", "Page up", show=False),
-        Binding("pagedown", "page(1)", "Page down", show=False),
-        Binding("home,g", "first", "First line", show=False),
-        Binding("end,G", "follow", "Follow", show=False),
-        Binding("left,h", "shift(-1)", "Left", show=False),
-        Binding("right,l", "shift(1)", "Right", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "up", "down", "page-up", "page-down", "first", "last", "left", "right"
+    )
 
     class Changed(Message):
         """It follows, stands still, or lines were filtered: what is said about it has changed."""
@@ -125,9 +119,11 @@ class Tail(ScrollView, can_focus=True):
         self._follow()
         self._work()
 
-    def action_first(self) -> None:
-        """Go to the oldest line."""
-        if self.rows:
+    def action_edge(self, index: int) -> None:
+        """Go to the oldest line, or to the newest one and follow."""
+        if index:
+            self.action_follow()
+        elif self.rows:
             self._go(0)
 
     def action_move(self, step: int) -> None:

@@ -9,8 +9,9 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from tapui.text import safe_text
+from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
-from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.table import Table
 from tapui.wire import events as ev
 
 _MAX_FIELDS = 20

@@ -2,7 +2,7 @@
 
 from textual.app import App
 
-from tapui.tower.panes.pane import Tower
+from tapui.tower.app_protocol import Tower
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.words import can_cancel, duration_of
 from tapui.wire import events as ev

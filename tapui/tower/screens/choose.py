@@ -7,9 +7,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
 from tapui.tower.screens.live import LiveScreen
-from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The keys, and what the panes show."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower.key_names import key_names
+from tapui.tower.keys.table import AREAS, TABLE
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.reader import Paragraph, Reader, title
@@ -44,28 +44,17 @@ class HelpScreen(LiveScreen[None]):
 
 
 def sections(
-    current: PaneKind, kinds: Sequence[PaneKind]
+    current: PaneKind, kinds: Sequence[PaneKind], keys_of: Callable[[str], str]
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Return what the help tells: the current pane's keys first, then everyone's."""
-    everywhere = [
-        (" ".join(kind.key for kind in kinds), "go to a pane"),
-        ("Tab", "next pane (Shift+Tab: previous)"),
-        ("↑ ↓ k j", "move; PgUp and PgDn move by a page"),
-        ("Home g", "go to the first row"),
-        ("End G", "go to the last row"),
-        ("Enter", "open the selected row"),
-        ("Esc", "close what is open"),
-        ("u", "undo the last move of a provider"),
-        ("Ctrl+P", "palette: every action by name"),
-        ("t", "next theme"),
-        ("?", "this help"),
-        ("q", "quit"),
+    """Return what the help tells: what the current pane shows, then all keys by where they work."""
+    told: list[tuple[str, str, list[tuple[str, str]]]] = [
+        (f"{current.title} (this pane)", current.load().HELP or "", [])
     ]
-    told = [_section(current, f"{current.title} (this pane)"), ("Everywhere", "", everywhere)]
-    return told + [_section(kind, kind.title) for kind in kinds if kind is not current]
-
-
-def _section(kind: PaneKind, title: str) -> tuple[str, str, list[tuple[str, str]]]:
-    pane = kind.load()
-    keys = [(key_names(one), one.tooltip or one.description) for one in pane.own_bindings()]
-    return title, pane.HELP or "", keys
+    for area, name in AREAS.items():
+        keys = [(keys_of(one.id), one.does) for one in TABLE if one.area == area]
+        if area == "screen":
+            keys.insert(0, (" ".join(kind.key for kind in kinds), "go to a pane"))
+        told.append((name, "", keys))
+    return told + [
+        (kind.title, kind.load().HELP or "", []) for kind in kinds if kind is not current
+    ]

@@ -1,28 +1,25 @@
 """One line of a stream with all that is known about it."""
 
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
-from textual.widgets import Footer
+from textual.widgets import Static
 
 from tapui import times
-from tapui.tower.clipboard import copy_line
 from tapui.tower.levels import LEVEL
-from tapui.tower.panes.pane import Tower
+from tapui.tower.plain import headline
 from tapui.tower.reader import Paragraph, Reader, title, value
+from tapui.tower.screens.live import LiveScreen
 from tapui.wire.message import Line
 
 
-class LineScreen(ModalScreen[None]):
+class LineScreen(LiveScreen[None]):
     """A line's text, whole, and its metadata. `stream` and `session` say where it is from."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,enter,i,q", "dismiss", "Close"),
-        Binding("c,y", "copy", "Copy", key_display="c"),
-    ]
+    CSS_PATH = "reading.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "close", "close", show=False)]
 
     def __init__(self, line: Line, *, stream: str, session: str) -> None:
         super().__init__()
@@ -32,27 +29,27 @@ class LineScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         """The reader in a frame."""
-        frame = Vertical(Reader(), classes="frame")
-        frame.border_title = "Line"
-        yield frame
-        yield Footer()
+        with Vertical(classes="sheet"):
+            yield Static("", classes="headline", markup=False)
+            yield Reader()
 
     def on_mount(self) -> None:
         """Show the line."""
+        mark = LEVEL[self.line.level]
+        said = f"{times.moment(self.line.ts)}  {self._stream}  {self._session}"
+        self.query_one(".headline", Static).update(headline(mark, "line", said))
         reader = self.query_one(Reader)
         reader.set_parts(self._parts())
         reader.focus()
 
-    def action_copy(self) -> None:
-        """Copy the line's text."""
-        copy_line(self, self.line)
+    def copied(self) -> str:
+        """Return the line's text."""
+        return self.line.event
 
     def _parts(self) -> list[Paragraph]:
         line = self.line
-        bodies = cast("Tower", self.app).bodies
-        mark = LEVEL[line.level]
+        bodies = self.tower.bodies
         parts = [
-            Paragraph(mark.text, mark.tone),
             Paragraph(f"number {line.seq} of {self._stream} in {self._session}", "muted"),
             Paragraph(f"{times.moment(line.ts)}  {line.ts}", "muted"),
             Paragraph(""),

@@ -1,11 +1,14 @@
-"""What all screens over the panes share: a frame, and being painted while they are on top."""
+"""What all screens over the panes share: their place, their keys, being painted while on top."""
 
 from typing import ClassVar, TypeVar, cast
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.screen import ModalScreen
 
-from tapui.tower.panes.pane import Tower
+from tapui.tower.app_protocol import Tower
+from tapui.tower.footer import FooterLine
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.reader import Reader
 from tapui.tower.view import View
 from tapui.wire.message import Error, Message
 
@@ -13,10 +16,13 @@ Result = TypeVar("Result")
 
 
 class LiveScreen(ModalScreen[Result]):
-    """A screen over the panes: the app calls `show` as for panes; Escape or `q` closes it."""
+    """A screen over the panes, and over all of them: the header and what waits stay in sight.
+
+    The app calls `show` as for panes; Escape or `q` closes it.
+    """
 
     TOPICS: ClassVar[frozenset[str]] = frozenset()
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "close", "Close")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("close-sheet", "copy")
 
     @property
     def tower(self) -> Tower:
@@ -32,11 +38,35 @@ class LiveScreen(ModalScreen[Result]):
 
     def on_mount(self) -> None:
         """Paint for the first time."""
+        if not self.query(FooterLine):
+            self.mount(FooterLine())
+        self._cover_panes()
         self.show(self.tower.view, self.TOPICS)
+
+    def on_resize(self) -> None:
+        """Cover the panes of another terminal."""
+        self._cover_panes()
+
+    def _cover_panes(self) -> None:
+        self.styles.padding = (self.tower.lines_above, 0, 0, 0)
 
     def action_close(self) -> None:
         """Close it without a result."""
         self.dismiss(None)
+
+    def copied(self) -> str:
+        """Return what the key for copying takes: the text of the sheet."""
+        return "\n".join(reader.plain_text for reader in self.query(Reader))
+
+    def action_copy(self) -> None:
+        """Copy the text of the sheet, or what is selected."""
+        self.tower.copy(self.copied(), "The text", keeps_lines=True)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A sheet without a text has nothing to copy."""
+        if action == "copy":
+            return bool(self.copied())
+        return super().check_action(action, parameters)
 
     def refused(self, error: Error) -> None:
         """The gateway refused something; a screen that sent it may say so itself."""

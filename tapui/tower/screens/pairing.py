@@ -8,9 +8,10 @@ from textual.widgets import Digits, Static
 
 from tapui.text import safe_text
 from tapui.tower import marks
-from tapui.tower.panes.pane import Tower
+from tapui.tower.app_protocol import Tower
+from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
-from tapui.tower.table import Cell, Column, Row, Table
+from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.wire import events as ev
 

@@ -1,0 +1,81 @@
+"""What panes and sheets may ask of the app they are in, and what a row offers."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from tapui.tower.bodies import Bodies
+from tapui.tower.view import View
+from tapui.wire.message import Message
+
+
+class Tower(Protocol):
+    """What a pane may ask of the app it is in."""
+
+    @property
+    def view(self) -> View:
+        """The model."""
+
+    @property
+    def bodies(self) -> Bodies:
+        """Where sheets get long values."""
+
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Seconds since the epoch."""
+
+    @property
+    def ticks(self) -> Callable[[], float]:
+        """Seconds that only go forward."""
+
+    @property
+    def address(self) -> str:
+        """The gateway's URL."""
+
+    @property
+    def token_file(self) -> str:
+        """Where providers find their token."""
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether this is the demonstration already."""
+
+    @property
+    def lines_above(self) -> int:
+        """How many lines of the screen stand above the panes."""
+
+    @property
+    def can_show_demo(self) -> bool:
+        """Whether a key shows the demonstration."""
+
+    @property
+    def was_touched(self) -> bool:
+        """Whether the person has pressed a key or the mouse here."""
+
+    def send(self, message: Message) -> None:
+        """Send a message to the gateway."""
+
+    def move(self, provider_id: str, session_id: str) -> None:
+        """Move a provider to another session, as the person wants it."""
+
+    async def show_pane(self, pane_id: str) -> None:
+        """Make a pane the current one, painted and with the keys."""
+
+    def give_way(self) -> None:
+        """A piece of longer work is done: others may go first."""
+
+    def wake(self) -> None:
+        """Something changed that the next frame shows, such as the selected row."""
+
+    def copy(self, text: str, what: str, *, keeps_lines: bool = False) -> None:
+        """Copy a text, which is called `what` in the notice about it; as one line, or as it is."""
+
+    def key_of(self, action_id: str) -> str:
+        """Return the key of an action as the person reads it."""
+
+
+class RowAction(NamedTuple):
+    """Something that can be done to what is under the cursor: its letter, its words."""
+
+    letter: str
+    does: str
+    act: Callable[[], None]

@@ -1,0 +1,164 @@
+"""What a table shows, and how its columns share the width."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+from tapui.text import safe_text
+
+GAP = 2
+GLYPH = 2
+"""Cells of a glyph and the blank behind it."""
+CELL_CHARS = 400
+"""A cell holds no more of its text: no screen is wider."""
+
+Widths = tuple[tuple[int, int], ...]
+"""(index of a column, its width) of the columns that are shown."""
+
+
+class Cell(NamedTuple):
+    """Text from anywhere (the table makes it safe) and a tone; a glyph may stand before it."""
+
+    text: str
+    tone: str = ""
+    glyph: str = ""
+    glyph_tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column between `least` and `most` cells wide, as its content needs.
+
+    Where the table is too narrow, the column of the highest `rank` goes first; rank 0 stays. One
+    that `grows` takes what the others leave, and `half` of the table at least where that can be.
+    `is_common`: it is not shown while it is the same in all rows. `cuts_middle`: where a text is
+    too long its middle is left out, not its end. `below`: where rows have two lines, this column is
+    the second one.
+    """
+
+    title: str
+    least: int
+    most: int = 0
+    rank: int = 0
+    right: bool = False
+    grows: bool = False
+    half: bool = False
+    is_common: bool = False
+    cuts_middle: bool = False
+    below: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row by its key; without cells for all columns it is a heading: its first cell, alone.
+
+    `indent` moves the first column and the second line to the right: the row belongs to the one
+    above it. `values` are what it is sorted by, one for each column that can be sorted by.
+    """
+
+    key: str
+    cells: tuple[Cell, ...]
+    is_heading: bool = False
+    indent: int = 0
+    values: Mapping[int, str | float] = field(default_factory=dict, compare=False)
+
+
+def heading(text: str) -> Row:
+    """Return a row that divides others and cannot be selected."""
+    return Row("", (Cell(text),), is_heading=True)
+
+
+def fit(text: str, width: int, *, right: bool = False, cuts_middle: bool = False) -> str:
+    """Return `text` exactly `width` cells wide, with a `…` where it was cut."""
+    length = cell_len(text)
+    if length > width:
+        if width <= 0:
+            return ""
+        if cuts_middle and width > 4:
+            tail = (width - 1) // 2
+            return set_cell_size(text, width - 1 - tail) + "…" + _last_cells(text, tail)
+        return set_cell_size(text, width - 1) + "…"
+    pad = " " * (width - length)
+    return pad + text if right else text + pad
+
+
+def _last_cells(text: str, width: int) -> str:
+    """Return the end of `text`, exactly `width` cells wide."""
+    end = text[-width:]
+    while cell_len(end) > width:
+        end = end[1:]
+    return " " * (width - cell_len(end)) + end
+
+
+def lines_of(columns: Sequence[Column], width: int, *, below: int) -> int:
+    """Return how many lines a row has: two where the table is narrower than `below` and has a
+    column for the second one."""
+    return 2 if width < below and any(column.below for column in columns) else 1
+
+
+def widths(
+    columns: Sequence[Column], rows: Sequence[Row], width: int, *, has_second: bool
+) -> Widths:
+    """Return which columns are shown and how wide they are; with a second line, without its
+    column."""
+    shown = [
+        index
+        for index, column in enumerate(columns)
+        if not (has_second and column.below) and not _is_hidden(column, rows, index)
+    ]
+    wants = {index: _want(columns[index], rows, index) for index in shown}
+    least_of = {
+        index: min(wants[index], width // 2) if columns[index].half else columns[index].least
+        for index in shown
+    }
+    while len(shown) > 1:
+        least = sum(least_of[index] for index in shown) + GAP * (len(shown) - 1)
+        worst = max(shown, key=lambda index: columns[index].rank)
+        if least <= width or columns[worst].rank == 0:
+            break
+        shown.remove(worst)
+    room = width - GAP * (len(shown) - 1)
+    growing = [index for index in shown if columns[index].grows] or shown[:has_second]
+    for index in growing:
+        if columns[index].grows:
+            wants[index] = max(columns[index].least, min(wants[index], least_of[index]))
+    over = sum(wants[index] for index in shown) - room
+    for index in sorted(shown, key=lambda index: (columns[index].grows, -columns[index].rank)):
+        give = min(max(over, 0), wants[index] - columns[index].least)
+        wants[index] -= give
+        over -= give
+    for index in sorted(shown, key=lambda index: -columns[index].rank):
+        give = min(max(over, 0), max(wants[index] - 1, 0))  # narrower than all of them can be
+        wants[index] -= give
+        over -= give
+    if over < 0 and growing:
+        wants[growing[0]] -= over
+    return tuple((index, wants[index]) for index in shown)
+
+
+def _want(column: Column, rows: Sequence[Row], index: int) -> int:
+    """Return the width that a column's content has, within its bounds."""
+    most = max(column.most, column.least) if not column.grows else CELL_CHARS
+    longest = cell_len(column.title)
+    for row in rows:
+        if not row.is_heading and index < len(row.cells):
+            cell = row.cells[index]
+            more = (row.indent if index == 0 else 0) + (GLYPH if cell.glyph else 0)
+            longest = max(longest, _width_of(cell.text, most) + more)
+    return max(column.least, min(most, longest))
+
+
+def _is_hidden(column: Column, rows: Sequence[Row], index: int) -> bool:
+    """Return whether a column says nothing: it is empty, or common and the same in several rows."""
+    texts = {row.cells[index].text for row in rows if not row.is_heading and index < len(row.cells)}
+    if not any(texts):
+        return bool(rows) and index > 0 and not column.grows
+    return column.is_common and len(texts) == 1 and len(rows) > 1
+
+
+@lru_cache(maxsize=8192)
+def _width_of(text: str, most: int) -> int:
+    return cell_len(safe_text(text, limit=most))

@@ -1,0 +1,99 @@
+"""The table of all actions that have a key: what each is called, where it works, its default key.
+
+Bindings, footer, help, palette and the settings under `[keys]` are made from it. Nothing here
+imports Textual: the command line checks the settings with it.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet"]
+"""Where a key works. `screen` is the main screen, `pane` any pane, `list` the rows in focus."""
+
+AREAS: dict[Area, str] = {
+    "screen": "The main screen",
+    "pane": "In a pane",
+    "list": "In a list",
+    "streams": "Streams",
+    "sheet": "In a sheet",
+    "everywhere": "Everywhere",
+}
+"""The areas in the order of the help, with their titles."""
+
+_MEET: dict[Area, frozenset[Area]] = {
+    "everywhere": frozenset(AREAS),
+    "screen": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
+    "pane": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
+    "list": frozenset({"everywhere", "screen", "pane", "list", "streams", "sheet"}),
+    "streams": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
+    "sheet": frozenset({"everywhere", "list", "sheet"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAction:
+    """An action with a key. `keys` are Textual's names, separated by commas; `""` is none.
+
+    `does` is said in help and palette. `offer` is the word in the footer, `""` for what is never
+    offered there; `brief` is used where room is short. `action` is Textual's action.
+    """
+
+    id: str
+    keys: str
+    action: str
+    area: Area
+    does: str
+    offer: str = ""
+    brief: str = ""
+
+
+TABLE: tuple[KeyAction, ...] = (
+    KeyAction("open", "enter", "open", "list", "open the selected row", "open"),
+    KeyAction("answer", "a", "answer", "screen", "open the most urgent request", "answer"),
+    KeyAction(
+        "next-failure", "e", "next_failure", "screen", "next failure", "next failure", "failure"
+    ),
+    KeyAction("demo", "d", "demo", "screen", "see the demonstration", "demo"),
+    KeyAction("stop", "x", "stop", "pane", "stop what is under the cursor (asks first)", "stop"),
+    KeyAction(
+        "actions", "full_stop", "actions", "pane", "all actions of the selected row", "actions"
+    ),
+    KeyAction("pause", "space", "pause", "streams", "stop the display, or go on", "pause"),
+    KeyAction("older", "o", "older", "streams", "read older lines from the gateway", "older"),
+    KeyAction("filter", "slash", "filter", "pane", "filter this list", "filter"),
+    KeyAction("undo-move", "u", "undo_move", "screen", "undo a provider's last move", "undo move"),
+    KeyAction("start-here", "b", "start_here", "screen", "start a gateway here", "start a gateway"),
+    KeyAction("zoom", "z", "zoom", "screen", "give this pane all the room, or end that", "zoom"),
+    KeyAction("help", "question_mark", "help", "everywhere", "this help", "help"),
+    KeyAction("quit", "q", "leave", "everywhere", "quit", "quit"),
+    KeyAction(
+        "commands", "colon,ctrl+p", "command_palette", "everywhere", "every command", "commands"
+    ),
+    KeyAction("next-pane", "tab", "next_pane(1)", "screen", "next pane"),
+    KeyAction("previous-pane", "shift+tab", "next_pane(-1)", "screen", "previous pane"),
+    KeyAction("up", "up,k", "move(-1)", "list", "up"),
+    KeyAction("down", "down,j", "move(1)", "list", "down"),
+    KeyAction("page-up", "pageup", "page(-1)", "list", "a page up"),
+    KeyAction("page-down", "pagedown", "page(1)", "list", "a page down"),
+    KeyAction("first", "home,g", "edge(0)", "list", "first row"),
+    KeyAction("last", "end,G", "edge(-1)", "list", "last row; in a stream: follow"),
+    KeyAction("next-match", "n", "match(1)", "pane", "next match of the filter"),
+    KeyAction("previous-match", "N", "match(-1)", "pane", "previous match of the filter"),
+    KeyAction("sort", "s", "sort", "pane", "sort by the next column"),
+    KeyAction("reverse", "S", "reverse", "pane", "turn the order round"),
+    KeyAction("copy", "c", "copy", "list", "copy the selected row, or the selected text"),
+    KeyAction("previous-stream", "left_square_bracket", "step(-1)", "streams", "previous stream"),
+    KeyAction("next-stream", "right_square_bracket", "step(1)", "streams", "next stream"),
+    KeyAction("left", "left,h", "shift(-1)", "streams", "move the text to the left"),
+    KeyAction("right", "right,l", "shift(1)", "streams", "move the text to the right"),
+    KeyAction("close", "escape", "close_topmost", "screen", "close the topmost thing"),
+    KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet"),
+)
+"""All of them; the footer offers them in this order."""
+
+BY_ID: dict[str, KeyAction] = {one.id: one for one in TABLE}
+
+
+def meet(one: Area, other: Area) -> bool:
+    """Return whether keys of both areas can work at the same time."""
+    return other in _MEET[one]
