@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from tapui.tower.bodies import Bodies
+from tapui.tower.keys.queue import KeyQueue
 from tapui.tower.view import View
 from tapui.wire.message import Message
 
@@ -50,6 +51,10 @@ class Tower(Protocol):
     @property
     def was_touched(self) -> bool:
         """Whether the person has pressed a key or the mouse here."""
+
+    @property
+    def typed(self) -> KeyQueue:
+        """The keys that come."""
 
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""

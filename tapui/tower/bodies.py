@@ -15,6 +15,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.projection import asking
+from tapui.tower.readable import readable
 from tapui.tower.view import DetailKey, Happening, View
 from tapui.wire import events as ev
 from tapui.wire.message import Line, Message
@@ -122,15 +123,17 @@ def _filled(part: Part, whole: ev.Call | ev.Approval | ev.Provider | None) -> Pa
 
 
 def _of(kept: Raw | ev.Cut | None) -> Body:
-    """Return JSON indented, what is not JSON as it is, or what is kept and how much there was."""
+    """Return JSON set out to be read, what is not JSON as it is, or what is kept and how much
+    there was."""
     if kept is None:
         return Body("(nothing)")
     if isinstance(kept, ev.Cut):
         return Body(f"{kept.head}\n… {kept.size:,} bytes in all; the record has them", False)
     data = bytes(kept)
+    text = data.decode("utf-8", "replace")
     with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
-        data = msgspec.json.format(data, indent=2)
-    return _shortened(data.decode("utf-8", "replace"))
+        text = readable(msgspec.json.decode(data))
+    return _shortened(text)
 
 
 def _shortened(text: str) -> Body:

@@ -2,14 +2,11 @@
 
 from typing import ClassVar
 
-from tapui import times
 from tapui.projection.state import is_waiting
 from tapui.tower.app import TowerApp
 from tapui.tower.screens.approval import ApprovalScreen
-from tapui.wire import events as ev
+from tapui.tower.urgency import requests
 
-SOON = 60.0
-"""Seconds. What has less time left goes before everything else."""
 NONE_LEFT = "quit"
 GONE = "the gateway is gone"
 
@@ -33,6 +30,11 @@ class NextApp(TowerApp):
         super()._paint()
         self._follow()
 
+    @property
+    def lines_above(self) -> int:
+        """The sheet has all of the terminal."""
+        return 0
+
     def _call_person(self) -> None:
         """The person looks at it already."""
 
@@ -45,22 +47,17 @@ class NextApp(TowerApp):
         self._was_up = is_up
         if not is_up or len(self.screen_stack) > 1:
             return
-        waiting = [one for one in self.view.waiting if one.id not in self._left]
+        ids = [one.approval.id for one in requests(self.view)]
+        waiting = [id_ for id_ in ids if id_ not in self._left]
         if not waiting:
             self.leave(NONE_LEFT)
             return
-        approval_id = min(waiting, key=self._urgency).id
+        sheet = ApprovalScreen(waiting[0], self._left)
 
         def closed(_result: None) -> None:
-            known = self.view.state.approvals.get(approval_id)
+            known = self.view.state.approvals.get(sheet.key)
             if known is not None and is_waiting(known):
-                self._left.add(approval_id)
+                self._left.add(sheet.key)
             self.wake()
 
-        self.push_screen(ApprovalScreen(approval_id), closed)
-
-    def _urgency(self, approval: ev.Approval) -> tuple[bool, float]:
-        end = times.epoch(approval.expires_at)
-        if end is not None and end - self.view.now < SOON:
-            return False, end
-        return True, times.epoch(approval.created_at) or 0.0
+        self.push_screen(sheet, closed)

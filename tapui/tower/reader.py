@@ -41,14 +41,16 @@ def value(text: str, tone: str = "") -> Paragraph:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Split one line into pieces of at most `width` cells: after a space, if one is near."""
+    """Split one line into pieces of at most `width` cells: after a space if one is near, else after
+    a slash."""
     lines: list[str] = []
     start = 0
     while start < len(text):
         end = _room(text, start, width)
         if end < len(text):
-            space = text.rfind(" ", start + (end - start) * 2 // 3, end)
-            end = space + 1 if space > 0 else end
+            near = start + (end - start) * 2 // 3
+            gap = max(text.rfind(" ", near, end), 0) or text.rfind("/", near, end)
+            end = gap + 1 if gap > 0 else end
         lines.append(text[start:end])
         start = end
     return lines or [""]
@@ -67,7 +69,7 @@ def _room(text: str, start: int, width: int) -> int:
     return start + len(piece)
 
 
-class Reader(ScrollView, can_focus=True):
+class Reader(ScrollView, can_focus=True, inherit_bindings=False):
     """Shows parts, all of them, however long."""
 
     # Lines are wrapped at the width that a scrollbar leaves: none is ever covered or cut.

@@ -1,74 +1,198 @@
-"""Everything that an approval asks, for who decides."""
+"""A request in words: who asks for what, all that it says, and the answers that it can have."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-import msgspec
-
-from tapui.projection.asking import SUBJECT
+from tapui.projection import asking
+from tapui.tower.changes import changes
+from tapui.tower.readable import readable
 from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
 from tapui.wire import events as ev
 
-_FIRST = (
-    "toolName",
-    "fullCommandText",
-    "command",
-    "fileName",
-    "path",
-    "url",
-    "server",
-    "serverName",
-    "args",
-    "intention",
-    "warning",
-    "diff",
-)
-"""Fields of a permission that matter most, in order; the rest follow by name."""
-_NAMES = {
-    "fullCommandText": "command",
-    "fileName": "file",
-    "toolName": "tool",
-    "serverName": "server",
+Answer = Literal["allow", "deny", "deny-and-tell"]
+"""What a letter stands for: the action of its key."""
+
+_PERMISSIONS = {
+    "shell": "run a command",
+    "write": "write a file",
+    "read": "read a file",
+    "path": "open a path",
+    "url": "fetch a URL",
+    "mcp": "call an MCP tool",
+    "custom-tool": "call a tool",
+    "hook": "call a tool that a hook holds back",
+    "memory": "remember something",
 }
+_KINDS = {
+    "pairing": "asks to be paired",
+    "mode": "asks to switch the mode",
+    "bindAll": "asks to join all sessions",
+    "userInput": "asks a question",
+    "elicitation": "asks you to fill in a form",
+}
+_TITLES = {
+    "diff": "changes",
+    "args": "arguments",
+    "toolArgs": "arguments",
+    "newFileContents": "new contents",
+    "hookMessage": "the hook says",
+    "hasWriteFileRedirection": "writes to a file",
+    "possiblePaths": "paths in it",
+}
+_BODIES = ("warning", "hookMessage", "args", "toolArgs", "diff", "newFileContents")
+"""Fields that follow what is asked, in this order; all others come after them by name."""
+_SAID = frozenset({"kind", "agentId", "toolCallId", "intention", "commandSegments", "commands"})
+"""Fields that the title, the parts of the command or the reason say already."""
 
 
-def as_text(field: object) -> str:
-    """Return a value of a detail: strings as they are, the rest as indented JSON."""
-    if isinstance(field, str):
-        return field
-    return msgspec.json.format(msgspec.json.encode(field), indent=2).decode()
+class Option(NamedTuple):
+    """An answer that a request can have: what its letter does, what Enter then does."""
+
+    answer: Answer
+    does: str
+    enter: str
 
 
-def explain(view: View, approval: ev.Approval, body: Mapping[str, Any]) -> list[Paragraph]:
-    """Return everything that the person should know before they decide, nothing cut: `body` is the
-    whole detail of the request."""
-    detail = dict(body)
-    parts: list[Paragraph] = []
-
-    def tell(name: str, text: str, tone: str = "") -> None:
-        parts.extend((title(name), value(text, tone), Paragraph("")))
-
+def headline(view: View, approval: ev.Approval) -> str:
+    """Return who asks for what."""
     if approval.kind == "pairing":
-        origin = detail.pop("origin", None)
-        tell("origin", str(origin) if origin else "local program", "strong")
-    elif approval.kind == "mode":
-        source, target = detail.pop("from", None), detail.pop("to", None)
-        tell("switch", f"{as_text(source)} → {as_text(target)}", "strong")
-        tell("asked by", as_text(detail.pop("asker", None) or approval.provider or "?"))
-        if reason := detail.pop("reason", None):
-            tell("reason given", as_text(reason))
+        origin = asking.detail_of(approval).get("origin")
+        who = "A web page" if origin else "A local program"
     elif approval.kind == "bindAll":
-        tell("provider", as_text(detail.pop("name", approval.provider or "?")), "strong")
-        tell("asks for", "access to every session, later ones too")
-    for key in (*_FIRST, *sorted(map(str, detail))):
-        if key in detail:
-            tone = "strong" if key in SUBJECT else ""
-            tell(_NAMES.get(key, key), as_text(detail.pop(key)), tone)
-    if approval.session_id is not None:
-        tell("session", f"{view.session_name(approval.session_id)}  {approval.session_id}")
-    if approval.provider is not None and approval.kind != "bindAll":
-        tell("provider (as it calls itself)", approval.provider)
+        who = asking.request(approval)
+    else:
+        who = asker(view.state, Request(approval))
+    if approval.kind != "permission":
+        return f"{who} {_KINDS[approval.kind]}"
+    kind = str(asking.detail_of(approval).get("kind") or "do something")
+    return f"{who} asks to {_PERMISSIONS.get(kind, kind)}"
+
+
+def options(approval: ev.Approval) -> list[Option]:
+    """Return the answers that have an effect now."""
+    if approval.state == "revealed":
+        return [Option("deny", "deny: the code is of no use any more", "denies")]
+    deny = Option("deny", "deny", "denies")
+    match approval.kind:
+        case "pairing":
+            return [Option("allow", "show the pairing code", "shows the pairing code"), deny]
+        case "userInput":
+            leave = Option("deny", "no answer from here: it is asked in Copilot", "leaves it")
+            return [Option("allow", "send this answer", "sends this answer"), leave]
+        case "elicitation":
+            decline = Option("deny", "decline the form", "declines")
+            return [Option("allow", "send this answer", "sends this answer"), decline]
+        case "bindAll":
+            return [Option("allow", "allow", "allows it"), deny]
+    tell = Option("deny-and-tell", "deny, and tell the agent …", "denies and tells it this")
+    if approval.kind == "mode":
+        return [Option("allow", "allow the switch", "allows the switch"), deny, tell]
+    return [Option("allow", "allow once", "allows it, this once"), deny, tell]
+
+
+def subject(approval: ev.Approval, detail: Mapping[str, Any]) -> str:
+    """Return the thing itself that is asked, whole and with its line feeds; "" where only the
+    fields of the request say it. `detail` is all of its detail."""
+    match approval.kind:
+        case "pairing":
+            return str(detail.get("origin") or "local program")
+        case "mode":
+            return f"{_word(detail.get('from'))} → {_word(detail.get('to'))}"
+        case "bindAll":
+            return str(detail.get("name") or approval.provider or "a provider")
+    key = _subject_key(approval, detail)
+    text = str(detail[key]) if key else ""
+    server = detail.get("serverName")
+    return f"{server}: {text}" if key == "toolName" and isinstance(server, str) else text
+
+
+def explain(view: View, approval: ev.Approval, detail: Mapping[str, Any]) -> list[Paragraph]:
+    """Return everything that the person should know before they decide, nothing cut."""
+    rest = {str(key): found for key, found in detail.items()}
+    parts: list[Paragraph] = []
+    main = subject(approval, detail)
+    if main:
+        lines = asking.changed_lines(approval)
+        parts += [value(f"{main}{lines}", "strong"), Paragraph("")]
+    for key in _told(approval, detail):
+        rest.pop(key, None)
+    if rest.get("hasWriteFileRedirection") is False:
+        del rest["hasWriteFileRedirection"]
+    segments = _segments(detail)
+    parts += [value(f"{number}  {one}") for number, one in enumerate(segments, 1)]
+    parts += [Paragraph("")] * bool(segments)
+    parts += [*_around(view, approval), Paragraph("")]
+    for key in (*_BODIES, *sorted(rest)):
+        if key in rest:
+            found = rest.pop(key)
+            parts.append(title(_TITLES.get(key, key)))
+            is_diff = key == "diff" and isinstance(found, str)
+            parts += changes(str(found)) if is_diff else [value(readable(found))]
+            parts.append(Paragraph(""))
+    return parts[:-1]
+
+
+def _around(view: View, approval: ev.Approval) -> list[Paragraph]:
+    """Return where it is asked and why, for what is not plain from the thing itself."""
+    found: list[Paragraph] = []
+    session = view.state.sessions.get(approval.session_id or "")
+    if session is not None:
+        found.append(Paragraph(f"in {' '.join(session.cwd.split())}", "muted"))
+    who = asking.who(view.state, approval)
+    if approval.kind == "mode":
+        if who != asking.session_name(view.state, approval.session_id):
+            found.append(Paragraph(f"asked by {' '.join(who.split())}", "muted"))
+    elif approval.provider is not None and approval.kind != "bindAll":
+        name = " ".join(approval.provider.split())
+        found.append(Paragraph(f"provider, as it calls itself: {name}", "muted"))
+    if approval.kind == "bindAll":
+        found.append(Paragraph("It would see every session, later ones too.", "muted"))
+    if approval.kind == "pairing":
+        found.append(Paragraph("The code that you are shown is to be entered there.", "muted"))
+    if reason := asking.reason(approval):
+        found.append(Paragraph(f"the agent says: “{reason}”"))
     if approval.reason:
-        tell("reason", approval.reason)
-    return parts
+        found.append(Paragraph(f"reason: {' '.join(approval.reason.split())}"))
+    return found
+
+
+def _told(approval: ev.Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+    """Return the fields that are shown in another way than by their names."""
+    match approval.kind:
+        case "pairing":
+            return frozenset({"origin"})
+        case "mode":
+            return frozenset({"from", "to", "asker", "reason"})
+        case "bindAll":
+            return frozenset({"name"})
+        case "userInput" | "elicitation":
+            return frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema"})
+    told = {key for key in _SAID if key not in ("commands", "commandSegments") or _segments(detail)}
+    if not isinstance(detail.get("intention"), str):
+        told.discard("intention")
+    key = _subject_key(approval, detail)
+    return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
+
+
+def _subject_key(approval: ev.Approval, detail: Mapping[str, Any]) -> str:
+    if approval.kind in ("userInput", "elicitation"):
+        keys: tuple[str, ...] = ("question", "message")
+    else:
+        keys = tuple(key for key in asking.SUBJECT if key != "intention")
+    return next((key for key in keys if isinstance(detail.get(key), str) and detail[key]), "")
+
+
+def _segments(detail: Mapping[str, Any]) -> list[str]:
+    """Return the parts of a command; nothing for one that has a single part."""
+    found = detail.get("commandSegments")
+    if not isinstance(found, list) or len(found) < 2:
+        return []
+    texts = [one.get("fullCommandText") for one in found if isinstance(one, dict)]
+    parts = [" ".join(one.split()) for one in texts if isinstance(one, str)]
+    return parts if len(parts) == len(found) else []
+
+
+def _word(found: object) -> str:
+    return found if isinstance(found, str) and found else "?"

@@ -26,7 +26,7 @@ EDGES = 2
 """Cells of the cursor before a row and of the blank behind it."""
 
 
-class Table(ScrollView, can_focus=True):
+class Table(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
 
     The selection follows its row's key when rows come and go, and that row stays on its line of the

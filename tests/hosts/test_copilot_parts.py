@@ -75,6 +75,7 @@ def test_permission_shows_the_whole_command() -> None:
             "intention": "tidy",
             "canOfferSessionApproval": True,
             "commands": [{"identifier": "echo", "readOnly": True}],
+            "commandSegments": [{"identifier": "echo", "fullCommandText": "echo one"}],
             "possiblePaths": ["two"],
             "possibleUrls": [],
             "hasWriteFileRedirection": False,
@@ -85,6 +86,7 @@ def test_permission_shows_the_whole_command() -> None:
         "kind": "shell",
         "fullCommandText": command,
         "intention": "tidy",
+        "commandSegments": [{"identifier": "echo", "fullCommandText": "echo one"}],
         "hasWriteFileRedirection": False,
         "warning": "it deletes",
     }

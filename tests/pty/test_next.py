@@ -12,7 +12,7 @@ async def test_a_request_is_answered_and_the_popup_ends(
     host, watching, _ = await ask_permission(gateway)
     async with host, watching:
         screen = tmux.start(tapui_argv("next"), env=home.env(), cwd=home.root, size=(70, 18))
-        await screen.seen("permission")
+        await screen.seen("asks to run a command")
         assert screen.find(r"\bls\b")
         assert not screen.find("Sessions")
 

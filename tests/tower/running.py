@@ -29,7 +29,9 @@ class Running:
 
     async def press(self, *keys: str) -> None:
         """Press keys, each once the app has done with the one before, and paint."""
-        await self.pilot.press(*keys)
+        for key in keys:
+            await self.pilot.press(key)
+            await self.app.typed.done()
         await self.settle()
 
     async def type(self, *keys: str) -> None:

@@ -36,24 +36,26 @@ async def opened(rig: Running, *, seconds: float = 1.0) -> ApprovalScreen:
     return screen
 
 
-async def test_approve_is_a_and_then_enter() -> None:
+async def test_a_request_is_allowed_by_its_letter_and_then_enter() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         await opened(rig)
-        await rig.press("a")
+        await rig.press("y")
         assert rig.feed.sent == []
-        assert "Enter approves, this once" in rig.text
+        assert "Enter allows it, this once" in rig.text
         await rig.press("enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
-async def test_deny_is_d_and_then_enter() -> None:
+async def test_a_request_is_denied_by_its_letter_and_then_enter() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         await opened(rig)
         await rig.press("d", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
 
 
-@pytest.mark.parametrize("key", ["a", "d", "enter", "y", "n", "space", "q", "tab", "1", "x"])
+@pytest.mark.parametrize(
+    "key", ["a", "d", "m", "enter", "y", "n", "space", "q", "tab", "1", "x", "s", "r"]
+)
 async def test_no_single_key_decides(key: str) -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         await opened(rig)
@@ -65,19 +67,21 @@ async def test_no_single_key_decides(key: str) -> None:
 async def test_no_keys_in_the_first_half_second(kind: str) -> None:
     async with running(asked(kind, {})) as rig:
         await opened(rig, seconds=0.49)
-        await rig.press("a", "enter", "a", "y")
+        await rig.press("y", "enter", "y", "d")
+        assert "Too early" in rig.text
         assert rig.feed.sent == []
         await rig.turn(0.02)
         await rig.press("enter")
+        assert "Choose by a letter first" in rig.text
         assert rig.feed.sent == [], "what was pressed too early is not remembered"
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert len(rig.feed.sent) == 1
 
 
 async def test_escape_takes_the_aim_back_before_it_closes() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         screen = await opened(rig)
-        await rig.press("a", "escape", "enter")
+        await rig.press("y", "escape", "enter")
         assert rig.feed.sent == []
         assert rig.app.screen is screen
         await rig.press("escape")
@@ -87,7 +91,7 @@ async def test_escape_takes_the_aim_back_before_it_closes() -> None:
 async def test_a_decision_is_sent_once() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         await opened(rig)
-        await rig.press("a", "enter", "enter", "d", "enter", "a", "y")
+        await rig.press("y", "enter", "enter", "d", "enter", "y", "m")
         assert len(rig.feed.sent) == 1
 
 
@@ -95,7 +99,7 @@ async def test_the_screen_closes_when_the_decision_is_in_force() -> None:
     state = asked("permission", PERMISSION)
     async with running(state) as rig:
         screen = await opened(rig)
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         settled = replace(state.approvals["a1"], state="approved", decided_by="keyboard")
         rig.feed.happen(ev.ApprovalDecided(approval=settled))
         await rig.settle()
@@ -107,19 +111,19 @@ async def test_a_request_that_was_settled_elsewhere_takes_no_decision() -> None:
     state = asked("permission", PERMISSION)
     async with running(state) as rig:
         await opened(rig)
-        await rig.press("a")
+        await rig.press("y")
         settled = replace(state.approvals["a1"], state="withdrawn", decided_by="cli")
         rig.feed.happen(ev.ApprovalWithdrawn(approval=settled))
         await rig.settle()
-        assert "withdrawn, decided by cli" in rig.text
-        await rig.press("enter", "a", "enter")
+        assert "answered by you, in Copilot" in rig.text
+        await rig.press("enter", "y", "enter")
         assert rig.feed.sent == []
 
 
 async def test_a_refused_decision_can_be_made_again() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
         await opened(rig)
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         refusal = Error(
             code="INTERNAL",
             message="it cannot be recorded: the disk is full",
@@ -131,7 +135,7 @@ async def test_a_refused_decision_can_be_made_again() -> None:
         await rig.press("escape")
         await rig.press("a")
         await rig.turn(1)
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert len(rig.feed.sent) == 2
 
 
@@ -143,23 +147,23 @@ async def test_every_field_of_a_permission_is_shown_uncut() -> None:
         shown = screen.query_one(Reader).text.replace("\n│ ", "")
         assert command in shown
         assert "z" * 500 in shown
-        for name in ("command", "intention", "possiblePaths", "unknownField"):
+        for name in ("the agent says: “Publish", "paths in it", "unknownField"):
             assert name in shown
-        assert shown.index("command") < shown.index("unknownField")
+        assert shown.index("echo") < shown.index("unknownField")
 
 
 async def test_a_long_request_says_that_there_is_more() -> None:
     detail = PERMISSION | {"diff": "\n".join(f"+line {number}" for number in range(300))}
     async with running(asked("permission", detail)) as rig:
         screen = await opened(rig)
-        await rig.press("a")
+        await rig.press("y")
         assert "more lines" in rig.text
         await rig.press("end")
         reader = screen.query_one(Reader)
         async with asyncio.timeout(10):
             while reader.lines_below:
                 await rig.pilot.pause(0.01)
-        await rig.press("escape", "a")
+        await rig.press("escape", "y")
         assert "more lines" not in rig.text
 
 
@@ -169,7 +173,7 @@ async def test_a_mode_switch_tells_from_to_asker_and_reason() -> None:
         shown = screen.query_one(Reader).text
         for part in ("interactive → autopilot", "copilot", "all agreed"):
             assert part in shown
-        await rig.press("a", "y")
+        await rig.press("y", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
@@ -188,14 +192,14 @@ async def test_pairing_reveals_for_the_foreground_session_by_default() -> None:
     async with running(asked("pairing", PAIRING, session_id=None)) as rig:
         screen = await opened(rig)
         assert "https://board.example.org" in screen.query_one(Reader).text
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert rig.feed.sent == [ApprovalReveal(approval_id="a1", sessions=["s1"])]
 
 
 async def test_pairing_lets_the_person_choose_sessions() -> None:
     async with running(asked("pairing", PAIRING, session_id=None)) as rig:
         await opened(rig)
-        await rig.press("space", "down", "space", "a", "enter")
+        await rig.press("space", "down", "space", "y", "enter")
         assert rig.feed.sent == [ApprovalReveal(approval_id="a1", sessions=["s2"])]
 
 
@@ -203,7 +207,7 @@ async def test_the_code_is_shown_in_large_digits_and_counts_down() -> None:
     state = asked("pairing", PAIRING, session_id=None)
     async with running(state) as rig:
         screen = await opened(rig)
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         revealed = replace(state.approvals["a1"], state="revealed", expires_at=at(-121))
         rig.feed.put(RevealedCode(approval_id="a1", code="847293", expires_at=at(-121)))
         rig.feed.happen(ev.ApprovalRevealed(approval=revealed))
@@ -213,7 +217,7 @@ async def test_the_code_is_shown_in_large_digits_and_counts_down() -> None:
         assert "2m 00s left" in rig.text
         await rig.turn(30)
         assert "1m 30s left" in rig.text
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert len(rig.feed.sent) == 1, "a code that is shown is approval enough"
         await rig.press("d", "enter")
         assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="deny")]
@@ -332,7 +336,7 @@ async def test_history_shows_who_decided() -> None:
         await rig.press("enter")
         assert isinstance(rig.app.screen, ApprovalScreen)
         await rig.turn(1)
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert rig.feed.sent == []
 
 

@@ -20,11 +20,22 @@ def bodies() -> Bodies:
     return Bodies(View(), lambda _message: None)
 
 
-def test_arguments_are_indented_json(bodies: Bodies) -> None:
-    found = bodies.arguments(call("c1", "greet", args=Raw(b'{"a":[1,{"b":2}]}')))
+def test_arguments_are_set_out_without_escapes(bodies: Bodies) -> None:
+    args = Raw(b'{"a":[1,{"b":null}],"say":"\\u201cunit tests\\u201d\\nand \\"more\\""}')
+    found = bodies.arguments(call("c1", "greet", args=args))
     assert found.is_whole
-    assert json.decode(found.text) == {"a": [1, {"b": 2}]}
-    assert len(found.text.splitlines()) > 3
+    assert found.text == ('a:\n  - 1\n  - b: null\nsay:\n  \u201cunit tests\u201d\n  and "more"')
+
+
+def test_a_text_cannot_pass_for_a_name_beside_it(bodies: Bodies) -> None:
+    found = bodies.arguments(call("c1", "greet", args=Raw(json.encode({"a": "x\nb: 2", "c": []}))))
+    assert found.text.splitlines() == ["a:", "  x", "  b: 2", "c: []"]
+
+
+def test_what_is_very_deep_is_one_line(bodies: Bodies) -> None:
+    deep = b'{"a":' * 200 + b"1" + b"}" * 200
+    found = bodies.arguments(call("c1", "greet", args=Raw(deep)))
+    assert len(found.text.splitlines()) == 41
 
 
 def test_a_head_says_how_much_there_was(bodies: Bodies) -> None:
@@ -87,13 +98,14 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
         await rig.press("a")
         assert rig.feed.sent == [DetailRead(id="detail-1", of="approval", subject="a1")]
         rig.clock.turn(1)
-        await rig.press("a", "enter")
+        await rig.press("y")
         assert "Not all of it is here yet" in rig.text
+        await rig.press("enter")
         assert len(rig.feed.sent) == 1, "asked once, and not approved"
         rig.feed.put(Detail(id="detail-1", approval=whole))
         await rig.settle()
         assert "THE END" in rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
@@ -111,7 +123,7 @@ async def test_a_request_whose_rest_is_gone_says_so_and_can_be_decided(answer: s
         rig.feed.put(told)
         await rig.settle()
         assert "The rest of this request was not kept." in rig.app.screen.query_one(Reader).text
-        await rig.press("a", "enter")
+        await rig.press("y", "enter")
         assert [type(one) for one in rig.feed.sent] == [DetailRead, ApprovalDecide]
 
 

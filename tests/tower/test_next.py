@@ -34,7 +34,7 @@ def asks(id_: str, name: str, *, left: float = 7200, waited: float = 60) -> Appr
 
 def shown(rig: Running) -> str:
     assert isinstance(rig.app.screen, ApprovalScreen)
-    return rig.app.screen._approval_id
+    return rig.app.screen.key
 
 
 async def test_the_most_urgent_comes_first_and_the_end_when_none_is_left() -> None:
@@ -46,7 +46,9 @@ async def test_the_most_urgent_comes_first_and_the_end_when_none_is_left() -> No
             assert shown(rig) == one.id
             assert "1 Sessions" not in rig.text
             rig.feed.happen(ApprovalWithdrawn(approval=one_settled(one)))
-            await rig.press("escape")
+            await rig.settle()
+        assert "withdrawn" in rig.text, "the last one says how it ended"
+        await rig.press("escape")
         assert rig.app.return_value == NONE_LEFT
 
 

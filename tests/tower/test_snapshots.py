@@ -12,7 +12,7 @@ from tapui.tower.panes import registry
 from tapui.wire import events as ev
 from tapui.wire.tower import RevealedCode
 from tests.tower.running import settle
-from tests.tower.scripted import HandClock, ScriptedFeed, at, crowd, lines, posts, world
+from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
 SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
@@ -122,3 +122,73 @@ def test_quit(snap_compare: Compare) -> None:
 
 def test_help(snap_compare: Compare) -> None:
     compare(snap_compare, (80, 24), ["question_mark"])
+
+
+DIFF = """\
+diff --git a/tests/pty/test_pair.py b/tests/pty/test_pair.py
+--- a/tests/pty/test_pair.py
++++ b/tests/pty/test_pair.py
+@@ -12,5 +12,6 @@ def test_pairs():
+     host = start()
+-    time.sleep(2)
+-    assert host.code
++    code = wait_for(host.code)
++    assert code
++    assert len(code) == 6
+     host.stop()
+"""
+ASKED: dict[str, tuple[str, dict[str, object]]] = {
+    "command": (
+        "permission",
+        {
+            "kind": "shell",
+            "fullCommandText": "rm -rf build && npm ci",
+            "intention": "Clean install",
+            "commandSegments": [
+                {"identifier": "rm", "fullCommandText": "rm -rf build"},
+                {"identifier": "npm", "fullCommandText": "npm ci"},
+            ],
+        },
+    ),
+    "write": ("permission", {"kind": "write", "fileName": "test_pair.py", "diff": DIFF}),
+    "mcp": (
+        "permission",
+        {"kind": "mcp", "serverName": "tower", "toolName": "ping", "args": {"say": "“hi”"}},
+    ),
+    "mode": ("mode", {"from": "interactive", "to": "autopilot", "reason": "to finish"}),
+    "bindAll": ("bindAll", {"name": "clock"}),
+    "question": ("userInput", {"question": "Which branch?", "choices": ["main", "next"]}),
+    "form": (
+        "elicitation",
+        {
+            "message": "Deploy where?",
+            "requestedSchema": {
+                "properties": {"count": {"type": "integer"}, "region": {"enum": ["eu", "us"]}},
+                "required": ["count"],
+            },
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [*((name, SIZES[0]) for name in ASKED), ("write", SIZES[2]), ("write", SIZES[4])],
+    ids=lambda one: one if isinstance(one, str) else f"{one[0]}x{one[1]}",
+)
+def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    kind, detail = ASKED[name]
+    state = world()
+    fields: dict[str, object] = {"created_at": at(130), "expires_at": at(-90_000)}
+    if kind != "bindAll":
+        fields["session_id"] = "s1"
+    state.approvals = {
+        "q1": approval("q1", kind, detail, **fields),
+        "q2": state.approvals["a1"],
+    }
+    compare(snap_compare, size, ["a"], state=state)
+
+
+@pytest.mark.parametrize("pane", ["sessions", "providers", "calls"])
+def test_sheet(snap_compare: Compare, pane: str) -> None:
+    compare(snap_compare, (120, 36), [PANES[pane], "enter"])

@@ -21,7 +21,6 @@ _LEFT_OUT = frozenset(
     {
         "canOfferSessionApproval",
         "commandIdentifiers",
-        "commandSegments",
         "commands",
         "fileEdits",
         "newFileContents",

@@ -24,21 +24,29 @@ class KeyQueue:
     def __init__(self, app: App[str], deliver: Callable[[Key | Paste], Awaitable[None]]) -> None:
         self._app = app
         self._deliver = deliver
-        self._typed: asyncio.Queue[Key | Paste] = asyncio.Queue(MAX_WAITING)
+        self._typed: asyncio.Queue[tuple[Key | Paste, bool]] = asyncio.Queue(MAX_WAITING)
+        self._unfinished = 0
+        self.is_alone = True
+        """Whether the key that acts now came by itself: the one before it had had its effect, and
+        none has come since. Keys of one read of the terminal do not."""
 
     def put(self, event: Key | Paste) -> None:
         """Take in what was typed."""
         if not self._typed.full():
-            self._typed.put_nowait(event)
+            self._typed.put_nowait((event, self._unfinished == 0))
+            self._unfinished += 1
 
     async def run(self) -> None:
         """Deliver what is typed, for as long as the app runs."""
         while True:
-            event = await self._typed.get()
+            event, is_first = await self._typed.get()
+            self.is_alone = is_first and self._typed.empty()
             try:
                 await self._deliver(event)
                 await self._settled()
             finally:
+                self.is_alone = True
+                self._unfinished -= 1
                 self._typed.task_done()
 
     async def done(self) -> None:

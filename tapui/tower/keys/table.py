@@ -87,7 +87,20 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("left", "left,h", "shift(-1)", "streams", "move the text to the left"),
     KeyAction("right", "right,l", "shift(1)", "streams", "move the text to the right"),
     KeyAction("close", "escape", "close_topmost", "screen", "close the topmost thing"),
-    KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet"),
+    KeyAction(
+        "previous-item", "left", "turn(-1)", "sheet", "previous item of the list", "previous"
+    ),
+    KeyAction("next-item", "right", "turn(1)", "sheet", "next item of the list", "next"),
+    KeyAction("allow", "y", "choose('allow')", "sheet", "a request: choose to allow it"),
+    KeyAction("deny", "d", "choose('deny')", "sheet", "a request: choose to deny it"),
+    KeyAction(
+        "deny-and-tell",
+        "m",
+        "choose('deny-and-tell')",
+        "sheet",
+        "a request: choose to deny it, and write why",
+    ),
+    KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet", "close"),
 )
 """All of them; the footer offers them in this order."""
 

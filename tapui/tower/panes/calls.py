@@ -58,7 +58,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
             return
         from tapui.tower.screens.call import CallScreen
 
-        self.app.push_screen(CallScreen(event.key))
+        self.app.push_screen(CallScreen(event.key, self.shown_keys))
 
     def action_stop(self) -> None:
         """Cancel the selected call, once the person confirmed."""

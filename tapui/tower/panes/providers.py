@@ -71,7 +71,7 @@ its session three times without your input; further messages are held.
         if event.key in self.tower.view.state.providers:
             from tapui.tower.screens.provider import ProviderScreen
 
-            self.app.push_screen(ProviderScreen(event.key))
+            self.app.push_screen(ProviderScreen(event.key, self.shown_keys))
 
     def _move(self) -> None:
         """Ask for a session and move the provider there."""

@@ -146,7 +146,12 @@ port for tapui; the command beside them changes that.
         if session is not None:
             from tapui.tower.screens.session import SessionScreen
 
-            self.app.push_screen(SessionScreen(session.id))
+            self.app.push_screen(SessionScreen(session.id, self._shown_ids))
+
+    def _shown_ids(self) -> list[str]:
+        """Return the sessions as they stand in the list."""
+        found = (self._session(row.key) for row in self.table.rows if row.key)
+        return list(dict.fromkeys(one.id for one in found if one is not None))
 
     # What can be done to the selected row
 

@@ -150,7 +150,10 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         from tapui.tower.screens.line import LineScreen
 
         session = self.tower.view.session_name(self.selected[0])
-        self.app.push_screen(LineScreen(line, stream=self.selected[1], session=session))
+        sheet = LineScreen(
+            line, stream=self.selected[1], session=session, lines=lambda: self.tail.rows
+        )
+        self.app.push_screen(sheet)
 
     def action_copy(self) -> None:
         """Copy the line under the cursor."""

@@ -62,6 +62,10 @@ class TablePane(Pane):
         """The table."""
         return self.query_one(Table)
 
+    def shown_keys(self) -> list[str]:
+        """Return the keys of the rows as they stand, for the sheet of one of them."""
+        return [row.key for row in self.table.rows if row.key]
+
     @property
     def selected(self) -> str:
         """The key of the selected row; "" for none."""

@@ -62,6 +62,7 @@ class AnswerForm(Vertical):
 
     def __init__(self, approval: ev.Approval, detail: Mapping[str, Any]) -> None:
         super().__init__()
+        self.approval_id = approval.id
         self._is_form = approval.kind == "elicitation"
         self._choices = () if self._is_form else _texts(detail.get("choices"))
         is_free = detail.get("allowFreeform") is not False or not self._choices

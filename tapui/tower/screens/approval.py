@@ -1,81 +1,80 @@
-"""One approval in full, and the two keystrokes that decide it."""
+"""The sheet of a request: shown in full; a letter chooses, Enter decides, the next follows."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import PurePath
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import events
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static
 
-from tapui import times
+from tapui.projection import asking
 from tapui.projection.state import is_unsettled, is_waiting
-from tapui.tower import marks, requests
-from tapui.tower.plain import headline, plain
-from tapui.tower.reader import Paragraph, Reader
-from tapui.tower.screens.answer import AnswerError, AnswerForm
-from tapui.tower.screens.live import LiveScreen
+from tapui.tower import marks
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.plain import plain, plain_lines
+from tapui.tower.reader import Paragraph
+from tapui.tower.requests import Answer, Option, explain, headline, options, subject
+from tapui.tower.screens.answer import AnswerError, AnswerForm, AnswerInput
+from tapui.tower.screens.letters import Letter, Letters
 from tapui.tower.screens.pairing import PairingPanel
+from tapui.tower.screens.sheet import Sheet
 from tapui.tower.table import Table
+from tapui.tower.urgency import requests, standing
 from tapui.tower.view import View
-from tapui.tower.words import time_left
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
 DEAF_SECONDS = 0.5
-"""A request takes no keys for so long after it came on screen."""
-
-Decision = Literal["approve", "deny"]
+"""A request takes no answer for so long after it came on screen."""
 
 
-class ApprovalScreen(LiveScreen[None]):
-    """Shows what is asked, all of it. `a` or `d` takes aim, Enter decides, Escape goes back."""
+class ApprovalScreen(Sheet):
+    """Shows one request after the other, the most urgent one next.
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["reading.tcss", "approval.tcss"]
+    Whatever is decided is decided for `key`, the request on show. `passed_over` are those that do
+    not follow by themselves: the person has left them waiting before.
+    """
+
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["sheet.tcss", "approval.tcss"]
     TOPICS = frozenset({"approvals", "sessions", "clock"})
+    CLOSES = "leaves it waiting"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "aim('approve')", "Approve"),
-        Binding("d", "aim('deny')", "Deny"),
-        Binding("enter,y", "decide", "Confirm", show=False),
+        *bindings("allow", "deny", "deny-and-tell"),
+        Binding("enter", "decide", "Decide", show=False),
         Binding("space", "pick", "Choose session", show=False),
-        Binding("n", "close", "Back", show=False),
     ]
 
-    def __init__(self, approval_id: str) -> None:
-        super().__init__()
-        self._approval_id = approval_id
-        self._aim: Decision | None = None
-        self._sent: Decision | None = None
+    def __init__(self, approval_id: str, passed_over: Container[str] = ()) -> None:
+        super().__init__(approval_id, self._waiting)
+        self._passed_over = passed_over
+        self._begin()
+        self._note = ""
+
+    def _begin(self) -> None:
+        """Nothing is chosen and nothing was sent for the request on show."""
+        self._chosen: Answer | None = None
+        self._is_sent = False
         self._was_opened = False
+        self._was_open = False
         self._trouble = ""
         self._shown_at = 0.0
         self._is_partial: bool | None = None
 
     @property
     def approval(self) -> ev.Approval | None:
-        """The approval as it is now; None once the tower forgot it."""
-        return self.tower.view.state.approvals.get(self._approval_id)
+        """The request as it is now; None once the tower forgot it."""
+        return self.tower.view.state.approvals.get(self.key)
 
-    def compose(self) -> ComposeResult:
-        """Headline, request, what is to be chosen or answered, and the keys."""
-        with Vertical(classes="sheet"):
-            yield Static("", classes="headline", markup=False)
-            yield Reader()
-            yield from self._extra()
-            yield Static("", classes="prompt", markup=False)
-
-    def _extra(self) -> Iterable[Vertical]:
-        approval = self.approval
-        if approval is None or not is_unsettled(approval):
-            return
-        if approval.kind == "pairing":
-            yield PairingPanel(approval)
-        elif approval.kind in ("userInput", "elicitation"):
-            yield AnswerForm(approval, self.tower.bodies.detail(approval))
+    def below(self) -> Iterable[Widget]:
+        """What is to be filled in, the letters, and what happens."""
+        yield Vertical(classes="fill")
+        yield Letters()
+        yield Static("", classes="prompt", markup=False)
 
     def on_screen_resume(self) -> None:
         """From here on the person can see it."""
@@ -83,197 +82,344 @@ class ApprovalScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         """Show the request and focus what takes the keys."""
+        self._fill()
         super().on_mount()
-        for panel in self.query(PairingPanel):
-            panel.focus_inside()
-            return
-        for form in self.query(AnswerForm):
-            form.focus_inside()
-            return
-        self.query_one(Reader).focus()
+
+    # One request after the other
+
+    def _waiting(self) -> list[str]:
+        return [one.approval.id for one in requests(self.tower.view)]
+
+    def action_turn(self, step: int) -> None:
+        """Show the previous or next request; this one goes on waiting."""
+        if not self._is_sent:
+            super().action_turn(step)
+
+    def go_to(self, key: str) -> None:
+        """Show another request: it takes no answer at first, and nothing is chosen."""
+        self._begin()
+        self._note = ""
+        self._shown_at = self.tower.ticks()
+        self.set_focus(self.reader)
+        self.key = key
+        self._fill()
+        super().go_to(key)
+
+    def _settled(self, approval: ev.Approval | None) -> None:
+        """The request on show is settled: say how, and go on to the next one."""
+        is_own = self._is_sent or self._was_opened
+        note = "It waits no longer."
+        if approval is not None:
+            mark = marks.APPROVAL[approval.state]
+            what = asking.request(approval)
+            note = f"{mark.glyph} {asking.outcome(approval)}: {asking.verb(approval)} {what}"
+        following = (
+            one.approval.id
+            for one in requests(self.tower.view)
+            if one.approval.state == "waiting" and one.approval.id not in self._passed_over
+        )
+        there = next((id_ for id_ in following if id_ != self.key), None)
+        if there is not None:
+            self.go_to(there)
+            self._note = note
+            self._prompt()
+        elif is_own and approval is not None and approval.state in ("approved", "denied"):
+            self.dismiss(None)
+        else:
+            self._begin()
+            self._drop_fields()
+            if approval is not None:
+                self._show(self.tower.view, approval)
+
+    # What is shown
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the countdown and the state; close once what was decided here is settled."""
+        """Paint the request as it is now; once it is settled, the next one."""
         approval = self.approval
+        if approval is None or not is_unsettled(approval):
+            if self._was_open:
+                self._settled(approval)
+                return
+        else:
+            self._was_open = True
         if approval is None:
             return
-        if self._sent is not None and approval.state == "revealed":
-            self._was_opened, self._sent, self._aim = True, None, None
-        if (self._sent or self._was_opened) and approval.state in (
-            "approved",
-            "denied",
-            "failed",
-        ):
-            self.dismiss(None)
-            return
-        self._show_request(view, approval)
-        mark = marks.APPROVAL[approval.state]
-        left = time_left(approval, view.now)
-        age = times.age(times.since(approval.created_at, view.now))
-        rest = f"{left} left" if left else f"{age} ago"
-        self.query_one(".headline", Static).update(headline(mark, marks.KINDS[approval.kind], rest))
-        for panel in self.query(PairingPanel):
+        if approval.state == "revealed" and not self._was_opened:
+            self._was_opened, self._is_sent, self._chosen = self._is_sent, False, None
+        self._show(view, approval)
+        for panel in self._panels():
             panel.show(view, approval, dirty)
-        self._prompt()
 
-    def _show_request(self, view: View, approval: ev.Approval) -> None:
-        """Show what is asked; again when the rest of it has come."""
+    def _show(self, view: View, approval: ev.Approval) -> None:
         bodies = self.tower.bodies
         whole = bodies.whole(approval)
+        mark = marks.APPROVAL[approval.state]
+        if is_waiting(approval):
+            self.set_frame(mark, headline(view, approval), standing(approval, view.now), "warning")
+        else:
+            self.set_frame(mark, headline(view, approval), mark.word)
+        self.query_one(".sheet").set_class(is_waiting(approval), "-waiting")
         is_partial = bodies.is_awaited(approval)
-        if is_partial == self._is_partial:
+        if is_partial != self._is_partial:
+            parts = explain(view, whole, bodies.detail(whole))
+            if is_partial:
+                parts.append(Paragraph("Reading the rest of this request …", "warning"))
+            elif whole.is_cut:
+                parts.append(Paragraph("The rest of this request was not kept.", "warning"))
+            self.reader.set_parts(parts)
+            if self._is_partial:
+                self._fill(whole)
+            self._is_partial = is_partial
+        self._prompt()
+
+    def copied(self) -> str:
+        """Return what is asked, or the text where there is no such thing."""
+        approval = self.approval
+        if approval is None:
+            return super().copied()
+        whole = self.tower.bodies.whole(approval)
+        return subject(whole, self.tower.bodies.detail(whole)) or super().copied()
+
+    # Fields to fill in
+
+    def _fill(self, approval: ev.Approval | None = None) -> None:
+        """Show the fields of the request on show, in place of those of another."""
+        self._drop_fields()
+        approval = approval or self.approval
+        if approval is None or not is_unsettled(approval):
             return
-        parts = requests.explain(view, whole, bodies.detail(whole))
-        if is_partial:
-            parts.append(Paragraph("Reading the rest of this request …", "warning"))
-        elif whole.is_cut:
-            parts.append(Paragraph("The rest of this request was not kept.", "warning"))
-        self.query_one(Reader).set_parts(parts)
-        if self._is_partial:
-            for form in self.query(AnswerForm):
-                self.mount(AnswerForm(whole, bodies.detail(whole)), after=form)
-                form.remove()
-        self._is_partial = is_partial
+        field: PairingPanel | AnswerForm | None = None
+        if approval.kind == "pairing":
+            field = PairingPanel(approval)
+        elif approval.kind in ("userInput", "elicitation"):
+            field = AnswerForm(approval, self.tower.bodies.detail(approval))
+        if field is not None:
+            self.query_one(".fill").mount(field)
+            self.call_after_refresh(self._focus_field, field)
+
+    def _focus_field(self, field: PairingPanel | AnswerForm) -> None:
+        if field.is_attached and field.approval_id == self.key:
+            field.focus_inside()
+            approval = self.approval
+            if isinstance(field, PairingPanel) and approval is not None:
+                field.show(self.tower.view, approval, self.TOPICS)
+            self._prompt()
+
+    def _drop_fields(self) -> None:
+        if self.focused not in (None, self.reader):
+            self.set_focus(self.reader)
+        for found in self.query_one(".fill").children:
+            found.remove()
+
+    def _panels(self) -> list[PairingPanel]:
+        found = [one for one in self.query(PairingPanel) if one.is_mounted]
+        return [one for one in found if one.approval_id == self.key]
+
+    def _forms(self) -> list[AnswerForm]:
+        return [one for one in self.query(AnswerForm) if one.approval_id == self.key]
+
+    def _told(self) -> AnswerInput | None:
+        """Return the line with what the agent is to be told."""
+        return next(iter(self.query("#tell").results(AnswerInput)), None)
+
+    # Answering
 
     def refused(self, error: Error) -> None:
         """The gateway did not take the decision."""
         if error.reply_to in ("approval.decide", "approval.reveal"):
-            self._sent, self._aim = None, None
+            self._is_sent, self._chosen = False, None
             self._trouble = error.message
             self._prompt()
 
     @property
-    def _is_deaf(self) -> bool:
-        return self.tower.ticks() - self._shown_at < DEAF_SECONDS
-
-    @property
     def _is_open(self) -> bool:
         approval = self.approval
-        return approval is not None and is_waiting(approval) and self._sent is None
+        return approval is not None and is_waiting(approval) and not self._is_sent
 
-    def action_aim(self, decision: Decision) -> None:
-        """Get ready to approve or deny: nothing is decided yet."""
-        if self._is_deaf or not self._is_open:
-            return
-        if decision == "approve" and self._is_revealed:
-            return  # the code decides now
-        if decision == "approve" and self._is_partial:
-            self._trouble = "Not all of it is here yet: wait, or deny."
-            self._prompt()
-            return
+    def _hears(self) -> bool:
+        """Return whether a key that answers counts now; say why where it does not."""
+        if not self._is_open:
+            return False
         self._trouble = ""
-        self._aim = decision
+        if self.tower.ticks() - self._shown_at < DEAF_SECONDS:
+            self._trouble = "Too early: this request has only just come up. Press it again."
+        elif not self.tower.typed.is_alone:
+            self._trouble = "That key came together with others, so it does not count."
+        self._prompt()
+        return not self._trouble
+
+    def action_choose(self, answer: Answer) -> None:
+        """Choose an answer: nothing is decided yet."""
+        if not self._hears() or self._option(answer) is None:
+            return
+        if answer == "allow" and self._is_partial:
+            self._trouble = "Not all of it is here yet: wait, or deny."
+        elif answer != self._chosen:
+            self._take_back()
+            self._chosen = answer
+            if answer == "deny-and-tell":
+                line = AnswerInput(placeholder="what the agent is told", id="tell")
+                self.query_one(".fill").mount(line)
+                self.call_after_refresh(line.focus)
         self._prompt()
 
     def action_decide(self) -> None:
-        """Send the decision that was aimed at."""
-        if self._is_deaf or not self._is_open or self._aim is None:
+        """Send the decision that was chosen."""
+        if not self._hears():
             return
-        if self._aim == "deny":
-            self._send_decision("deny", None)
-        elif self.query(PairingPanel):
-            panel = self.query_one(PairingPanel)
-            self._sent = "approve"
-            self.send(ApprovalReveal(approval_id=self._approval_id, sessions=panel.chosen or None))
-        elif self.query(AnswerForm):
-            try:
-                answer = self.query_one(AnswerForm).answer()
-            except AnswerError as error:
-                self._aim, self._trouble = None, str(error)
+        if self._chosen is None:
+            self._trouble = "Choose by a letter first."
+        elif self._chosen == "deny":
+            self._send("deny")
+        elif self._chosen == "deny-and-tell":
+            line = self._told()
+            if line is None or not line.value.strip():
+                self._trouble = "Write what the agent is told."
             else:
-                self._send_decision("approve", answer)
+                self._send("deny", reason=line.value.strip())
         else:
-            self._send_decision("approve", None)
+            self._allow()
         self._prompt()
 
-    def _send_decision(self, decision: Decision, answer: object) -> None:
-        self._sent = decision
-        self.send(ApprovalDecide(approval_id=self._approval_id, decision=decision, answer=answer))
+    def _allow(self) -> None:
+        for panel in self._panels():
+            self._is_sent = True
+            self.send(ApprovalReveal(approval_id=self.key, sessions=panel.chosen or None))
+            return
+        for form in self._forms():
+            try:
+                answer = form.answer()
+            except AnswerError as error:
+                self._chosen, self._trouble = None, str(error)
+            else:
+                self._send("approve", answer)
+            return
+        approval = self.approval
+        if approval is not None and approval.kind not in ("pairing", "userInput", "elicitation"):
+            self._send("approve")
+
+    def _send(self, decision: str, answer: object = None, reason: str | None = None) -> None:
+        self._is_sent = True
+        is_denial = decision == "deny"
+        self.send(
+            ApprovalDecide(
+                approval_id=self.key,
+                decision="deny" if is_denial else "approve",
+                answer=answer,
+                reason=reason,
+            )
+        )
+
+    def _take_back(self) -> None:
+        """Nothing is chosen any more."""
+        self._chosen = None
+        line = self._told()
+        if line is not None:
+            self.set_focus(self.reader)
+            line.remove()
 
     def action_pick(self) -> None:
         """Choose or drop the session under the cursor (pairing)."""
-        if not self._is_deaf and self._is_open:
-            for panel in self.query(PairingPanel):
+        if self._is_open:
+            for panel in self._panels():
                 panel.toggle()
 
     def action_close(self) -> None:
-        """Take the aim back; without one, leave the field; else close."""
-        if self._aim is not None and self._sent is None:
-            self._aim = None
+        """Take the choice back; without one, leave the field; else close."""
+        if self._chosen is not None and not self._is_sent:
+            self._take_back()
             self._prompt()
-        elif self._is_open and any(form.has_focus_inside for form in self.query(AnswerForm)):
-            self.query_one(Reader).focus()
+        elif self._is_open and any(form.has_focus_inside for form in self._forms()):
+            self.set_focus(self.reader)
             self._prompt()
         else:
             self.dismiss(None)
 
-    def on_table_opened(self, event: Table.Opened) -> None:
-        """Enter in a list is Enter."""
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A sheet that is closing has no keys."""
+        return self.is_mounted and super().check_action(action, parameters)
+
+    def on_letters_clicked(self, event: Letters.Clicked) -> None:
+        """A click on a letter is the letter."""
         event.stop()
-        if self._aim is None and self.query(AnswerForm):
-            self.action_aim("approve")
+        for one in self._options():
+            if one.answer == event.answer:
+                self.action_choose(one.answer)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Enter in a list is Enter; in one of choices it chooses first."""
+        event.stop()
+        if self._chosen is None and self._forms():
+            self.action_choose("allow")
         else:
             self.action_decide()
 
     def on_input_submitted(self) -> None:
-        """Enter in a field aims first and decides the second time."""
-        if self._aim is None:
-            self.action_aim("approve")
+        """Enter in a field chooses first and decides the second time."""
+        if self._chosen is None:
+            self.action_choose("allow")
         else:
             self.action_decide()
 
-    def on_input_changed(self) -> None:
+    def on_input_changed(self, event: AnswerInput.Changed) -> None:
         """Another answer is another decision."""
-        if self._sent is None:
-            self._aim = None
+        if event.input.id != "tell" and not self._is_sent:
+            self._chosen = None
+        self._prompt()
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste outside of a field is no answer."""
+        event.stop()
+        if self._is_open:
+            self._trouble = "A paste is not an answer."
             self._prompt()
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
         """The keys that work depend on the focus."""
         self._prompt()
 
-    @property
-    def _is_revealed(self) -> bool:
+    # What the lower edge says
+
+    def _options(self) -> list[Option]:
         approval = self.approval
-        return approval is not None and approval.state == "revealed"
+        return options(approval) if approval is not None and is_waiting(approval) else []
+
+    def _option(self, answer: Answer) -> Option | None:
+        return next((one for one in self._options() if one.answer == answer), None)
 
     def _prompt(self) -> None:
-        self.query_one(".prompt", Static).update(self._prompt_text())
-        self.set_class(self._aim is not None, "-aimed")
+        if not self.is_mounted:
+            return
+        key_of = self.tower.key_of
+        letters = [Letter(one.answer, key_of(one.answer), one.does) for one in self._options()]
+        self.query_one(Letters).set_letters(letters, self._chosen)
+        self.query_one(Letters).display = bool(letters)
+        note = [plain(self._note, "$text-muted", limit=self.size.width - 6)] if self._note else []
+        lines = [*note, self._prompt_line()]
+        self.query_one(".prompt", Static).update(Content("\n").join(lines))
 
-    def _prompt_text(self) -> Content:
+    def _prompt_line(self) -> Content:
         approval = self.approval
-        if approval is None or not is_waiting(approval):
-            by = f", decided by {approval.decided_by}" if approval and approval.decided_by else ""
-            word = marks.APPROVAL[approval.state].text if approval else "gone"
-            return plain(f"{word}{by}    Esc back", "$text-muted", limit=200)
-        if self._is_revealed and self._aim is None:
-            return plain("Enter this code on the web page.    d deny    Esc back")
-        if self._sent is not None:
+        if approval is None:
+            return plain("It waits no longer.", "$text-muted")
+        if not is_waiting(approval):
+            return plain(asking.outcome(approval), "$text-muted", limit=200)
+        if self._is_sent:
             return plain("sent, waiting for the gateway …", "$text-muted")
-        trouble = plain(f"{self._trouble}    " if self._trouble else "", "$error", limit=300)
-        if self._aim is None:
-            return trouble + self._keys(approval)
-        verb = "denies" if self._aim == "deny" else self._verb(approval)
-        below = self.query_one(Reader).lines_below
-        unseen = f"    {below} more lines below" if below and self._aim == "approve" else ""
-        tone = "bold $error" if self._aim == "deny" else "bold $success"
-        return plain(f"Enter {verb}", tone) + plain(f"    Esc cancels{unseen}", "$text-muted")
+        trouble = plain(f"{self._trouble}  " if self._trouble else "", "bold $error", limit=300)
+        option = self._option(self._chosen) if self._chosen else None
+        if option is not None:
+            return trouble + self._then(option)
+        if approval.state == "revealed":
+            return trouble + plain("Enter this code on the page that asks for it.")
+        if any(form.has_focus_inside for form in self._forms()):
+            return trouble + plain("Enter takes this answer. Esc leaves the field.", "$text-muted")
+        choose = "  Space chooses sessions." if approval.kind == "pairing" else ""
+        return trouble + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
-    @staticmethod
-    def _verb(approval: ev.Approval) -> str:
-        if approval.kind == "pairing":
-            return "shows the pairing code"
-        if approval.kind in ("userInput", "elicitation"):
-            return "sends this answer"
-        return "approves, this once" if approval.kind == "permission" else "approves"
-
-    def _keys(self, approval: ev.Approval) -> Content:
-        if any(form.has_focus_inside for form in self.query(AnswerForm)):
-            return plain("Enter answer    Esc leave the field, then d to deny", "$text-muted")
-        words = {
-            "pairing": "Space choose sessions    a show the code    d deny    Esc back",
-            "userInput": "Tab answer    a send it    d deny    Esc back",
-            "elicitation": "Tab fill in    a send it    d deny    Esc back",
-        }
-        return plain(words.get(approval.kind, "a approve    d deny    Esc back"), "$text-muted")
+    def _then(self, option: Option) -> Content:
+        below = self.reader.lines_below if option.answer == "allow" else 0
+        tone = "bold $success" if option.answer == "allow" else "bold $error"
+        unseen = plain_lines(f"{below:,} more lines below\n" if below else "", "bold")
+        rest = plain("    Esc takes the choice back", "$text-muted")
+        return unseen + plain(f"Enter {option.enter}", tone) + rest

@@ -16,7 +16,7 @@ from tapui.tower.screens.live import LiveScreen
 class HelpScreen(LiveScreen[None]):
     """Sections of keys, as (title, about, [(key, what it does)])."""
 
-    CSS_PATH = "reading.tcss"
+    CSS_PATH = "sheet.tcss"
 
     def __init__(self, sections: Iterable[tuple[str, str, list[tuple[str, str]]]]) -> None:
         super().__init__()

@@ -1,46 +1,45 @@
 """One line of a stream with all that is known about it."""
 
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import Static
 
 from tapui import times
 from tapui.tower.levels import LEVEL
-from tapui.tower.plain import headline
-from tapui.tower.reader import Paragraph, Reader, title, value
-from tapui.tower.screens.live import LiveScreen
+from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.screens.sheet import Sheet, fact
+from tapui.tower.view import View
 from tapui.wire.message import Line
 
+Lines = Callable[[], Sequence[Line]]
+"""Returns the lines of the tail, as it is filtered."""
 
-class LineScreen(LiveScreen[None]):
+
+class LineScreen(Sheet):
     """A line's text, whole, and its metadata. `stream` and `session` say where it is from."""
 
-    CSS_PATH = "reading.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "close", "close", show=False)]
 
-    def __init__(self, line: Line, *, stream: str, session: str) -> None:
-        super().__init__()
+    def __init__(self, line: Line, *, stream: str, session: str, lines: Lines = tuple) -> None:
+        super().__init__(str(line.seq), lambda: [str(one.seq) for one in lines()])
         self.line = line
+        self._lines = lines
         self._stream = stream
         self._session = session
 
-    def compose(self) -> ComposeResult:
-        """The reader in a frame."""
-        with Vertical(classes="sheet"):
-            yield Static("", classes="headline", markup=False)
-            yield Reader()
+    def go_to(self, key: str) -> None:
+        """Show another line."""
+        self.line = next((one for one in self._lines() if str(one.seq) == key), self.line)
+        super().go_to(str(self.line.seq))
 
-    def on_mount(self) -> None:
+    def show(self, view: View, dirty: frozenset[str]) -> None:
         """Show the line."""
+        del view, dirty
         mark = LEVEL[self.line.level]
-        said = f"{times.moment(self.line.ts)}  {self._stream}  {self._session}"
-        self.query_one(".headline", Static).update(headline(mark, "line", said))
-        reader = self.query_one(Reader)
-        reader.set_parts(self._parts())
-        reader.focus()
+        note = f"{mark.word}, {times.moment(self.line.ts)}"
+        self.set_frame(mark, f"{self._stream} in {self._session}", note)
+        self.reader.set_parts(self._parts())
 
     def copied(self) -> str:
         """Return the line's text."""
@@ -50,13 +49,14 @@ class LineScreen(LiveScreen[None]):
         line = self.line
         bodies = self.tower.bodies
         parts = [
-            Paragraph(f"number {line.seq} of {self._stream} in {self._session}", "muted"),
-            Paragraph(f"{times.moment(line.ts)}  {line.ts}", "muted"),
+            *fact("number", f"{line.seq} of {self._stream}"),
+            *fact("session", self._session),
+            *fact("time", f"{times.date_and_time(line.ts)}  {line.ts}"),
             Paragraph(""),
-            title("Text"),
+            title("text"),
             value(bodies.line(line).text),
         ]
         metadata = bodies.metadata(line)
         if metadata is not None:
-            parts += [Paragraph(""), title("Metadata"), value(metadata.text)]
+            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
         return parts

@@ -21,7 +21,7 @@ class PairingPanel(Vertical):
 
     def __init__(self, approval: ev.Approval) -> None:
         super().__init__()
-        self._approval = approval
+        self.approval_id = approval.id
         self._chosen: set[str] | None = None
 
     def compose(self) -> ComposeResult:

@@ -1,64 +1,43 @@
 """One provider: what it offers and wants, and what it was refused."""
 
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.widgets import Static
-
 from tapui import times
 from tapui.tower import marks
-from tapui.tower.plain import headline
-from tapui.tower.reader import Paragraph, Reader, title, value
-from tapui.tower.screens.live import LiveScreen
+from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.screens.sheet import Sheet, fact
 from tapui.tower.view import View
 from tapui.tower.words import name_of, session_of
 from tapui.wire import events as ev
 
 
-class ProviderScreen(LiveScreen[None]):
+class ProviderScreen(Sheet):
     """A provider's facts, tools and errors."""
 
-    CSS_PATH = "reading.tcss"
     TOPICS = frozenset({"providers", "errors", "clock"})
-
-    def __init__(self, provider_id: str) -> None:
-        super().__init__()
-        self._provider_id = provider_id
-
-    def compose(self) -> ComposeResult:
-        """A headline and the text."""
-        with Vertical(classes="sheet"):
-            yield Static("", classes="headline", markup=False)
-            yield Reader()
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint it as it is now."""
-        provider = view.state.providers.get(self._provider_id)
+        provider = view.state.providers.get(self.key)
         if provider is None:
             return
         provider = self.tower.bodies.whole(provider)
-        age = times.age(times.since(provider.connected_at, view.now))
-        self.query_one(".headline", Static).update(
-            headline(marks.PROVIDER[provider.state], name_of(provider), f"connected {age} ago")
-        )
+        age = times.lasting(times.since(provider.connected_at, view.now))
+        mark = marks.PROVIDER[provider.state]
+        self.set_frame(mark, name_of(provider), f"{mark.word}, connected {age} ago")
         if not dirty & {"providers", "errors"}:
             return
-        facts = {
-            "id": provider.id,
-            "trust": provider.trust,
-            "origin": provider.origin or "local program",
-            "session": session_of(view, provider),
-            "instance": provider.instance,
-            "revision": str(provider.revision) if provider.revision else None,
-            "injects": _injects(view, provider),
-            "rules": f"{provider.rules} before tools" if provider.rules else None,
-            "sections": _sections(provider),
-            "patterns": f"{provider.pattern_faults} timed out" if provider.pattern_faults else None,
-            "reason": provider.reason,
-        }
+        faults = f"{provider.pattern_faults} timed out" if provider.pattern_faults else None
         parts = [
-            Paragraph(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
-            for name, fact in facts.items()
-            if fact
+            *fact("id", provider.id),
+            *fact("trust", provider.trust),
+            *fact("origin", provider.origin or "local program"),
+            *fact("session", session_of(view, provider)),
+            *fact("instance", provider.instance),
+            *fact("revision", str(provider.revision) if provider.revision else None),
+            *fact("injects", _injects(view, provider)),
+            *fact("rules", f"{provider.rules} before tools" if provider.rules else None),
+            *fact("sections", _sections(provider)),
+            *fact("patterns", faults),
+            *fact("reason", provider.reason),
         ]
         if provider.context:
             parts += [
@@ -77,7 +56,7 @@ class ProviderScreen(LiveScreen[None]):
             for ts, error in reversed(view.errors)
             if error.provider_id == provider.id
         ]
-        self.query_one(Reader).set_parts(parts + (refused or [value("none")]))
+        self.reader.set_parts(parts + (refused or [value("none")]))
 
 
 def _sections(provider: ev.Provider) -> str:

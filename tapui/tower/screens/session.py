@@ -1,15 +1,10 @@
 """One session and what happened in it."""
 
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.widgets import Static
-
 from tapui import times
 from tapui.projection.offered import tools_that_wait
 from tapui.tower import marks
-from tapui.tower.plain import headline
-from tapui.tower.reader import Paragraph, Reader, title, value
-from tapui.tower.screens.live import LiveScreen
+from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.screens.sheet import Sheet, fact
 from tapui.tower.view import View
 from tapui.tower.words import name_of
 from tapui.wire import events as ev
@@ -17,51 +12,36 @@ from tapui.wire import events as ev
 SHOWN_EVENTS = 60
 
 
-class SessionScreen(LiveScreen[None]):
+class SessionScreen(Sheet):
     """A session's facts, then its own events, newest first."""
 
-    CSS_PATH = "reading.tcss"
     TOPICS = frozenset({"sessions", "providers", "life", "clock"})
-
-    def __init__(self, session_id: str) -> None:
-        super().__init__()
-        self._session_id = session_id
-
-    def compose(self) -> ComposeResult:
-        """A headline and the text."""
-        with Vertical(classes="sheet"):
-            yield Static("", classes="headline", markup=False)
-            yield Reader()
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint it as it is now."""
-        session = view.state.sessions.get(self._session_id)
+        session = view.state.sessions.get(self.key)
         if session is None:
             return
-        age = times.age(times.since(session.opened_at, view.now))
-        self.query_one(".headline", Static).update(
-            headline(marks.SESSION[session.state], session.label or session.id, f"open for {age}")
-        )
+        age = times.lasting(times.since(session.opened_at, view.now))
+        name = session.label or session.id
+        mark = marks.SESSION[session.state]
+        self.set_frame(mark, name, f"{mark.word}, open for {age}")
         if not dirty & {"sessions", "providers", "life"}:
             return
-        known = [view.state.providers.get(one) for one in session.providers]
-        facts = {
-            "id": session.id,
-            "folder": session.cwd,
-            "workspace": session.workspace,
-            "host": session.host,
-            "mode": session.mode,
-            "model": session.model,
-            "providers": ", ".join(one.name for one in known if one is not None),
-            "tools": tools_that_wait(view.state, session),
-            "reason": session.reason,
-        }
+        found = [view.state.providers.get(one) for one in session.providers]
+        providers = [one for one in found if one is not None]
         parts = [
-            Paragraph(f"{name:<10}{' '.join(fact.splitlines())}", "muted")
-            for name, fact in facts.items()
-            if fact
+            *fact("id", session.id),
+            *fact("folder", session.cwd),
+            *fact("workspace", session.workspace),
+            *fact("host", session.host),
+            *fact("mode", session.mode),
+            *fact("model", session.model),
+            *fact("providers", ", ".join(one.name for one in providers)),
+            *fact("tools", tools_that_wait(view.state, session)),
+            *fact("reason", session.reason),
         ]
-        parts += _wanted([one for one in known if one is not None])
+        parts += _wanted(providers)
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
         parts += [
             Paragraph(""),
@@ -74,7 +54,7 @@ class SessionScreen(LiveScreen[None]):
             )
             if data is not None:
                 parts.append(value(data.text))
-        self.query_one(Reader).set_parts(parts)
+        self.reader.set_parts(parts)
 
 
 def _wanted(providers: list[ev.Provider]) -> list[Paragraph]:

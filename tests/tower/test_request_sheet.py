@@ -1,0 +1,329 @@
+"""The sheet of requests: one follows the other, and no decision goes to another than the shown."""
+
+import pytest
+from msgspec.structs import replace
+from textual.events import Key, Paste
+
+from tapui.projection.state import State
+from tapui.tower.changes import MAX_LINES, changes
+from tapui.tower.reader import Reader
+from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.screens.call import CallScreen
+from tapui.tower.screens.letters import Letters
+from tapui.tower.screens.line import LineScreen
+from tapui.tower.screens.provider import ProviderScreen
+from tapui.tower.screens.session import SessionScreen
+from tapui.tower.screens.sheet import Sheet
+from tapui.wire import events as ev
+from tapui.wire.tower import ApprovalDecide
+from tests.tower.running import Running, running
+from tests.tower.scripted import approval, at, lines, posts, session, world
+
+COMMAND = {
+    "kind": "shell",
+    "fullCommandText": "rm -rf build && npm ci",
+    "intention": "Clean install",
+    "commandSegments": [
+        {"identifier": "rm", "fullCommandText": "rm -rf build"},
+        {"identifier": "npm", "fullCommandText": "npm ci"},
+    ],
+}
+
+
+def command(id_: str, text: str, *, waited: float, left: float = 7200) -> ev.Approval:
+    detail = {"kind": "shell", "fullCommandText": text}
+    times = {"created_at": at(waited), "expires_at": at(-left)}
+    return approval(id_, "permission", detail, session_id="s1", **times)
+
+
+def asked(*waiting: ev.Approval) -> State:
+    found = {one.id: one for one in waiting}
+    return State(sessions={"s1": session("s1", "Fix pairing")}, approvals=found)
+
+
+def three() -> State:
+    return asked(
+        command("late", "echo late", waited=5),
+        command("old", "echo old", waited=500),
+        command("soon", "echo soon", waited=1, left=30),
+    )
+
+
+async def sheet(rig: Running) -> ApprovalScreen:
+    """Open the most urgent request and let the lock go by."""
+    await rig.press("a")
+    found = rig.app.screen
+    assert isinstance(found, ApprovalScreen)
+    await rig.turn(1)
+    return found
+
+
+def settle(rig: Running, one: ev.Approval, state: str, by: str | None = None) -> None:
+    settled = replace(one, state=state, decided_by=by)  # type: ignore[arg-type]
+    kind = ev.ApprovalWithdrawn if state == "withdrawn" else ev.ApprovalDecided
+    rig.feed.happen(kind(approval=settled))
+
+
+async def test_after_a_decision_the_next_request_follows_with_a_lock_of_its_own() -> None:
+    state = three()
+    async with running(state) as rig:
+        found = await sheet(rig)
+        for this, following in (("soon", "old"), ("old", "late")):
+            assert found.key == this
+            await rig.press("y", "enter")
+            assert rig.feed.sent[-1] == ApprovalDecide(approval_id=this, decision="approve")
+            settle(rig, state.approvals[this], "approved", "tapui 1")
+            await rig.settle()
+            assert rig.app.screen is found
+            assert found.key == following
+            assert "✓ approved by you" in rig.text
+            before = len(rig.feed.sent)
+            await rig.turn(0.49)
+            await rig.press("y", "enter")
+            assert "Too early" in rig.text
+            assert len(rig.feed.sent) == before
+            await rig.turn(0.02)
+        await rig.press("d", "enter")
+        settle(rig, state.approvals["late"], "denied", "tapui 1")
+        await rig.settle()
+        assert rig.app.screen is not found, "none is left"
+
+
+@pytest.mark.parametrize(
+    ("settled", "by", "said"),
+    [
+        ("withdrawn", "cli", "answered by you, in Copilot"),
+        ("denied", "other", "denied by other"),
+        ("expired", None, "timed out"),
+    ],
+)
+async def test_what_is_settled_elsewhere_is_said_and_the_choice_is_gone(
+    settled: str, by: str | None, said: str
+) -> None:
+    state = three()
+    async with running(state) as rig:
+        found = await sheet(rig)
+        await rig.press("y")
+        settle(rig, state.approvals["soon"], settled, by)
+        await rig.settle()
+        assert found.key == "old"
+        assert said in rig.text
+        await rig.turn(1)
+        await rig.press("enter")
+        assert rig.feed.sent == []
+        assert "Choose by a letter first" in rig.text
+
+
+async def test_the_last_one_that_is_settled_elsewhere_stays_and_says_so() -> None:
+    state = asked(command("a1", "echo", waited=9))
+    async with running(state) as rig:
+        found = await sheet(rig)
+        settle(rig, state.approvals["a1"], "expired")
+        await rig.settle()
+        assert "timed out" in rig.text
+        await rig.press("y", "enter")
+        assert rig.feed.sent == []
+        await rig.press("escape")
+        assert rig.app.screen is not found
+
+
+async def test_the_arrows_go_through_what_waits_and_drop_the_choice() -> None:
+    async with running(three()) as rig:
+        found = await sheet(rig)
+        await rig.press("y", "right")
+        assert found.key == "old"
+        assert "2 of 3" in rig.text
+        await rig.turn(1)
+        await rig.press("enter")
+        await rig.press("right", "right", "left")
+        assert found.key == "old"
+        await rig.turn(1)
+        await rig.press("d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="old", decision="deny")]
+
+
+async def test_a_denial_can_tell_the_agent_why() -> None:
+    async with running(three()) as rig:
+        await sheet(rig)
+        await rig.press("m", "enter")
+        assert "Write what the agent is told" in rig.text
+        await rig.press(*"use", "space", *"yarn", "enter")
+        told = ApprovalDecide(approval_id="soon", decision="deny", reason="use yarn")
+        assert rig.feed.sent == [told]
+
+
+async def test_escape_drops_what_was_to_be_told_and_keeps_the_sheet() -> None:
+    async with running(three()) as rig:
+        found = await sheet(rig)
+        await rig.press("m", *"yes", "escape", "enter")
+        assert rig.feed.sent == []
+        assert rig.app.screen is found
+        await rig.press("d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="soon", decision="deny")]
+
+
+@pytest.mark.parametrize(
+    "read", [["y", "enter"], ["j", "y"], ["y", "j"], ["d", "enter"], ["enter", "y", "enter"]]
+)
+async def test_keys_of_one_read_neither_choose_nor_decide(read: list[str]) -> None:
+    async with running(three()) as rig:
+        await sheet(rig)
+        await rig.type(*read)
+        assert rig.feed.sent == []
+        assert "came together with others" in rig.text
+        await rig.press("enter")
+        assert rig.feed.sent == [], "nothing was chosen"
+
+
+async def test_enter_read_with_the_text_before_it_sends_nothing() -> None:
+    async with running(three()) as rig:
+        await sheet(rig)
+        await rig.press("m")
+        await rig.type(*"no", "enter")
+        assert rig.feed.sent == []
+        assert "came together with others" in rig.text
+        await rig.press("enter")
+        told = ApprovalDecide(approval_id="soon", decision="deny", reason="no")
+        assert rig.feed.sent == [told]
+
+
+async def test_a_paste_is_no_answer() -> None:
+    async with running(three()) as rig:
+        await sheet(rig)
+        rig.app.post_message(Paste("y\n"))
+        await rig.settle()
+        assert "A paste is not an answer" in rig.text
+        await rig.press("enter")
+        assert rig.feed.sent == []
+
+
+async def test_keys_typed_before_the_sheet_opened_do_not_answer_it() -> None:
+    async with running(three()) as rig:
+        await rig.type("a", "y", "enter")
+        rig.clock.turn(1)
+        rig.app.post_message(Key("enter", "\r"))
+        await rig.settle()
+        assert rig.feed.sent == []
+
+
+async def test_a_click_on_a_letter_chooses_and_does_not_decide() -> None:
+    async with running(three()) as rig:
+        found = await sheet(rig)
+        await rig.pilot.click(found.query_one(Letters), offset=(3, 1))
+        await rig.settle()
+        assert "Enter denies" in rig.text
+        assert rig.feed.sent == []
+
+
+async def test_a_command_is_shown_with_its_parts_place_and_reason() -> None:
+    async with running(asked(approval("a1", "permission", COMMAND, session_id="s1"))) as rig:
+        found = await sheet(rig)
+        assert "Fix pairing asks to run a command" in rig.text
+        shown = found.query_one(Reader).text
+        for part in ("rm -rf build && npm ci", "1  rm -rf build", "2  npm ci", "in /code/s1"):
+            assert part in shown
+        assert "the agent says: “Clean install”" in shown
+        assert found.copied() == "rm -rf build && npm ci"
+
+
+@pytest.mark.parametrize(
+    ("detail", "title", "shown"),
+    [
+        ({"kind": "read", "path": "/etc/hosts"}, "asks to read a file", "/etc/hosts"),
+        ({"kind": "url", "url": "https://x.example/?q=1"}, "asks to fetch a URL", "x.example"),
+        (
+            {"kind": "mcp", "serverName": "tower", "toolName": "ping", "args": {"a": "“q”"}},
+            "asks to call an MCP tool",
+            "tower: ping",
+        ),
+        ({"kind": "custom-tool", "toolName": "greet"}, "asks to call a tool", "greet"),
+        (
+            {"kind": "hook", "toolName": "bash", "hookMessage": "is it tidy?"},
+            "asks to call a tool that a hook holds back",
+            "is it tidy?",
+        ),
+        ({"kind": "memory", "fact": "tabs"}, "asks to remember something", "tabs"),
+        ({"kind": "new-kind", "x": [1]}, "asks to new-kind", "- 1"),
+    ],
+)
+async def test_each_kind_of_permission(detail: dict[str, object], title: str, shown: str) -> None:
+    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
+        await sheet(rig)
+        assert title in rig.text
+        assert shown in rig.text
+        assert "\\u" not in rig.text
+
+
+DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n--- two\n+++ three\n"
+
+
+def test_a_diff_is_told_apart_by_signs_and_tones() -> None:
+    tones = [part.tone for part in changes(DIFF)]
+    assert tones == ["muted", "muted", "accent", "", "error", "success"]
+    assert [part.text for part in changes(DIFF)] == DIFF.splitlines()
+
+
+def test_a_diff_beyond_all_measure_says_what_is_not_shown() -> None:
+    parts = changes("+x\n" * (MAX_LINES + 5))
+    assert len(parts) == MAX_LINES + 1
+    assert parts[-1].text == "5 more lines are not shown"
+
+
+async def test_a_diff_of_5000_lines_scrolls_to_its_end() -> None:
+    diff = "@@ -1 +1 @@\n" + "".join(f"+[bold]line {number}[/]\x1b[2J\n" for number in range(5000))
+    detail = {"kind": "write", "fileName": "a.py", "diff": diff}
+    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
+        found = await sheet(rig)
+        assert "a.py  +5000 −0" in rig.text
+        await rig.press("y")
+        assert "more lines below" in rig.text
+        reader = found.query_one(Reader)
+        reader.scroll_to(y=reader.max_scroll_y, animate=False)
+        await rig.settle()
+        assert r"+[bold]line 4999[/]\x1b[2J" in rig.text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
+@pytest.mark.parametrize(
+    ("pane", "kind", "count"), [("1", SessionScreen, 3), ("4", ProviderScreen, 5)]
+)
+async def test_sheets_go_through_the_list_that_they_were_opened_from(
+    pane: str, kind: type[Sheet], count: int, size: tuple[int, int]
+) -> None:
+    async with running(world(), size=size) as rig:
+        await rig.press(pane, "enter")
+        found = rig.app.screen
+        assert isinstance(found, kind)
+        keys = [found.key]
+        for _ in range(count + 1):
+            await rig.press("right")
+            keys.append(found.key)
+        assert len(set(keys)) == count
+        assert f"{count} of {count}" in rig.text
+        assert "Esc closes" in rig.text
+        await rig.press("left")
+        assert found.key == list(dict.fromkeys(keys))[-2]
+        frame = found.query_one(".sheet").region
+        below = rig.app.screen_stack[0].query_one("PaneArea").region
+        assert frame.width == size[0], "nothing of the panes is left at its sides"
+        assert frame.y <= below.y
+        assert frame.bottom >= below.bottom
+
+
+async def test_calls_and_lines_have_neighbours_too() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        rig.feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[48:]))
+        await rig.settle()
+        await rig.press("5", "enter")
+        call = rig.app.screen
+        assert isinstance(call, CallScreen)
+        first, text = call.key, call.query_one(Reader).text
+        await rig.press("right")
+        assert (call.key, call.query_one(Reader).text) != (first, text)
+        await rig.press("escape", "3", "enter")
+        line = rig.app.screen
+        assert isinstance(line, LineScreen)
+        seq = line.line.seq
+        await rig.press("left")
+        assert line.line.seq == seq - 1
+        assert line.copied() == line.line.event
