@@ -411,9 +411,9 @@ def _add_local_commands(commands: "_Commands") -> None:
         commands,
         "demo",
         "demo.command",
-        "show the tower with a scripted session, two providers and a page that asks to pair",
-        "It has a gateway, a folder and a port of its own, and attaches to nothing. The\n"
-        "other commands reach it with --port, as the tower's header shows it.",
+        "show the tower with three scripted sessions, which work, wait and fail",
+        "It has a gateway, a folder and a port of its own, and attaches to nothing. Its\n"
+        "stream “welcome” says how the other commands reach it.",
     )
     demo.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"

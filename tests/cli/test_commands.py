@@ -206,6 +206,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         '  theme                   "tapui-light"  config.toml:1\n'
         "  attach                  false          TAPUI_ATTACH\n"
         "  local-session           true           default\n"
+        '  glyphs                  "unicode"      default\n'
         "  bell                    true           default\n"
         "  notify.command          []             default\n"
         "  timeouts.call           300.0          config.toml:4\n"

@@ -1,5 +1,6 @@
-"""The demo: a scripted session, two providers and a web page that asks to pair.
+"""The demo: three scripted sessions, three providers and a web page that asks to pair.
 
 `host`, `ci_watch`, `workshop` and `visitor` are processes that anybody could have written: they
-import `websockets` and the standard library only.
+import `websockets` and the standard library only. No model and no command runs: what a session
+does is data in `scripts/`, which `player` plays.
 """

@@ -3,15 +3,18 @@
 import asyncio
 import itertools
 
-from tapui.cli.demo.line import GatewayLine, ended, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, ended, is_farewell, pace, provide, run
 
+SESSION = "demo-migration"
 PAUSE = 0.6
+LEAST_PAUSE = 0.15
+"""The gateway takes ten lines a second of a provider."""
 STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
 
 
 async def watch() -> None:
     """Push until the session ends."""
-    line = await provide("ci-watch", [])
+    line = await provide("ci-watch", SESSION, [])
     pushing = asyncio.create_task(_push(line))
     try:
         async for message in line:
@@ -38,8 +41,8 @@ async def _push(line: GatewayLine) -> None:
                 await line.send(
                     "push", level="keep", stream="agents", event=f"runner-{build % 4} is at 71 °C"
                 )
-            await asyncio.sleep(PAUSE)
-        if build % 6 == 5:
+            await asyncio.sleep(max(PAUSE * pace(), LEAST_PAUSE))
+        if build % 4 == 3:
             await line.send(
                 "push",
                 level="inject",

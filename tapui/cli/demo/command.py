@@ -14,7 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from tapui import invocation
 from tapui.cli import starting
+from tapui.cli.demo.line import COMMAND
 from tapui.cli.starting import need_terminal, options
 from tapui.home.paths import Home
 from tapui.home.run_folder import PortClaimedError, RunFolder, gateways
@@ -29,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the tower on a scripted session; everything is removed at the end."""
+    """Show the tower on scripted sessions; everything is removed at the end."""
     need_terminal()
     chosen = options(args)
     folder = Path(tempfile.mkdtemp(prefix="tapui-demo-"))
@@ -40,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
         with (folder / "demo.log").open("wb") as log:
             host = subprocess.Popen(
                 [sys.executable, "-m", "tapui.cli.demo.host", str(folder), str(os.getpid())],
+                env={**os.environ, COMMAND: invocation.command()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -14,10 +14,13 @@ from websockets.typing import Origin
 
 Json = dict[str, Any]
 
-SESSION = "demo-session"
 URL = "TAPUI_DEMO_URL"
-_LISTS = ("sessions", "sessions.updated")
 TOKEN = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name
+PACE = "TAPUI_DEMO_PACE"
+HOME = "TAPUI_DEMO_HOME"
+COMMAND = "TAPUI_DEMO_COMMAND"
+"""How the person runs tapui."""
+_LISTS = ("sessions", "sessions.updated")
 
 
 class GatewayLine:
@@ -61,12 +64,17 @@ class GatewayLine:
         await self._socket.close()
 
 
-async def provide(name: str, tools: list[Json]) -> GatewayLine:
-    """Connect as a provider of the demo's session, with the token that it was started with."""
+def pace() -> float:
+    """Return what all seconds are multiplied by."""
+    return float(os.environ.get(PACE, "1"))
+
+
+async def provide(name: str, session: str, tools: list[Json]) -> GatewayLine:
+    """Connect as a provider of a session, with the token that this process was started with."""
     line = await GatewayLine.open(os.environ[URL], {"token": os.environ[TOKEN]})
-    while SESSION not in [one["id"] for one in (await line.until(*_LISTS))["active"]]:
+    while session not in [one["id"] for one in (await line.until(*_LISTS))["active"]]:
         pass
-    await line.send("hello", name=name, protocolVersion=2, session=SESSION, tools=tools)
+    await line.send("hello", name=name, protocolVersion=2, session=session, tools=tools)
     await line.until("hello.ack")
     return line
 

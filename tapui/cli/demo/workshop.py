@@ -5,8 +5,9 @@ import contextlib
 
 from websockets.exceptions import ConnectionClosed
 
-from tapui.cli.demo.line import GatewayLine, Json, ended, is_farewell, provide, run
+from tapui.cli.demo.line import GatewayLine, Json, ended, is_farewell, pace, provide, run
 
+SESSION = "demo-migration"
 STEP = 0.5
 
 
@@ -29,7 +30,7 @@ TOOLS = [
 
 async def work() -> None:
     """Answer calls until the session ends."""
-    line = await provide("workshop", TOOLS)
+    line = await provide("workshop", SESSION, TOOLS)
     calls: dict[str, asyncio.Task[None]] = {}
     try:
         async for message in line:
@@ -52,14 +53,14 @@ async def _answer(line: GatewayLine, call: Json) -> None:
         if call["tool"] == "run_tests":
             for done in range(0, 100, 20):
                 await line.send("tool.progress", id=id_, message=f"{done} % of 250 tests")
-                await asyncio.sleep(STEP)
+                await asyncio.sleep(STEP * pace())
             await line.send("tool.result", id=id_, data={"passed": 249, "failed": 1})
         elif call["tool"] == "yearly_report":
             await asyncio.sleep(3600)
         else:
             for moved in range(3600):
                 await line.send("tool.progress", id=id_, message=f"{moved * 37} builds moved")
-                await asyncio.sleep(2 * STEP)
+                await asyncio.sleep(2 * STEP * pace())
     except asyncio.CancelledError:
         with contextlib.suppress(ConnectionClosed):  # the reader notices it, too
             await line.send("tool.result", id=id_, error="stopped half way", errorCode="CANCELLED")

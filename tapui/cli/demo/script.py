@@ -1,0 +1,165 @@
+"""What a script is made of. Seconds are those of the demo as people see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Nothing happens."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Intend:
+    """The agent says what it is doing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A message, written piece by piece. `{answer}` stands for the person's last answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A call of a tool of the session's own, which is only told of: nothing runs."""
+
+    tool: str
+    args: Mapping[str, object]
+    seconds: float = 0.5
+    output: str = ""
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A command that runs only if the person allows it; else `otherwise` is played."""
+
+    call: Use
+    intention: str
+    then: "tuple[Step, ...]" = ()
+    otherwise: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """A text in a file of the session's folder is replaced if the person allows it."""
+
+    path: str
+    text: str
+    old: str
+    new: str
+    intention: str
+    then: "tuple[Step, ...]" = ()
+    otherwise: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Enquire:
+    """A question with choices, or with a `schema` a form."""
+
+    text: str
+    choices: tuple[str, ...] = ()
+    schema: Mapping[str, object] | None = None
+    then: "tuple[Step, ...]" = ()
+    otherwise: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """The agent asks for another mode; nothing where the session is in it."""
+
+    mode: str
+    reason: str
+    then: "tuple[Step, ...]" = ()
+    otherwise: "tuple[Step, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Provided:
+    """A call of a provider's tool; `gives_up` seconds after its beginning the agent does."""
+
+    tool: str
+    args: Mapping[str, object]
+    gives_up: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delegate:
+    """A subagent, which works beside the steps that follow."""
+
+    name: str
+    description: str
+    steps: "tuple[Step, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Meet:
+    """Wait for the subagents."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """One of these is played."""
+
+    choices: "tuple[tuple[Step, ...], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The session reports an error."""
+
+    kind: str
+    text: str
+
+
+Step = (
+    Pause
+    | Intend
+    | Say
+    | Use
+    | Ask
+    | Replace
+    | Enquire
+    | Mode
+    | Provided
+    | Delegate
+    | Meet
+    | OneOf
+    | Fail
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A turn: one of the prompts, what it leads to, and how long the session is idle afterwards."""
+
+    prompts: tuple[str, ...]
+    steps: tuple[Step, ...]
+    rest: float = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A session and its turns, which are played again and again."""
+
+    session: str
+    label: str
+    folder: str
+    turns: tuple[Scene, ...]
+    foreground: bool = False
+    begins: float = 0.0
+    tokens: int = 12_000
+    """How full its context is at the beginning."""
+    woken: tuple[Step, ...] = field(default=())
+    """What a provider's prompt leads to."""
+
+
+def run(command: str, seconds: float = 1.0, output: str = "", exit_code: int = 0) -> Use:
+    """Return the call of a shell."""
+    return Use("bash", {"command": command}, seconds, output, exit_code)
