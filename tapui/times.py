@@ -6,11 +6,15 @@ from functools import lru_cache
 
 @lru_cache(maxsize=4096)
 def epoch(ts: str | None) -> float | None:
-    """Return an RFC 3339 time as seconds since the epoch; None for none or a malformed one."""
+    """Return an RFC 3339 time as seconds since the epoch; None for none or a malformed one.
+
+    In the first and the last year there are times that have no local date: they count as malformed.
+    """
     if not ts:
         return None
     try:
-        return datetime.fromisoformat(ts).timestamp()
+        then = datetime.fromisoformat(ts)
+        return then.timestamp() if 1 < then.year < 9999 else None
     except (ValueError, OverflowError):
         return None
 

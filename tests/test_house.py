@@ -17,6 +17,7 @@ FLOORS = [
     {"core"},
     {"records"},
     {"index"},
+    {"replay"},
     {"runtime"},
     {"client"},
     {"hosts", "tools", "emitters"},
@@ -63,7 +64,17 @@ IO_MODULES = frozenset(
     }
 )
 IO_CALLS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
-BEHIND_THE_FEED = ("client", "core", "hosts", "index", "records", "runtime", "tools", "emitters")
+BEHIND_THE_FEED = (
+    "client",
+    "core",
+    "hosts",
+    "index",
+    "records",
+    "replay",
+    "runtime",
+    "tools",
+    "emitters",
+)
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "manager", "common", "misc"})
 
 

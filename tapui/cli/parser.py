@@ -39,6 +39,7 @@ COMMANDS = (
     "records",
     "search",
     "why",
+    "replay",
     "config",
     "doctor",
     "completion",
@@ -165,6 +166,7 @@ def build() -> _Parser:
     _add_gateway_commands(commands)
     _add_client_commands(commands)
     _add_decisions(commands)
+    _add_replay(commands)
     _add_local_commands(commands)
     return parser
 
@@ -332,6 +334,23 @@ def _add_finding(commands: "_Commands") -> None:
             "--since", type=_moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
         )
         parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+
+
+def _add_replay(commands: "_Commands") -> None:
+    replay = _add(
+        commands,
+        "replay",
+        "replay",
+        "go through what a session did, on the tower's screens",
+        "Reads the files: no gateway needs to run, and nothing can be changed.\n"
+        "Keys: < > an event, { } a turn, p plays, ( ) slower, faster, w goes to a time.",
+    )
+    replay.add_argument(
+        "session",
+        metavar="SESSION|DIR",
+        nargs="?",
+        help="the session, or a folder with records (the session that was recorded last)",
+    )
 
 
 def _add_local_commands(commands: "_Commands") -> None:

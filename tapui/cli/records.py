@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     last = args.last or LAST
     damage = Damage()
     found: list[Record] = []
-    for session_id, folders in _folders(args.session):
+    for session_id, folders in folders_of(args.session):
         for folder in folders:
             found += reader.tail(folder, collection, last, session_id=session_id, damage=damage)
     records = reader.in_order(found)[-last:]
@@ -56,7 +56,7 @@ def _collection(name: str | None) -> str | None:
     raise Failure(f"there is no collection {name}; {hint}", WRONG_USE)
 
 
-def _folders(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
+def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
     """Return the folders to read, each group with the session to keep of it (None: all)."""
     state = home().state
     known = register.sessions(state)

@@ -7,10 +7,10 @@ sends tower messages back; it never learns whether the gateway lives in its own 
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from tapui.projection.feed import FeedItem, Link
+from tapui.projection.feed import FeedItem, Link, Position
 from tapui.wire.message import Message
 
-__all__ = ["Feed", "FeedItem", "Link"]
+__all__ = ["Feed", "FeedItem", "Link", "Position", "ReplayedFeed"]
 
 
 class Feed(Protocol):
@@ -34,3 +34,29 @@ class Feed(Protocol):
 
     async def stop(self, deadline: float) -> None:
         """End the gateway if it is embedded (at most `deadline` seconds), else only leave it."""
+
+
+class ReplayedFeed(Feed, Protocol):
+    """Records instead of a gateway: the orders move through them, and take effect one by one."""
+
+    @property
+    def position(self) -> Position:
+        """Where it is."""
+
+    def now(self) -> float:
+        """When that was, in seconds since the epoch."""
+
+    def step(self, events: int) -> None:
+        """Go on by so many events, or back."""
+
+    def step_turn(self, direction: int) -> None:
+        """Go to where the next turn begins (1), or to where this one or the one before did (-1)."""
+
+    def go_to(self, seconds: float) -> None:
+        """Go to a time, in seconds since the epoch."""
+
+    def play(self) -> None:
+        """Begin to play, or stop."""
+
+    def change_speed(self, direction: int) -> None:
+        """Play faster (1) or slower (-1)."""

@@ -22,7 +22,16 @@ from tapui.tower.filter import FilterError, parse
 from tapui.tower.lines import Lines
 from tapui.tower.view import Ring
 from tapui.wire.message import Line
-from tests.bench import crowd, disk_lag, filtering, indexing, roundtrip, tail_lag, terminal
+from tests.bench import (
+    crowd,
+    disk_lag,
+    filtering,
+    indexing,
+    replaying,
+    roundtrip,
+    tail_lag,
+    terminal,
+)
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home
@@ -250,6 +259,17 @@ def index(_seconds: float) -> Iterator[Row]:
         yield "  a look that finds nothing new", f"{indexing.update(home.root):7.1f} ms", ""
 
 
+def replay(_seconds: float) -> Iterator[Row]:
+    """A session of 1 GiB: opening its replay, reading all of it, going to a moment."""
+    with scratch() as home:
+        indexing.write(home.root, INDEXED_BYTES, sessions=1)
+        found = replaying.replay(home.root)
+    size = f"{found.bytes / 2**20:,.0f} MiB, {found.events:,} events"
+    yield f"replay of {size}: the end is shown", f"{found.opened * 1e3:7.0f} ms", "< 1 s"
+    yield "  all of it was read, beside the screen", f"{found.surveyed:7.1f} s", ""
+    yield "  any moment in it", f"at most {found.moment * 1e3:7.0f} ms", ""
+
+
 def start(seconds: float) -> Iterator[Row]:
     """First frames."""
     with scratch() as home:
@@ -311,6 +331,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "disk": disk,
     "patterns": patterns,
     "index": index,
+    "replay": replay,
     "start": start,
     "memory": memory,
 }

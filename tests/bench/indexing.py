@@ -48,16 +48,16 @@ class Indexed:
         return self.size / self.bytes
 
 
-def write(state: Path, size: int) -> None:
-    """Write a journal of about `size` bytes: calls, lines and prompts of 16 sessions.
+def write(state: Path, size: int, sessions: int = SESSIONS) -> None:
+    """Write a journal of about `size` bytes: calls, lines and prompts of some sessions.
 
     The texts are lines of Python's own library.
     """
     texts = _texts()
     chosen = random.Random(1)
-    per_session = size // SESSIONS
+    per_session = size // sessions
     seq = 0
-    for number in range(SESSIONS):
+    for number in range(sessions):
         session = f"session-{number}"
         folder = state / "sessions" / session
         folder.mkdir(parents=True)

@@ -26,6 +26,7 @@ COMMANDS = [
     ("records",),
     ("search",),
     ("why",),
+    ("replay",),
     ("config",),
     ("doctor",),
     ("completion",),

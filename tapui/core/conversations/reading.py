@@ -3,6 +3,8 @@
 What memory has is answered at once; for the rest the shell reads the records.
 """
 
+from collections.abc import Callable
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -16,6 +18,8 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, resolved
 from tapui.core.streams.streams import Streams, fitting
 from tapui.core.tickets import Tickets
+from tapui.projection.state import State
+from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.errors import ErrorCode, WireError
@@ -33,7 +37,7 @@ from tapui.wire.tower import (
 )
 from tapui.wire.turns import Turn
 
-_KINDS = {
+DETAIL_KINDS = {
     "call": ("call.started", "call.finished"),
     "approval": ("approval.requested", "approval.decided"),
 }
@@ -91,20 +95,7 @@ class Reading:
 
     def turns_read(self, connection: Connection, message: TurnsRead) -> None:
         """Read turns whole, newest first until they are too many bytes; one at least."""
-        known = self._out.state.turns.get(message.session_id)
-        turns = known.turns if known is not None else []
-        if message.before is not None:
-            turns = [turn for turn in turns if turn.number < message.before]
-        wanted = min(max(message.last, 0), limits.TURNS)
-        told: list[Turn] = []
-        room = limits.MAX_TURNS_READ_BYTES
-        for turn in reversed(turns[-wanted:] if wanted else []):
-            one = turn.told()
-            room -= len(encode(one))
-            if told and room < 0:
-                break
-            told.insert(0, one)
-        self._out.send(connection.id, TurnsList(message.id, told))
+        self._out.send(connection.id, turns_asked(self._out.state, message))
 
     def tools_read(self, connection: Connection, message: ToolsRead) -> None:
         """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
@@ -117,7 +108,7 @@ class Reading:
         if found is not None:
             self._out.send(connection.id, found)
         elif session_id is not None:
-            about = RecordsAbout(message.subject, _KINDS[message.of])
+            about = RecordsAbout(message.subject, DETAIL_KINDS[message.of])
             self._tickets.read_records(session_id or None, about, PendingRead(connection, message))
         else:
             raise WireError(
@@ -164,29 +155,50 @@ class Reading:
             lines = fitting(reversed([*older, *pending.newer]))
             self._out.send(pending.reader.id, StreamLines(message.id, lines))
         else:
-            self._out.send(pending.reader.id, self._detail(message, entries))
+            self._out.send(pending.reader.id, detail_asked(self._out.state, message, entries))
 
-    def _detail(self, message: DetailRead, entries: list[Entry]) -> Detail | Error:
-        """Put the head in the state and the bodies in the records together."""
-        state, subject = self._out.state, message.subject
-        if message.of == "call":
-            known = state.recent_calls.get(subject) or state.calls.get(subject)
-            if known is not None:
-                return Detail(message.id, call=_whole_call(known, entries))
-        approval = state.approvals.get(subject)
-        for entry in entries:
-            given = getattr(entry.event, "approval", None)
-            if approval is None or given is None:
-                continue
-            kept = given.cuts.get("detail")
-            if kept is None or kept.head:  # else it was not repeated there
-                approval = replace(
-                    approval, detail=given.detail, cuts=given.cuts, is_cut=kept is not None
-                )
-        if approval is not None:
-            return Detail(message.id, approval=approval)
-        text = f"no {message.of} {subject}"
-        return replace(Error(ErrorCode.NOT_FOUND, text, "detail.read"), id=message.id)
+
+def turns_asked(
+    state: State, message: TurnsRead, told_of: Callable[[LiveTurn], Turn] = LiveTurn.told
+) -> TurnsList:
+    """Return the turns of a session that were asked for, each as `told_of` tells it."""
+    known = state.turns.get(message.session_id)
+    turns = known.turns if known is not None else []
+    if message.before is not None:
+        turns = [turn for turn in turns if turn.number < message.before]
+    wanted = min(max(message.last, 0), limits.TURNS)
+    told: list[Turn] = []
+    room = limits.MAX_TURNS_READ_BYTES
+    for turn in reversed(turns[-wanted:] if wanted else []):
+        one = told_of(turn)
+        room -= len(encode(one))
+        if told and room < 0:
+            break
+        told.insert(0, one)
+    return TurnsList(message.id, told)
+
+
+def detail_asked(state: State, message: DetailRead, entries: list[Entry]) -> Detail | Error:
+    """Put the head in the state and the bodies in the records together."""
+    subject = message.subject
+    if message.of == "call":
+        known = state.recent_calls.get(subject) or state.calls.get(subject)
+        if known is not None:
+            return Detail(message.id, call=_whole_call(known, entries))
+    approval = state.approvals.get(subject)
+    for entry in entries:
+        given = getattr(entry.event, "approval", None)
+        if approval is None or given is None:
+            continue
+        kept = given.cuts.get("detail")
+        if kept is None or kept.head:  # else it was not repeated there
+            approval = replace(
+                approval, detail=given.detail, cuts=given.cuts, is_cut=kept is not None
+            )
+    if approval is not None:
+        return Detail(message.id, approval=approval)
+    text = f"no {message.of} {subject}"
+    return replace(Error(ErrorCode.NOT_FOUND, text, "detail.read"), id=message.id)
 
 
 def _whole_call(known: Call, entries: list[Entry]) -> Call:

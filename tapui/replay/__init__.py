@@ -1,0 +1,1 @@
+"""Replay: any moment of recorded sessions as a state, and a feed that goes through them."""

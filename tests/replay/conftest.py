@@ -1,0 +1,5 @@
+"""A home whose records are replayed."""
+
+from tests.records.conftest import state, workspace
+
+__all__ = ["state", "workspace"]
