@@ -192,6 +192,8 @@ async def test_every_pane_has_something(played: Played, watched: Watched) -> Non
     labels = {one.label for one in watched.state.sessions.values() if one.host != "local"}
     assert len(labels) == 3
     assert all(label.endswith(" (demo)") for label in labels)
+    scripted = [watched.state.sessions[id_] for id_ in (PAIRING, RELEASE, MIGRATION)]
+    assert all(one.model == "scripted" and one.context is not None for one in scripted)
     assert {one["id"] for one in played.state()["sessions"]} >= {PAIRING, RELEASE, MIGRATION}
 
 

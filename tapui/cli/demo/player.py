@@ -72,6 +72,7 @@ class Player:
             "model": "scripted",
         }
         await self._conversation.open(session, self)
+        await self._told_context()
 
     async def play(self) -> None:
         """Play the turns again and again."""
