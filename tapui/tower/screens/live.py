@@ -48,7 +48,9 @@ class LiveScreen(ModalScreen[Result]):
         self._cover_panes()
 
     def _cover_panes(self) -> None:
-        self.styles.padding = (self.tower.lines_above, 0, 0, 0)
+        # Padding of the screen itself would be painted over what stands above the panes.
+        for frame in self.query_children(".sheet, .dialog"):
+            frame.styles.margin = (self.tower.lines_above, 0, 0, 0)
 
     def action_close(self) -> None:
         """Close it without a result."""
