@@ -15,6 +15,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker
 
+from tapui.projection.turns.programs import has_failed
 from tapui.text import safe_text
 from tapui.tower.bodies import Bodies
 from tapui.tower.clipboard import Clipboard
@@ -451,7 +452,7 @@ class TowerApp(PlainApp):
         if action == "answer":
             return bool(self.view.waiting)
         if action == "next_failure":
-            return any(one.state == "failed" for one in self.view.state.recent_calls.values())
+            return any(has_failed(one) for one in self.view.state.recent_calls.values())
         if action == "demo":
             return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
@@ -487,9 +488,7 @@ class TowerApp(PlainApp):
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""
         failed = [
-            one.id
-            for one in reversed(self.view.state.recent_calls.values())
-            if one.state == "failed"
+            one.id for one in reversed(self.view.state.recent_calls.values()) if has_failed(one)
         ]
         if not failed or "calls" not in self.main.area.pane_ids:
             return

@@ -5,6 +5,7 @@ A tone is the name of a component style of `Table` and `Reader`; "" is the plain
 
 from typing import NamedTuple
 
+from tapui.projection.turns.programs import has_failed
 from tapui.wire import events as ev
 from tapui.wire.message import BUILTIN_PROVIDER
 
@@ -70,9 +71,16 @@ KINDS: dict[str, str] = {
 
 
 def of_call(call: ev.Call) -> Mark:
-    """Return a call's mark; a timeout and a lost provider are told apart from other failures."""
+    """Return a call's mark; a timeout and a lost provider are told apart from other failures.
+
+    A shell that exited non-zero says how; where that is an answer (1 of `grep`), it is no failure.
+    """
     if call.state == "failed" and call.error_code in ("TIMEOUT", "DISCONNECTED"):
         return Mark("✗", {"TIMEOUT": "timed out", "DISCONNECTED": "lost"}[call.error_code], "error")
+    if call.state == "done" and call.exit_code:
+        is_failure = has_failed(call)
+        tone = "error" if is_failure else "muted"
+        return Mark("✗" if is_failure else "✓", f"exit {call.exit_code}", tone)
     return CALL[call.state]
 
 

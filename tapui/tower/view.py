@@ -21,8 +21,7 @@ from tapui.projection.state import (
     is_unsettled,
     is_waiting,
 )
-from tapui.projection.summary import summary_of
-from tapui.projection.turns.programs import is_answer
+from tapui.projection.turns.programs import has_failed
 from tapui.times import epoch
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
@@ -436,11 +435,8 @@ class View:
             self._news.append(event)
 
     def _has_failed(self, call: ev.Call) -> bool:
-        """Return whether the tool failed, or its shell exited non-zero and that is no answer."""
-        if call.state == "failed" or not call.exit_code:
-            return call.state == "failed"
-        whole = self.state.recent_calls.get(call.id, call)
-        return not is_answer(summary_of(whole), call.exit_code)
+        """Return whether a call failed that an event tells of without its arguments."""
+        return has_failed(self.state.recent_calls.get(call.id, call))
 
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:

@@ -365,6 +365,36 @@ async def test_a_failed_call_shows_its_error() -> None:
         assert "job 77 is not finished" in shown
 
 
+async def test_a_shell_that_exits_non_zero_failed_and_the_one_of_grep_is_an_answer() -> None:
+    state = world()
+    state.recent_calls.clear()
+    for id_, command in (("f1", "pytest -x"), ("f2", "grep -r sleep tests")):
+        state.recent_calls[id_] = call(
+            id_,
+            "bash",
+            provider="copilot",
+            provider_id=None,
+            state="done",
+            exit_code=1,
+            args=Raw(json.encode({"command": command})),
+        )
+    async with running(state) as rig:
+        await rig.press("5")
+        assert rig.text.count("✗ exit 1") == 1
+        assert rig.text.count("✓ exit 1") == 1
+        await rig.press("e")
+        assert rig.pane(5).query_one(Table).selected == "f1"
+
+
+async def test_header_and_what_waits_stay_in_sight_over_a_sheet() -> None:
+    async with running(world()) as rig:
+        above = rig.text.splitlines()[: rig.app.lines_above]
+        assert "a web page" in above[1]
+        await rig.press("5", "enter")
+        assert len(rig.app.screen_stack) == 2
+        assert rig.text.splitlines()[: rig.app.lines_above] == above
+
+
 async def test_a_call_on_screen_follows_what_happens() -> None:
     async with running(world()) as rig:
         await rig.press("5", "enter")

@@ -2,6 +2,9 @@
 
 import re
 
+from tapui.projection.summary import summary_of
+from tapui.wire.events import Call
+
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATORS = re.compile(r"&&|\|\||[;|\n⏎]")
 _WRAPPERS = frozenset({"sudo", "time", "env", "nohup", "exec", "command", "timeout", "xargs"})
@@ -20,6 +23,13 @@ def is_answer(command: str, exit_code: int) -> bool:
     return bool(words) and (
         _name(words[0]) in _ANSWERS or " ".join(words[:2]) in _ANSWERING_SUBCOMMANDS
     )
+
+
+def has_failed(call: Call) -> bool:
+    """Return whether the tool failed, or its shell exited non-zero and that is no answer."""
+    if call.state != "done" or not call.exit_code:
+        return call.state == "failed"
+    return not is_answer(summary_of(call), call.exit_code)
 
 
 def program(command: str) -> str:

@@ -7,6 +7,7 @@ from textual.binding import BindingType
 from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
 from tapui.projection.summary import summary_of
+from tapui.projection.turns.programs import has_failed
 from tapui.tower import marks
 from tapui.tower.columns import Cell, Column, Row, heading
 from tapui.tower.keys.bindings import bindings
@@ -134,7 +135,7 @@ def _row(view: View, call: ev.Call) -> Row:
         call.id,
         (
             Cell(call.tool, "strong" if is_live else ""),
-            Cell(_about(call), "error" if call.state == "failed" else "" if is_live else "muted"),
+            Cell(_about(call), "error" if has_failed(call) else "" if is_live else "muted"),
             Cell(mark.word, mark.tone, mark.glyph, mark.tone),
             Cell(call.provider, "muted" if marks.is_own_tool(call) else ""),
             Cell(session, "muted"),
