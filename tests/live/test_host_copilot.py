@@ -250,7 +250,7 @@ def test_inject_starts_a_turn_that_is_not_the_persons(
     model.script(Rule(text="I saw it", when="the build is red"))
     attached.tell(SessionSend(copilot.session_id, "the build is red", Sender("ci")))
     copilot.screen.wait_for("I saw it")
-    assert event(attached, "prompt.injected") == {"content": "the build is red"}
+    assert event(attached, "prompt.injected") == {"content": "the build is red", "from": "ci"}
     copilot.prompt("and now me")
     assert event(attached, "user.message") == {"content": "and now me"}
     use = event(attached, "session.context")

@@ -71,7 +71,7 @@ class TowerProcess:
 
     def approve(self, what: str) -> None:
         """Approve the most urgent request, which is about `what` (a regex)."""
-        self._decide(what, "a", "Enter approves")
+        self._decide(what, "y", "Enter allows")
 
     def deny(self, what: str) -> None:
         """Deny the most urgent request, which is about `what` (a regex)."""
@@ -80,7 +80,7 @@ class TowerProcess:
     def _decide(self, what: str, key: str, armed: str) -> None:
         self.screen.wait_for(f"{what}.*(waits|left)")
         self.screen.keys("a")
-        self.screen.wait_for("d deny")
+        self.screen.wait_for("d  deny")
 
         def aim() -> bool:
             # A request takes no keys in its first half second: press until it is taken.

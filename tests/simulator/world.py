@@ -16,6 +16,7 @@ from tapui.core.effects import (
     Effect,
     MakeDurable,
     NotCopied,
+    ReadRecords,
     Send,
 )
 from tapui.core.gateway import Gateway
@@ -291,6 +292,13 @@ class World:
             self.at(self.now + self.latency(), lambda: self._recorded(ticket, seq, is_ok))
         elif isinstance(effect, CopyFile):
             self._copy_file(effect)
+        elif isinstance(effect, ReadRecords):
+            reading = effect.ticket
+            self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
+
+    def _nothing_read(self, ticket: int) -> None:
+        self.is_touched = True
+        self.gateway.records_read(ticket, self.now, [])
 
     def _recorded(self, ticket: int, seq: int, is_ok: bool) -> None:
         self.note("record %d is %s", seq, "kept" if is_ok else "refused")

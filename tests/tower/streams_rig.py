@@ -105,6 +105,9 @@ class Screen(App[str]):
     def send(self, message: Message) -> None:
         self.sent.append(message)
 
+    def key_of(self, action_id: str) -> str:
+        return action_id
+
     def give_way(self) -> None:
         pass
 

@@ -227,7 +227,7 @@ async def test_what_a_provider_wants_is_told_with_it_and_with_its_session() -> N
             "tone (append)",
             "CI fails on main",
         ):
-            assert told in rig.text, told
+            assert told in rig.app.screen.query_one(Reader).text, told
         await rig.press("escape", "1", "enter")
         assert "context in force" in rig.text
         assert "CI fails on main" in rig.text
@@ -352,7 +352,7 @@ async def test_a_call_shows_arguments_and_result_whole() -> None:
         await rig.press("enter")
         shown = rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
         assert shown.count("THE END") == 2
-        assert shown.count('"deep": true') == 2
+        assert shown.count("deep: true") == 2
 
 
 async def test_a_failed_call_shows_its_error() -> None:
@@ -401,7 +401,7 @@ async def test_a_call_on_screen_follows_what_happens() -> None:
         done = replace(world().calls["c1"], state="done", duration=44.0, data=Raw(b'"green"'))
         rig.feed.happen(ev.CallFinished(session_id="s1", call=done))
         await rig.settle()
-        assert '"green"' in rig.app.screen.query_one(Reader).text
+        assert "result\n│ green" in rig.app.screen.query_one(Reader).text
         assert "✓ done" in rig.text
 
 
