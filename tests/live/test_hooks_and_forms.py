@@ -221,7 +221,7 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
 
         def take(message: Message) -> None:
             if isinstance(message, SessionOpen):
-                joined.opened([])
+                joined.opened([], 1)
             elif isinstance(message, PromptSubmitted):
                 joined.hooks.answered(PromptPrepared(message.id, [], {}))
             elif isinstance(message, HookPreToolUse):
