@@ -2,19 +2,21 @@
 
 import argparse
 import difflib
-import re
-import textwrap
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING
 
 from tapui import __version__
-from tapui.text import safe_text
+from tapui.cli.arguments import (
+    EXIT_CODES,
+    CommandParser,
+    add_attach,
+    add_command,
+    add_port,
+    count,
+    moment,
+)
 
-_WIDTH = 78
-"""Columns of the help."""
-
-_EXIT_CODES = """\
-exit codes:
-  0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
+if TYPE_CHECKING:
+    from tapui.cli.arguments import Commands
 
 _ENVIRONMENT = """\
 environment:
@@ -46,80 +48,6 @@ COMMANDS = (
     "demo",
 )
 SHELLS = ("bash", "zsh", "fish")
-RECORD_ACTIONS = ("purge", "delete")
-_NO_COMMAND = re.compile(r"argument (?P<what>COMMAND|ACTION): invalid choice: '(?P<word>[^']*)'")
-
-
-class _Parser(argparse.ArgumentParser):
-    """Errors in the commands' own form: one line, then where the help is."""
-
-    def error(self, message: str) -> NoReturn:
-        told = safe_text(_plain(message))
-        self.exit(2, f"tapui: {told}\ntry: {self.prog} --help\n")
-
-
-def _plain(message: str) -> str:
-    """Return argparse's message; for a command that does not exist, one that names the nearest."""
-    found = _NO_COMMAND.match(message)
-    if found is None:
-        return message
-    known = COMMANDS if found["what"] == "COMMAND" else RECORD_ACTIONS
-    near = difflib.get_close_matches(found["word"], known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-    return f"there is no {found['what'].lower()} {found['word']}; {hint}"
-
-
-if TYPE_CHECKING:
-    _Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - has no other name
-
-
-def _port(text: str) -> int:
-    try:
-        port = int(text)
-    except ValueError:
-        port = -1
-    if not 0 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"expected a port number, got {text!r}")
-    return port
-
-
-def _count(text: str) -> int:
-    try:
-        count = int(text)
-    except ValueError:
-        count = 0
-    if count < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
-    return count
-
-
-def _moment(text: str) -> float:
-    from tapui.cli.since import moment
-
-    return moment(text)
-
-
-def _add_port(parser: argparse.ArgumentParser, text: str) -> None:
-    parser.add_argument("--port", type=_port, metavar="N", default=argparse.SUPPRESS, help=text)
-
-
-def _add_attach(parser: argparse.ArgumentParser) -> None:
-    choice = parser.add_mutually_exclusive_group()
-    choice.add_argument(
-        "--attach",
-        type=_port,
-        nargs="?",
-        const=0,
-        metavar="PORT",
-        default=argparse.SUPPRESS,
-        help="attach to the Copilot CLI on PORT; without PORT, to every session that is found",
-    )
-    choice.add_argument(
-        "--no-attach",
-        action="store_true",
-        default=argparse.SUPPRESS,
-        help="do not look for Copilot sessions",
-    )
 
 
 def parse(argv: list[str]) -> argparse.Namespace:
@@ -144,49 +72,36 @@ def _meant(args: argparse.Namespace, unknown: list[str]) -> str:
     return ""
 
 
-def build() -> _Parser:
+def build() -> CommandParser:
     """Return the parser of the whole command line."""
-    parser = _Parser(
+    parser = CommandParser(
         prog="tapui",
         description="The control tower for GitHub Copilot sessions.\n\n"
         "Without a command: the tower on this terminal, with the gateway in it, or as a\n"
         "second tower on the gateway that already runs.",
-        epilog=f"{_ENVIRONMENT}\n\n{_EXIT_CODES}",
+        epilog=f"{_ENVIRONMENT}\n\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"tapui {__version__}")
-    _add_attach(parser)
-    _add_port(parser, "the gateway's port (9400); 0 takes a free one")
+    add_attach(parser)
+    add_port(parser, "the gateway's port (9400); 0 takes a free one")
     parser.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
     )
     parser.set_defaults(command="tower", parser=parser)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", parser_class=CommandParser
+    )
     _add_gateway_commands(commands)
     _add_client_commands(commands)
     _add_decisions(commands)
-    _add_replay(commands)
     _add_local_commands(commands)
     return parser
 
 
-def _add(commands: "_Commands", name: str, module: str, text: str, more: str = "") -> _Parser:
-    described = textwrap.fill(text[0].upper() + text[1:] + ".", _WIDTH)
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=described + (f"\n\n{more}" if more else ""),
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(command=module, parser=parser)
-    return parser
-
-
-def _add_gateway_commands(commands: "_Commands") -> None:
-    serve = _add(
+def _add_gateway_commands(commands: "Commands") -> None:
+    serve = add_command(
         commands,
         "serve",
         "serve",
@@ -195,8 +110,8 @@ def _add_gateway_commands(commands: "_Commands") -> None:
         "when it is ready:\n"
         '  {"event":"ready","url":...,"pid":...,"tokenFile":...,"internalTokenFile":...}',
     )
-    _add_attach(serve)
-    _add_port(serve, "the gateway's port (9400); 0 takes a free one")
+    add_attach(serve)
+    add_port(serve, "the gateway's port (9400); 0 takes a free one")
     serve.add_argument("--json", action="store_true", help="print one line of JSON when ready")
     serve.add_argument(
         "--detach",
@@ -208,9 +123,9 @@ def _add_gateway_commands(commands: "_Commands") -> None:
         action="store_true",
         help="end 30 s after the last session ended",
     )
-    stop = _add(commands, "stop", "stop", "end the running gateway")
-    _add_port(stop, "the port of the gateway to end")
-    copilot = _add(
+    stop = add_command(commands, "stop", "stop", "end the running gateway")
+    add_port(stop, "the port of the gateway to end")
+    copilot = add_command(
         commands,
         "copilot",
         "copilot",
@@ -222,8 +137,8 @@ def _add_gateway_commands(commands: "_Commands") -> None:
     copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
 
 
-def _add_client_commands(commands: "_Commands") -> None:
-    status = _add(
+def _add_client_commands(commands: "Commands") -> None:
+    status = add_command(
         commands,
         "status",
         "status",
@@ -231,7 +146,7 @@ def _add_client_commands(commands: "_Commands") -> None:
         "--line prints nothing for nothing to tell, and for no gateway (exit code 3).\n"
         "For tmux:  set -g status-right '#(tapui status --line)'",
     )
-    _add_port(status, "the gateway's port")
+    add_port(status, "the gateway's port")
     form = status.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the whole state as JSON")
     form.add_argument(
@@ -244,7 +159,7 @@ def _add_client_commands(commands: "_Commands") -> None:
         action="store_true",
         help="go on, and print a plain line for each change (for pipes and screen readers)",
     )
-    call = _add(
+    call = add_command(
         commands,
         "call",
         "call",
@@ -254,8 +169,8 @@ def _add_client_commands(commands: "_Commands") -> None:
     call.add_argument("tool", metavar="TOOL", help="the tool's name")
     call.add_argument("--session", metavar="ID", help="the session (the foreground one)")
     call.add_argument("--args", metavar="JSON", default="{}", help="the arguments, an object ({})")
-    _add_port(call, "the gateway's port")
-    tail = _add(
+    add_port(call, "the gateway's port")
+    tail = add_command(
         commands,
         "tail",
         "tail",
@@ -268,9 +183,9 @@ def _add_client_commands(commands: "_Commands") -> None:
     tail.add_argument("--session", metavar="ID", help="the session, if several have the stream")
     tail.add_argument("--follow", action="store_true", help="go on with every line that is posted")
     tail.add_argument("--json", action="store_true", help="print a JSON object a line")
-    _add_port(tail, "the gateway's port")
+    add_port(tail, "the gateway's port")
 
-    token = _add(
+    token = add_command(
         commands,
         "token",
         "token",
@@ -279,35 +194,35 @@ def _add_client_commands(commands: "_Commands") -> None:
     )
     token.add_argument("--session", metavar="ID", required=True, help="the session")
     token.add_argument("--json", action="store_true", help="print session and token as JSON")
-    _add_port(token, "the gateway's port")
+    add_port(token, "the gateway's port")
 
 
-def _add_decisions(commands: "_Commands") -> None:
-    following = _add(
+def _add_decisions(commands: "Commands") -> None:
+    following = add_command(
         commands,
         "next",
         "next",
         "show only what waits for you, the most urgent first; end when nothing does",
         "For a tmux popup:  bind a display-popup -E 'tapui next'",
     )
-    _add_port(following, "the gateway's port")
-    approve = _add(
+    add_port(following, "the gateway's port")
+    approve = add_command(
         commands,
         "approve",
         "approve",
         "approve a request that waits for you",
         "Approving a pairing prints the code to enter on the web page.",
     )
-    deny = _add(commands, "deny", "deny", "deny a request that waits for you")
+    deny = add_command(commands, "deny", "deny", "deny a request that waits for you")
     for parser in (approve, deny):
         parser.add_argument(
             "id", metavar="ID", help="the approval's id, or a beginning of it that fits only one"
         )
-        _add_port(parser, "the gateway's port")
+        add_port(parser, "the gateway's port")
 
 
-def _add_finding(commands: "_Commands") -> None:
-    search = _add(
+def _add_finding(commands: "Commands") -> None:
+    search = add_command(
         commands,
         "search",
         "search",
@@ -319,8 +234,8 @@ def _add_finding(commands: "_Commands") -> None:
     )
     search.add_argument("text", metavar="TEXT", nargs="+", help="what to look for")
     search.add_argument("--session", metavar="ID", help="only this session (all sessions)")
-    search.add_argument("--last", type=_count, metavar="N", help="only the newest N (20)")
-    why = _add(
+    search.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
+    why = add_command(
         commands,
         "why",
         "why",
@@ -328,16 +243,16 @@ def _add_finding(commands: "_Commands") -> None:
         "With a line: the last change that touches it. Changes by commands are marked\n*probably*.",
     )
     why.add_argument("file", metavar="FILE[:LINE]", help="the file, as it is now")
-    why.add_argument("--last", type=_count, metavar="N", help="only the newest N changes (5)")
+    why.add_argument("--last", type=count, metavar="N", help="only the newest N changes (5)")
     for parser in (search, why):
         parser.add_argument(
-            "--since", type=_moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+            "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
         )
         parser.add_argument("--json", action="store_true", help="print a JSON object a line")
 
 
-def _add_replay(commands: "_Commands") -> None:
-    replay = _add(
+def _add_replay(commands: "Commands") -> None:
+    replay = add_command(
         commands,
         "replay",
         "replay",
@@ -353,8 +268,8 @@ def _add_replay(commands: "_Commands") -> None:
     )
 
 
-def _add_local_commands(commands: "_Commands") -> None:
-    records = _add(
+def _add_local_commands(commands: "Commands") -> None:
+    records = add_command(
         commands,
         "records",
         "records",
@@ -365,10 +280,10 @@ def _add_local_commands(commands: "_Commands") -> None:
     records.add_argument(
         "--collection", metavar="NAME", help="only this collection, such as calls or approvals"
     )
-    records.add_argument("--last", type=_count, metavar="N", help="only the newest N (20)")
+    records.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
     records.add_argument("--json", action="store_true", help="print the records as they are")
-    actions = records.add_subparsers(title="removing", metavar="ACTION", parser_class=_Parser)
-    purge = _add(
+    actions = records.add_subparsers(title="removing", metavar="ACTION", parser_class=CommandParser)
+    purge = add_command(
         actions,
         "purge",
         "records_removal",
@@ -377,11 +292,11 @@ def _add_local_commands(commands: "_Commands") -> None:
     )
     purge.add_argument(
         "--before",
-        type=_moment,
+        type=moment,
         metavar="TIME",
         help="only those that ended before: 30d, 2026-11-20",
     )
-    delete = _add(
+    delete = add_command(
         actions,
         "delete",
         "records_removal",
@@ -395,7 +310,8 @@ def _add_local_commands(commands: "_Commands") -> None:
         parser.add_argument("--yes", action="store_true", help="do not ask")
         parser.set_defaults(action=name)
     _add_finding(commands)
-    config = _add(
+    _add_replay(commands)
+    config = add_command(
         commands,
         "config",
         "config_command",
@@ -408,7 +324,7 @@ def _add_local_commands(commands: "_Commands") -> None:
         action="store_true",
         help="print a configuration file with every setting, its default and what it does",
     )
-    doctor = _add(
+    doctor = add_command(
         commands,
         "doctor",
         "doctor",
@@ -416,7 +332,7 @@ def _add_local_commands(commands: "_Commands") -> None:
         "No gateway needs to run; nothing is changed.",
     )
     doctor.add_argument("--json", action="store_true", help="print them as JSON")
-    completion = _add(
+    completion = add_command(
         commands,
         "completion",
         "completion",
@@ -426,7 +342,7 @@ def _add_local_commands(commands: "_Commands") -> None:
         "fish:  tapui completion fish | source       in ~/.config/fish/config.fish",
     )
     completion.add_argument("shell", choices=SHELLS, help="the shell")
-    demo = _add(
+    demo = add_command(
         commands,
         "demo",
         "demo.command",

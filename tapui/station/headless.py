@@ -40,6 +40,7 @@ async def _serve(options: Options, watch: EndWatch) -> int:
             running.force()
         ended.set()
 
+    refuse_stop(lambda text: _say(text, "warning"))
     with Signals(came), watch.on_signals():
         try:
             announced = await running.start()
@@ -47,7 +48,6 @@ async def _serve(options: Options, watch: EndWatch) -> int:
             fault = start_fault(error, Home.at(options.home, options.copilot_home))
             _write(sys.stderr, f"tapui: {fault.text}")
             return fault.code
-        refuse_stop(lambda text: _say(text, "warning"))
         try:
             _announce(options, announced)
             running.load()

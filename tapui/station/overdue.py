@@ -80,7 +80,11 @@ class EndWatch:
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
-        """See the signals that arrive during the block; the running loop gets them as before."""
+        """See the signals that arrive during the block; the running loop gets them as before.
+
+        No signal handler may be added during the block: asyncio would take the signals for
+        itself again.
+        """
         self._loop_fd = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
         try:
             yield
