@@ -10,8 +10,9 @@ from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.wire.events import Approval, Entry
+from tapui.wire.events import Entry
 from tapui.wire.message import Message
+from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalReveal, RevealedCode
 
 

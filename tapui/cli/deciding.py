@@ -8,14 +8,9 @@ from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
 from tapui.projection import asking
 from tapui.projection.state import State, is_waiting
-from tapui.wire.events import (
-    Approval,
-    ApprovalDecided,
-    ApprovalExpired,
-    ApprovalWithdrawn,
-    Entry,
-)
+from tapui.wire.events import ApprovalDecided, ApprovalExpired, ApprovalWithdrawn, Entry
 from tapui.wire.message import Message
+from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide, Detail, DetailRead
 
 _SETTLED = ApprovalDecided | ApprovalExpired | ApprovalWithdrawn

@@ -15,8 +15,8 @@ from tapui.projection.offered import tools_of
 from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
-from tapui.wire.events import Approval, Call, Session
 from tapui.wire.message import label_of
+from tapui.wire.subjects import Approval, Call, Session
 from tapui.wire.tower import TowerSnapshot
 
 RECENT = 5

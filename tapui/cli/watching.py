@@ -11,6 +11,7 @@ from tapui.projection import asking
 from tapui.projection.fold import fold
 from tapui.projection.state import State, is_open, is_waiting
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
 
 
@@ -99,10 +100,10 @@ class Watched:
                 if known is None or known.state != session.state:
                     yield f"session {_name(session)}: {session.state}"
 
-    def _request(self, approval: ev.Approval) -> str:
+    def _request(self, approval: subjects.Approval) -> str:
         asked = f"{asking.verb(approval)} {asking.request(approval)}".rstrip()
         return f"{asked} (asked by {asking.asker(self._state, approval)}, {approval.id})"
 
 
-def _name(session: ev.Session) -> str:
+def _name(session: subjects.Session) -> str:
     return session.label or session.id

@@ -18,10 +18,10 @@ from tapui.core.hooks.matching import Pattern
 from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
 from tapui.wire import limits
-from tapui.wire.events import Call, Gate, Provider, Session
 from tapui.wire.host import Sender
 from tapui.wire.message import Level, Tool, ToolInvoke, label_of
 from tapui.wire.provider import Concurrency, HookRule, Transform
+from tapui.wire.subjects import Call, Gate, Provider, Session
 from tapui.wire.turns import Turn
 
 # What a provider wants of calls and prompts

@@ -10,8 +10,9 @@ from tapui.projection.heads import cut
 from tapui.projection.state import State
 from tapui.wire import limits
 from tapui.wire.codec import compact, encode
-from tapui.wire.events import Cut, Entry, Event, EventLost
+from tapui.wire.events import Entry, Event, EventLost
 from tapui.wire.message import Message
+from tapui.wire.subjects import Cut
 from tapui.wire.surrogates import without_surrogates
 
 

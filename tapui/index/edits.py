@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 MAX_HUNK_BYTES = 256 * 1024
 """Hunks that are larger are kept by their number of lines only."""
@@ -43,7 +43,7 @@ class Edit(Struct, frozen=True):
     is_whole: bool = False
 
 
-def edits_of(began: ev.Call | None, ended: ev.Call) -> list[Edit]:
+def edits_of(began: subjects.Call | None, ended: subjects.Call) -> list[Edit]:
     """Return what a call that went well changed.
 
     `began` is the call as it was started, with its arguments. What the host tells of the files

@@ -10,7 +10,7 @@ import msgspec
 
 from tapui.projection.state import State
 from tapui.wire.codec import encode
-from tapui.wire.events import Call
+from tapui.wire.subjects import Call
 from tapui.wire.tower import Snapshot
 
 CHECKPOINTS = 64

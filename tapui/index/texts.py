@@ -12,6 +12,7 @@ from tapui.projection.asking import detail_of, subject
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
 from tapui.wire import events as ev
+from tapui.wire import subjects
 
 RowKind = Literal[
     "prompt", "message", "call", "result", "line", "approval", "error", "mode", "event"
@@ -83,7 +84,7 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
             return None
 
 
-def _result(event: ev.CallFinished, call: ev.Call, state: State) -> Found:
+def _result(event: ev.CallFinished, call: subjects.Call, state: State) -> Found:
     began = state.calls.get(call.id)
     title = f"{call.tool} {summary_of(began) if began else ''}".strip()
     texts = _texts(call.data, call.data_cut)
@@ -107,13 +108,17 @@ def _happened(event: ev.SessionHappened) -> Found | None:
     return Found(kind, name, _joined(name, *texts), is_cut=is_cut)
 
 
-def _is_cut(event: ev.Event, view: ev.Call | ev.Approval | ev.Gate | None = None) -> bool:
+def _is_cut(
+    event: ev.Event, view: subjects.Call | subjects.Approval | subjects.Gate | None = None
+) -> bool:
     if event.cuts or (view is not None and view.cuts):
         return True
-    return isinstance(view, ev.Call) and (view.args_cut is not None or view.data_cut is not None)
+    return isinstance(view, subjects.Call) and (
+        view.args_cut is not None or view.data_cut is not None
+    )
 
 
-def _texts(raw: Raw | None, kept: ev.Cut | None, *, is_data: bool = True) -> Iterator[str]:
+def _texts(raw: Raw | None, kept: subjects.Cut | None, *, is_data: bool = True) -> Iterator[str]:
     """Yield the texts of JSON from outside, of JSON that was cut those of its beginning."""
     if raw is not None:
         try:

@@ -23,6 +23,7 @@ from tapui.projection.state import State
 from tapui.records.reader import Record
 from tapui.text import safe_text
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.surrogates import without_surrogates
 
 _log = logging.getLogger(__name__)
@@ -230,7 +231,7 @@ class Updater:
             known[name] = cursor.lastrowid
         return known[name]
 
-    def name_session(self, session: ev.Session) -> None:
+    def name_session(self, session: subjects.Session) -> None:
         """Keep the label and the folder of a session."""
         said = (session.label, session.cwd)
         if self._labels.get(session.id) != said:
@@ -329,7 +330,7 @@ class _FolderReading:
         fold(state, event, record.ts)
         session = getattr(event, "session", None)
         self._updater.begin()
-        if isinstance(session, ev.Session):
+        if isinstance(session, subjects.Session):
             self._updater.name_session(session)
         if found is None:
             return

@@ -5,7 +5,7 @@ from typing import Any
 
 from tapui.projection.state import State
 from tapui.wire.codec import encode
-from tapui.wire.events import Approval
+from tapui.wire.subjects import Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 
 from tapui.wire import limits
 from tapui.wire.codec import encode
-from tapui.wire.events import Approval, Call, Cut, Event, Gate, Provider, Session
+from tapui.wire.events import Event
 from tapui.wire.message import Line
+from tapui.wire.subjects import Approval, Call, Cut, Gate, Provider, Session
 
 E = TypeVar("E", bound=Event)
 V = TypeVar("V", Session, Provider, Approval, Call, Gate)

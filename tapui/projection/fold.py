@@ -23,7 +23,7 @@ from tapui.projection.turns.happened import happened
 from tapui.projection.turns.restored import restore
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 
 Kept = TypeVar("Kept")
 
@@ -173,7 +173,7 @@ def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     known = state.streams.get(key)
     if known is None and len(state.streams) >= limits.RECENT_STREAMS:
         del state.streams[min(state.streams, key=lambda one: _last_line(state, one))]
-    state.streams[key] = ev.Stream(
+    state.streams[key] = subjects.Stream(
         name=event.stream,
         provider=known.provider if known else event.stream.rpartition("@")[2],
         session_id=event.session_id,

@@ -11,20 +11,21 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.message import Line
 
-Whole = TypeVar("Whole", ev.Session, ev.Provider, ev.Call, ev.Approval, ev.Gate)
+Whole = TypeVar(
+    "Whole", subjects.Session, subjects.Provider, subjects.Call, subjects.Approval, subjects.Gate
+)
 
 
-def cut(raw: Raw, limit: int) -> tuple[Raw | None, ev.Cut | None]:
+def cut(raw: Raw, limit: int) -> tuple[Raw | None, subjects.Cut | None]:
     """Return the JSON whole if it has at most `limit` bytes, else what is kept of it."""
     data = memoryview(raw)
     if data.nbytes <= limit:
         return raw, None
     head = bytes(data[: limits.CUT_HEAD * 4]).decode("utf-8", "ignore")[: limits.CUT_HEAD]
-    return None, ev.Cut(head=head, size=data.nbytes, sha256=hashlib.sha256(data).hexdigest())
+    return None, subjects.Cut(head=head, size=data.nbytes, sha256=hashlib.sha256(data).hexdigest())
 
 
 def head_of(text: str) -> str:
@@ -32,19 +33,19 @@ def head_of(text: str) -> str:
     return text if len(text) <= limits.HEAD_BYTES else text[: limits.HEAD_BYTES] + "…"
 
 
-def session_head(session: ev.Session) -> ev.Session:
+def session_head(session: subjects.Session) -> subjects.Session:
     """Return what the state keeps of a session."""
     if any(_is_long(one) for one in session.subagents):
         session = replace(session, subagents=[_subagent_head(one) for one in session.subagents])
     return _shortened(session, ("label", "cwd", "model", "workspace", "reason"))
 
 
-def _is_long(subagent: ev.Subagent) -> bool:
+def _is_long(subagent: subjects.Subagent) -> bool:
     names = (subagent.id, subagent.agent, subagent.tool_call_id or "")
     return any(len(name) > limits.MAX_NAME for name in names)
 
 
-def _subagent_head(subagent: ev.Subagent) -> ev.Subagent:
+def _subagent_head(subagent: subjects.Subagent) -> subjects.Subagent:
     call = subagent.tool_call_id
     return replace(
         subagent,
@@ -54,7 +55,7 @@ def _subagent_head(subagent: ev.Subagent) -> ev.Subagent:
     )
 
 
-def provider_head(provider: ev.Provider) -> ev.Provider:
+def provider_head(provider: subjects.Provider) -> subjects.Provider:
     """Return what the state keeps of a provider; `is_cut` when that is not all."""
     kept = _shortened(provider, ("origin", "reason", "context"))
     if kept.metadata is not None and len(memoryview(kept.metadata)) > limits.DETAIL_BYTES:
@@ -65,7 +66,7 @@ def provider_head(provider: ev.Provider) -> ev.Provider:
     return kept
 
 
-def call_head(call: ev.Call) -> ev.Call:
+def call_head(call: subjects.Call) -> subjects.Call:
     """Return what the state keeps of a call; `is_cut` when that is not all."""
     if call.args is not None and len(memoryview(call.args)) > limits.DETAIL_BYTES:
         args, args_cut = cut(call.args, limits.DETAIL_BYTES)
@@ -80,7 +81,7 @@ def call_head(call: ev.Call) -> ev.Call:
     return _shortened(call, ("progress", "error"))
 
 
-def approval_head(approval: ev.Approval) -> ev.Approval:
+def approval_head(approval: subjects.Approval) -> subjects.Approval:
     """Return what the state keeps of an approval; `is_cut` when that is not all."""
     kept = _shortened(approval, ("reason", "provider"))
     if len(_json(kept.detail)) > limits.DETAIL_BYTES:
@@ -88,7 +89,7 @@ def approval_head(approval: ev.Approval) -> ev.Approval:
     return kept
 
 
-def gate_head(gate: ev.Gate) -> ev.Gate:
+def gate_head(gate: subjects.Gate) -> subjects.Gate:
     """Return what the state keeps of a gate."""
     return _shortened(gate, ("tool", "reason"))
 

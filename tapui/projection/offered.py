@@ -1,7 +1,7 @@
 """The tools that providers offer to a session, in words."""
 
 from tapui.projection.state import State
-from tapui.wire.events import Session
+from tapui.wire.subjects import Session
 
 
 def tools_that_wait(state: State, session: Session) -> str | None:

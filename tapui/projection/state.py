@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tapui.projection.turns.session import LiveTurns
-from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
+from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
 
 StreamKey = tuple[str, str]

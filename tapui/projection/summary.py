@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui.wire import limits
-from tapui.wire.events import Call
+from tapui.wire.subjects import Call
 
 FIELDS = (
     ("fullCommandText", "command", "cmd"),

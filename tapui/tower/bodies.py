@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from tapui.projection import asking
 from tapui.tower.readable import readable
 from tapui.tower.view import DetailKey, Happening, View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import DetailRead
 
-Part = TypeVar("Part", ev.Call, ev.Approval, ev.Provider)
+Part = TypeVar("Part", subjects.Call, subjects.Approval, subjects.Provider)
 
 SHOWN_CHARS = 512 * 1024
 """Characters of one value that a sheet shows; the record has all of it."""
@@ -56,15 +56,15 @@ class Bodies:
             self._send(DetailRead(id=read_id, of=key[0], subject=key[1]))
         return part
 
-    def is_awaited(self, part: ev.Call | ev.Approval | ev.Provider) -> bool:
+    def is_awaited(self, part: subjects.Call | subjects.Approval | subjects.Provider) -> bool:
         """Return whether the rest of it was asked for and has not come yet."""
         return part.is_cut and self._view.is_awaited(_key(part))
 
-    def arguments(self, call: ev.Call) -> Body:
+    def arguments(self, call: subjects.Call) -> Body:
         """Return a call's arguments."""
         return _of(self._view.arguments(call))
 
-    def result(self, call: ev.Call) -> Body:
+    def result(self, call: subjects.Call) -> Body:
         """Return a call's result data."""
         return _of(self._view.result(call))
 
@@ -79,26 +79,28 @@ class Bodies:
         """Return the text of a stream's line."""
         return _shortened(line.event)
 
-    def metadata(self, owner: Line | ev.Provider) -> Body | None:
+    def metadata(self, owner: Line | subjects.Provider) -> Body | None:
         """Return the metadata of a line or a provider; None where there is none."""
         return None if owner.metadata is None else _of(owner.metadata)
 
-    def detail(self, approval: ev.Approval) -> Mapping[str, Any]:
+    def detail(self, approval: subjects.Approval) -> Mapping[str, Any]:
         """Return everything that a request says, for who decides it."""
         return asking.detail_of(approval)
 
 
-def _key(part: ev.Call | ev.Approval | ev.Provider) -> DetailKey:
-    if isinstance(part, ev.Call):
+def _key(part: subjects.Call | subjects.Approval | subjects.Provider) -> DetailKey:
+    if isinstance(part, subjects.Call):
         return "call", part.id, part.state
-    if isinstance(part, ev.Approval):
+    if isinstance(part, subjects.Approval):
         return "approval", part.id, ""
     return "provider", part.id, f"{part.revision} {part.state}"
 
 
-def _filled(part: Part, whole: ev.Call | ev.Approval | ev.Provider | None) -> Part:
+def _filled(
+    part: Part, whole: subjects.Call | subjects.Approval | subjects.Provider | None
+) -> Part:
     """Return `part` as it is now, with the long values of `whole`."""
-    if isinstance(part, ev.Call) and isinstance(whole, ev.Call):
+    if isinstance(part, subjects.Call) and isinstance(whole, subjects.Call):
         return replace(
             part,
             args=whole.args,
@@ -108,9 +110,9 @@ def _filled(part: Part, whole: ev.Call | ev.Approval | ev.Provider | None) -> Pa
             error=whole.error,
             is_cut=whole.is_cut,
         )
-    if isinstance(part, ev.Approval) and isinstance(whole, ev.Approval):
+    if isinstance(part, subjects.Approval) and isinstance(whole, subjects.Approval):
         return replace(part, detail=whole.detail, provider=whole.provider, is_cut=whole.is_cut)
-    if isinstance(part, ev.Provider) and isinstance(whole, ev.Provider):
+    if isinstance(part, subjects.Provider) and isinstance(whole, subjects.Provider):
         return replace(
             part,
             origin=whole.origin,
@@ -122,12 +124,12 @@ def _filled(part: Part, whole: ev.Call | ev.Approval | ev.Provider | None) -> Pa
     return part
 
 
-def _of(kept: Raw | ev.Cut | None) -> Body:
+def _of(kept: Raw | subjects.Cut | None) -> Body:
     """Return JSON set out to be read, what is not JSON as it is, or what is kept and how much
     there was."""
     if kept is None:
         return Body("(nothing)")
-    if isinstance(kept, ev.Cut):
+    if isinstance(kept, subjects.Cut):
         return Body(f"{kept.head}\n… {kept.size:,} bytes in all; the record has them", False)
     data = bytes(kept)
     text = data.decode("utf-8", "replace")

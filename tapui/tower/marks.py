@@ -6,7 +6,7 @@ A tone is the name of a component style of `Table` and `Reader`; "" is the plain
 from typing import NamedTuple
 
 from tapui.projection.turns.programs import has_failed
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import BUILTIN_PROVIDER
 
 
@@ -70,7 +70,7 @@ KINDS: dict[str, str] = {
 }
 
 
-def of_call(call: ev.Call) -> Mark:
+def of_call(call: subjects.Call) -> Mark:
     """Return a call's mark; a timeout and a lost provider are told apart from other failures.
 
     A shell that exited non-zero says how; where that is an answer (1 of `grep`), it is no failure.
@@ -84,6 +84,6 @@ def of_call(call: ev.Call) -> Mark:
     return CALL[call.state]
 
 
-def is_own_tool(call: ev.Call) -> bool:
+def is_own_tool(call: subjects.Call) -> bool:
     """Return whether the session's host ran the call by itself, without a provider of ours."""
     return call.provider_id is None and call.provider != BUILTIN_PROVIDER

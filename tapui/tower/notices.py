@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from tapui.projection import asking
 from tapui.projection.state import State
 from tapui.text import safe_name
-from tapui.wire.events import Approval
+from tapui.wire.subjects import Approval
 
 QUIET_SECONDS = 10.0
 """Between two calls at least; what comes meanwhile is one call with a count."""

@@ -9,7 +9,7 @@ from tapui.tower.readable import readable
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 Answer = Literal["allow", "deny", "deny-and-tell"]
 """What a letter stands for: the action of its key."""
@@ -55,7 +55,7 @@ class Option(NamedTuple):
     enter: str
 
 
-def headline(view: View, approval: ev.Approval) -> str:
+def headline(view: View, approval: subjects.Approval) -> str:
     """Return who asks for what."""
     if approval.kind == "pairing":
         origin = asking.detail_of(approval).get("origin")
@@ -70,7 +70,7 @@ def headline(view: View, approval: ev.Approval) -> str:
     return f"{who} asks to {_PERMISSIONS.get(kind, kind)}"
 
 
-def options(approval: ev.Approval) -> list[Option]:
+def options(approval: subjects.Approval) -> list[Option]:
     """Return the answers that have an effect now."""
     if approval.state == "revealed":
         return [Option("deny", "deny: the code is of no use any more", "denies")]
@@ -92,7 +92,7 @@ def options(approval: ev.Approval) -> list[Option]:
     return [Option("allow", "allow once", "allows it, this once"), deny, tell]
 
 
-def subject(approval: ev.Approval, detail: Mapping[str, Any]) -> str:
+def subject(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
     """Return the thing itself that is asked, whole and with its line feeds; "" where only the
     fields of the request say it. `detail` is all of its detail."""
     match approval.kind:
@@ -108,7 +108,7 @@ def subject(approval: ev.Approval, detail: Mapping[str, Any]) -> str:
     return f"{server}: {text}" if key == "toolName" and isinstance(server, str) else text
 
 
-def explain(view: View, approval: ev.Approval, detail: Mapping[str, Any]) -> list[Paragraph]:
+def explain(view: View, approval: subjects.Approval, detail: Mapping[str, Any]) -> list[Paragraph]:
     """Return everything that the person should know before they decide, nothing cut."""
     rest = {str(key): found for key, found in detail.items()}
     parts: list[Paragraph] = []
@@ -134,7 +134,7 @@ def explain(view: View, approval: ev.Approval, detail: Mapping[str, Any]) -> lis
     return parts[:-1]
 
 
-def _around(view: View, approval: ev.Approval) -> list[Paragraph]:
+def _around(view: View, approval: subjects.Approval) -> list[Paragraph]:
     """Return where it is asked and why, for what is not plain from the thing itself."""
     found: list[Paragraph] = []
     session = view.state.sessions.get(approval.session_id or "")
@@ -158,7 +158,7 @@ def _around(view: View, approval: ev.Approval) -> list[Paragraph]:
     return found
 
 
-def _told(approval: ev.Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[str]:
     """Return the fields that are shown in another way than by their names."""
     match approval.kind:
         case "pairing":
@@ -176,7 +176,7 @@ def _told(approval: ev.Approval, detail: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
 
 
-def _subject_key(approval: ev.Approval, detail: Mapping[str, Any]) -> str:
+def _subject_key(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
     if approval.kind in ("userInput", "elicitation"):
         keys: tuple[str, ...] = ("question", "message")
     else:

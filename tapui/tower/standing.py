@@ -10,7 +10,7 @@ from tapui.projection.state import State, is_open
 from tapui.tower.marks import Mark
 from tapui.tower.urgency import requests
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 
 class Need(IntEnum):
@@ -42,9 +42,9 @@ IDLE = Mark("○", "idle", "muted")
 ENDED = Mark("·", "ended", "muted")
 
 
-def asked_by_session(view: View) -> dict[tuple[str, str], ev.Approval]:
+def asked_by_session(view: View) -> dict[tuple[str, str], subjects.Approval]:
     """Return the most urgent request of each session and subagent, by (session, agent or "")."""
-    found: dict[tuple[str, str], ev.Approval] = {}
+    found: dict[tuple[str, str], subjects.Approval] = {}
     for request in requests(view):
         approval = request.approval
         key = (approval.session_id or "", asking.agent_of(view.state, approval) or "")
@@ -53,7 +53,11 @@ def asked_by_session(view: View) -> dict[tuple[str, str], ev.Approval]:
 
 
 def of_session(
-    state: State, session: ev.Session, asked: ev.Approval | None, failed: int, writing: str = ""
+    state: State,
+    session: subjects.Session,
+    asked: subjects.Approval | None,
+    failed: int,
+    writing: str = "",
 ) -> Footing:
     """Return how a session stands; `asked` is what it waits for, `failed` what went wrong and was
     not seen yet, `writing` what its agent writes this moment."""
@@ -90,7 +94,7 @@ def _loop(loop: Loop) -> str:
     return f"{what}, {loop.times}×"
 
 
-def about(approval: ev.Approval) -> str:
+def about(approval: subjects.Approval) -> str:
     """Return what is asked, with its verb."""
     return f"{asking.verb(approval):<6} {asking.request(approval)}"
 
@@ -100,12 +104,12 @@ def for_how_long(standing: Footing, now: float) -> str:
     return times.lasting(times.since(standing.since, now))
 
 
-def agents(session: ev.Session) -> list[ev.Subagent]:
+def agents(session: subjects.Session) -> list[subjects.Subagent]:
     """Return the subagents that are at work."""
     return [one for one in session.subagents if one.state == "running" and is_open(session)]
 
 
-def of_agent(agent: ev.Subagent, asked: ev.Approval | None) -> Footing:
+def of_agent(agent: subjects.Subagent, asked: subjects.Approval | None) -> Footing:
     """Return how a subagent that is at work stands."""
     if asked is not None:
         return Footing(Need.WAITING, WAITING, about(asked), asked.created_at)

@@ -7,7 +7,7 @@ from tapui.projection import asking
 from tapui.projection.state import State
 from tapui.tower.view import View
 from tapui.tower.words import time_left
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 SOON = 60.0
 """Seconds. What has less time left goes before everything else."""
@@ -16,7 +16,7 @@ SOON = 60.0
 class Request(NamedTuple):
     """A request, and whether it stands below another one of the same session."""
 
-    approval: ev.Approval
+    approval: subjects.Approval
     is_below: bool = False
 
 
@@ -42,7 +42,7 @@ def requests(view: View) -> list[Request]:
     return found
 
 
-def standing(approval: ev.Approval, now: float) -> str:
+def standing(approval: subjects.Approval, now: float) -> str:
     """Return `waits 2m 10s`, or `1m 18s left` where it times out; "" once it is settled."""
     left = time_left(approval, now)
     if left:
@@ -62,7 +62,7 @@ def asker(state: State, request: Request) -> str:
     return f"{name} └ {agent}" if agent else name
 
 
-def agent_name(state: State, approval: ev.Approval) -> str:
+def agent_name(state: State, approval: subjects.Approval) -> str:
     """Return the name of the subagent that asks, "" where the session itself does."""
     agent = asking.agent_of(state, approval)
     session = state.sessions.get(approval.session_id or "")
@@ -71,7 +71,7 @@ def agent_name(state: State, approval: ev.Approval) -> str:
     return next((one.agent for one in session.subagents if one.id == agent), agent)
 
 
-def _urgency(approval: ev.Approval, now: float) -> tuple[bool, float]:
+def _urgency(approval: subjects.Approval, now: float) -> tuple[bool, float]:
     end = times.epoch(approval.expires_at)
     if end is not None and end - now < SOON:
         return False, end

@@ -25,7 +25,7 @@ from tapui.projection.turns.programs import has_failed
 from tapui.times import epoch
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.message import Error, Line, Message, NowText
 from tapui.wire.tower import (
     Detail,
@@ -147,10 +147,10 @@ class Happening:
     ts: str
     event: str
     data: Raw | None
-    data_cut: ev.Cut | None
+    data_cut: subjects.Cut | None
 
 
-Whole = ev.Call | ev.Approval | ev.Provider
+Whole = subjects.Call | subjects.Approval | subjects.Provider
 DetailKey = tuple[Literal["call", "approval", "provider"], str, str]
 """What was read whole: its kind, its id, and what changes when it has to be read again."""
 _DETAIL_TOPICS: dict[str, Topic] = {
@@ -255,31 +255,31 @@ class View:
             ring.mark_read()
             self._dirty.add("streams")
 
-    def arguments(self, call: ev.Call) -> Raw | ev.Cut | None:
+    def arguments(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's arguments: whole if an event brought them whole and they still fit."""
         payload = self._payloads.get(call.id)
         if payload is not None and payload.args is not None:
             return payload.args
         return call.args if call.args is not None else call.args_cut
 
-    def result(self, call: ev.Call) -> Raw | ev.Cut | None:
+    def result(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's result data, as `arguments` does."""
         payload = self._payloads.get(call.id)
         if payload is not None and payload.data is not None:
             return payload.data
         return call.data if call.data is not None else call.data_cut
 
-    def call(self, call_id: str) -> ev.Call | None:
+    def call(self, call_id: str) -> subjects.Call | None:
         """Return a call in flight or a recent one."""
         return self.state.calls.get(call_id) or self.state.recent_calls.get(call_id)
 
     @property
-    def waiting(self) -> list[ev.Approval]:
+    def waiting(self) -> list[subjects.Approval]:
         """What waits for the person, oldest first."""
         return [one for one in self.state.approvals.values() if is_waiting(one)]
 
     @property
-    def decided(self) -> list[ev.Approval]:
+    def decided(self) -> list[subjects.Approval]:
         """What was settled, newest first; first what was so while this tower watched."""
         found = [one for one in reversed(self.state.approvals.values()) if not is_unsettled(one)]
         return sorted(found, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
@@ -299,13 +299,13 @@ class View:
         return sum(one.at > self.looked_at for one in self.failures)
 
     @property
-    def open_sessions(self) -> list[ev.Session]:
+    def open_sessions(self) -> list[subjects.Session]:
         """Sessions that have not ended, foreground first."""
         found = [one for one in self.state.sessions.values() if is_open(one)]
         return sorted(found, key=lambda one: not one.foreground)
 
     @property
-    def providers(self) -> list[ev.Provider]:
+    def providers(self) -> list[subjects.Provider]:
         """Providers that are connected."""
         return [one for one in self.state.providers.values() if is_connected(one)]
 
@@ -434,7 +434,7 @@ class View:
         ):
             self._news.append(event)
 
-    def _has_failed(self, call: ev.Call) -> bool:
+    def _has_failed(self, call: subjects.Call) -> bool:
         """Return whether a call failed that an event tells of without its arguments."""
         return has_failed(self.state.recent_calls.get(call.id, call))
 
@@ -462,11 +462,11 @@ def _length(raw: Raw | None) -> int:
     return 0 if raw is None else memoryview(raw).nbytes
 
 
-def _small(event: ev.SessionHappened) -> tuple[Raw | None, ev.Cut | None]:
+def _small(event: ev.SessionHappened) -> tuple[Raw | None, subjects.Cut | None]:
     data, data_cut = event.data, event.data_cut
     if data is not None and _length(data) > limits.DETAIL_BYTES:
         head = bytes(memoryview(data)[: limits.CUT_HEAD]).decode("utf-8", "ignore")
-        return None, ev.Cut(head=head, size=_length(data), sha256="")
+        return None, subjects.Cut(head=head, size=_length(data), sha256="")
     return data, data_cut
 
 

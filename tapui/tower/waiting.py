@@ -17,7 +17,7 @@ from tapui.tower.statics import show_in
 from tapui.tower.table import Table
 from tapui.tower.urgency import Request, agent_name, asker, requests, standing
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 KIND = PaneKind("waiting", "", "Waiting", lambda: WaitingBand)
 
@@ -148,7 +148,7 @@ def _asked_row(view: View, request: Request) -> Row:
     )
 
 
-def _answered_row(view: View, approval: ev.Approval) -> Row:
+def _answered_row(view: View, approval: subjects.Approval) -> Row:
     mark = marks.APPROVAL[approval.state]
     return Row(
         approval.id,

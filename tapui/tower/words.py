@@ -4,16 +4,16 @@ from tapui import times
 from tapui.projection.state import is_in_flight, is_waiting
 from tapui.tower import marks
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import label_of
 
 
-def name_of(provider: ev.Provider) -> str:
+def name_of(provider: subjects.Provider) -> str:
     """Return `name` or `name/instance`."""
     return label_of(provider.name, provider.instance)
 
 
-def session_of(view: View, provider: ev.Provider) -> str:
+def session_of(view: View, provider: subjects.Provider) -> str:
     """Return where a provider is bound, in words."""
     if provider.session_id is None:
         return "no session"
@@ -22,12 +22,12 @@ def session_of(view: View, provider: ev.Provider) -> str:
     )
 
 
-def can_cancel(call: ev.Call) -> bool:
+def can_cancel(call: subjects.Call) -> bool:
     """Return whether the person can cancel the call here."""
     return call.state in ("queued", "running") and not marks.is_own_tool(call)
 
 
-def taken(call: ev.Call, now: float) -> str:
+def taken(call: subjects.Call, now: float) -> str:
     """Return how long a call took, or how long it runs and its timeout."""
     if not is_in_flight(call):
         return times.span(None if call.duration is None else call.duration / 1000)
@@ -35,7 +35,7 @@ def taken(call: ev.Call, now: float) -> str:
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
 
 
-def duration_of(call: ev.Call, now: float) -> str:
+def duration_of(call: subjects.Call, now: float) -> str:
     """Return what `taken` returns, as a phrase; for ended calls also when they began."""
     ago = times.age(times.since(call.started_at, now))
     if not is_in_flight(call):
@@ -44,7 +44,7 @@ def duration_of(call: ev.Call, now: float) -> str:
     return f"running for {ago}{limit}"
 
 
-def time_left(approval: ev.Approval, now: float) -> str:
+def time_left(approval: subjects.Approval, now: float) -> str:
     """Return what is left of the time to decide; nothing once settled, or without any hurry."""
     end = times.epoch(approval.expires_at)
     if not is_waiting(approval) or end is None or end - now > times.NO_HURRY:

@@ -6,7 +6,6 @@ from msgspec import Meta, Raw, Struct, field
 
 from tapui.wire import limits
 from tapui.wire.bounds import Id, Ids, Path, Text
-from tapui.wire.events import Unattached
 from tapui.wire.message import (
     Error,
     Json,
@@ -22,6 +21,7 @@ from tapui.wire.message import (
 )
 from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.subjects import Unattached
 
 # Host → gateway
 

@@ -5,7 +5,6 @@ from typing import Literal
 from msgspec import Raw, Struct
 
 from tapui.wire.bounds import Id, Ids, Text
-from tapui.wire.events import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.message import (
     Error,
     Json,
@@ -21,6 +20,7 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.turns import SessionTurns, Turn
 
 # Tower → gateway

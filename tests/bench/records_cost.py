@@ -17,15 +17,8 @@ import msgspec
 from tapui.records.journal import Journal
 from tapui.settings import Records
 from tapui.wire.codec import encode
-from tapui.wire.events import (
-    AnyEvent,
-    Call,
-    CallFinished,
-    CallStarted,
-    Entry,
-    Session,
-    SessionOpened,
-)
+from tapui.wire.events import AnyEvent, CallFinished, CallStarted, Entry, SessionOpened
+from tapui.wire.subjects import Call, Session
 
 TS = "2026-01-01T00:00:00.000000Z"
 TURNS = (1, 10, 64)

@@ -30,8 +30,9 @@ from tapui.tower.app import TowerApp
 from tapui.tower.feed import FeedItem, Link
 from tapui.tower.pace import Pace
 from tapui.tower.panes.tail import Tail
-from tapui.wire.events import Entry, Session, SessionOpened, StreamPosted
+from tapui.wire.events import Entry, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
+from tapui.wire.subjects import Session
 from tapui.wire.tower import Snapshot, TowerSnapshot
 from tests.rig.waiting import until_async
 

@@ -29,8 +29,9 @@ from tapui.projection.now import Loop, loop_of
 from tapui.projection.state import State
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
-from tapui.wire.events import Approval, Entry
+from tapui.wire.events import Entry
 from tapui.wire.message import Message
+from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, CallCancel, RevealedCode, TowerSnapshot
 from tapui.wire.turns import TurnSource
 from tests.cli.schemas import check

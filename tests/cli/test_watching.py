@@ -7,7 +7,8 @@ from msgspec.structs import replace
 from tapui.cli.watching import in_short
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.wire.events import Call, CallFinished, CallStarted, Session, SessionClosed, SessionOpened
+from tapui.wire.events import CallFinished, CallStarted, SessionClosed, SessionOpened
+from tapui.wire.subjects import Call, Session
 
 TS = "2026-01-01T00:00:00Z"
 

@@ -28,6 +28,7 @@ from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import records
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tests.durability import gateway_kills
 from tests.records.turns import Writer, decided, opened, refused
 
@@ -61,7 +62,7 @@ def event_of(run: str, seq: int) -> ev.AnyEvent:
             size = 3_000_000 if rng.randrange(150) == 0 else rng.randrange(2000)
             session_id = rng.choice(SESSIONS)
             args = msgspec.Raw(b'"' + b"x" * size + b'"')
-            call = ev.Call(f"c{seq}", session_id, "ci", "greet", "running", "t", args=args)
+            call = subjects.Call(f"c{seq}", session_id, "ci", "greet", "running", "t", args=args)
             return ev.CallStarted(session_id, call)
 
 

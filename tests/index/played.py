@@ -7,6 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Line
 from tests.records.turns import stamp
 
@@ -31,7 +32,7 @@ def call(
     id_: str, tool: str, args: Any, result: Any = "done", session_id: str = "s1", **fields: Any
 ) -> list[ev.Event]:
     """Return the start and the end of a call."""
-    began = ev.Call(id_, session_id, "copilot", tool, "running", stamp(0), args=raw(args))
+    began = subjects.Call(id_, session_id, "copilot", tool, "running", stamp(0), args=raw(args))
     told = {"state": "done", "args": None, "data": raw(result), **fields}
     return [ev.CallStarted(session_id, began), ev.CallFinished(session_id, replace(began, **told))]
 
@@ -43,6 +44,6 @@ def line(text: str, stream: str = "log@ci", session_id: str = "s1") -> ev.Stream
 def permission(id_: str, command: str, session_id: str = "s1") -> list[ev.Event]:
     """Return a permission that is asked for and approved by the person."""
     detail = {"kind": "shell", "fullCommandText": command}
-    asked = ev.Approval(id_, "permission", "waiting", detail, stamp(0), stamp(9), session_id)
+    asked = subjects.Approval(id_, "permission", "waiting", detail, stamp(0), stamp(9), session_id)
     decided = replace(asked, state="approved", decided_by="tower")
     return [ev.ApprovalRequested(asked, session_id), ev.ApprovalDecided(decided, session_id)]

@@ -12,6 +12,7 @@ from tapui.index.current import bring_up_to_date
 from tapui.index.search import Search, record_of
 from tapui.index.store import IndexUnusable, index_path
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Line
 from tests.index import played
 from tests.index.conftest import Find
@@ -114,13 +115,13 @@ def test_the_newest_come_first_and_no_more_than_wanted(
 def test_a_body_that_was_cut_is_found_by_its_beginning_and_says_so(
     state: Path, workspace: Path, find: Find
 ) -> None:
-    cut = ev.Cut('{"text":"a \\"needle\\" at the begin', 100_000, "0" * 64)
-    began = ev.Call("c1", "s1", "ci", "greet", "running", stamp(0), args_cut=cut)
+    cut = subjects.Cut('{"text":"a \\"needle\\" at the begin', 100_000, "0" * 64)
+    began = subjects.Call("c1", "s1", "ci", "greet", "running", stamp(0), args_cut=cut)
     big = ev.StreamPosted(
         "s1",
         "log@ci",
         Line(1, stamp(1), "keep", "straw…"),
-        cuts={"line.event": ev.Cut("straw", 9, "")},
+        cuts={"line.event": subjects.Cut("straw", 9, "")},
     )
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace), ev.CallStarted("s1", began), big, played.line("hay"))

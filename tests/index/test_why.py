@@ -9,6 +9,7 @@ from tapui.index.edits import edits_of
 from tapui.index.search import Search
 from tapui.index.why import Change, blamed, changes_of
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.turns import FileChange
 from tests.index import played
 from tests.index.conftest import Find
@@ -30,8 +31,10 @@ PATCH = """\
 
 
 def edited(tool: str, args: object, **ended: object) -> list[tuple[str, int | None, int | None]]:
-    began = ev.Call("c", "s", "copilot", tool, "running", stamp(0), args=played.raw(args))
-    done = ev.Call("c", "s", "copilot", tool, **{"state": "done", "started_at": stamp(0), **ended})  # type: ignore[arg-type]
+    began = subjects.Call("c", "s", "copilot", tool, "running", stamp(0), args=played.raw(args))
+    done = subjects.Call(
+        "c", "s", "copilot", tool, **{"state": "done", "started_at": stamp(0), **ended}
+    )  # type: ignore[arg-type]
     return [(one.path, one.added, one.removed) for one in edits_of(began, done)]
 
 
@@ -86,7 +89,7 @@ class Day:
         self.file = cwd / "src" / "a.py"
         self.file.parent.mkdir()
         self.writer = Writer(state)
-        session = ev.Session("s1", "Fix it", str(cwd), "idle", "copilot", [], stamp(0))
+        session = subjects.Session("s1", "Fix it", str(cwd), "idle", "copilot", [], stamp(0))
         self.writer.turn(ev.SessionOpened("s1", session))
         self.calls = 0
 

@@ -6,7 +6,7 @@ import pytest
 
 from tapui.projection import asking
 from tapui.projection.state import State
-from tapui.wire.events import Approval, Session
+from tapui.wire.subjects import Approval, Session
 
 
 def approval(kind: str, detail: Any = None, **more: Any) -> Approval:

@@ -14,6 +14,7 @@ from tapui.core.output import Output
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.codec import encode, raw
 from tapui.wire.message import Line
 
@@ -49,12 +50,12 @@ def log() -> Log:
     return Log()
 
 
-def approval(detail: Any, state: Any = "waiting") -> ev.Approval:
-    return ev.Approval("a1", "permission", state, detail, TS, TS)
+def approval(detail: Any, state: Any = "waiting") -> subjects.Approval:
+    return subjects.Approval("a1", "permission", state, detail, TS, TS)
 
 
-def provider(**fields: Any) -> ev.Provider:
-    return ev.Provider("p1", "ci", "project", "bound", ["t"], TS, **fields)
+def provider(**fields: Any) -> subjects.Provider:
+    return subjects.Provider("p1", "ci", "project", "bound", ["t"], TS, **fields)
 
 
 def sha(value: Any) -> str:
@@ -137,9 +138,9 @@ def test_metadata_that_stays_too_large_is_cut_whole(log: Log) -> None:
 @pytest.mark.parametrize("size", [INLINE + 1, 2_000_000])
 def test_no_event_is_larger_than_its_fields_may_be(log: Log, size: int) -> None:
     text, json_ = "x" * size, raw({"a": "x" * size})
-    session = ev.Session("s1", text, text, "idle", "host", [], TS, reason=text)
-    call = ev.Call("c1", "s1", "ci", "t", "failed", TS, error=text, progress=text)
-    gate = ev.Gate("g1", "s1", "t", "deny", ["ci"], TS, reason=text)
+    session = subjects.Session("s1", text, text, "idle", "host", [], TS, reason=text)
+    call = subjects.Call("c1", "s1", "ci", "t", "failed", TS, error=text, progress=text)
+    gate = subjects.Gate("g1", "s1", "t", "deny", ["ci"], TS, reason=text)
     events = [
         ev.SessionOpened("s1", session),
         ev.SessionUpdated("s1", session),
@@ -169,13 +170,17 @@ def test_a_line_s_cuts_are_its_event_s(log: Log) -> None:
 
 
 def test_the_path_of_a_workspace_is_never_cut(log: Log) -> None:
-    session = ev.Session("s1", "one", "/", "idle", "host", [], TS, workspace="/" + "w" * INLINE)
+    session = subjects.Session(
+        "s1", "one", "/", "idle", "host", [], TS, workspace="/" + "w" * INLINE
+    )
     recorded, _ = log.emit(ev.SessionOpened("s1", session))
     assert recorded.session.workspace == session.workspace
 
 
 def test_the_whole_is_unchanged_when_nothing_is_large(log: Log) -> None:
-    call = ev.Call("c1", "s1", "ci", "t", "running", TS, args=Raw(b'{"a":"%s"}' % (b"x" * 10_000)))
+    call = subjects.Call(
+        "c1", "s1", "ci", "t", "running", TS, args=Raw(b'{"a":"%s"}' % (b"x" * 10_000))
+    )
     event = ev.CallStarted("s1", call)
     recorded, _ = log.emit(event)
     assert recorded is event

@@ -12,7 +12,7 @@ from tapui.projection.fold import fold
 from tapui.projection.heads import cut
 from tapui.projection.state import State, is_connected, is_open, is_waiting
 from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.message import Line
 from tests.records.test_replay import events as random_events
 from tests.records.turns import closed, opened, stamp, started
@@ -78,7 +78,7 @@ def test_tables_hold_what_they_are_for_and_no_more(run: list[Any]) -> None:
 
 
 def finished(id_: str) -> ev.CallFinished:
-    call = ev.Call(id_, "s1", "ci", "greet", "done", stamp(0))
+    call = subjects.Call(id_, "s1", "ci", "greet", "done", stamp(0))
     return ev.CallFinished("s1", call)
 
 
@@ -102,7 +102,7 @@ def test_the_newest_of_what_is_over_is_kept() -> None:
 
 
 def approval(id_: str, state: str) -> Any:
-    view = ev.Approval(id_, "permission", state, {}, stamp(0), stamp(1))  # type: ignore[arg-type]
+    view = subjects.Approval(id_, "permission", state, {}, stamp(0), stamp(1))  # type: ignore[arg-type]
     return ev.ApprovalRequested(view) if state == "waiting" else ev.ApprovalDecided(view)
 
 
@@ -121,7 +121,7 @@ def test_what_still_waits_is_never_dropped() -> None:
 
 def test_arguments_stay_with_a_call_to_its_end() -> None:
     call = started("s1", "c1").call
-    progress = ev.Call("c1", "s1", "ci", "greet", "running", stamp(0), progress="60 %")
+    progress = subjects.Call("c1", "s1", "ci", "greet", "running", stamp(0), progress="60 %")
     state = folded(ev.CallStarted("s1", call), ev.CallProgress("s1", progress), finished("c1"))
     assert state.recent_calls["c1"].args == call.args
     assert state.recent_calls["c1"].state == "done"
@@ -129,7 +129,7 @@ def test_arguments_stay_with_a_call_to_its_end() -> None:
 
 def test_a_call_whose_id_is_used_once_more_is_under_way() -> None:
     """A host may give two of its session's own calls one id."""
-    call = ev.Call("c1", "s1", "p", "t", "running", "")
+    call = subjects.Call("c1", "s1", "p", "t", "running", "")
     state = folded(ev.CallStarted("s1", call), finished("c1"), ev.CallStarted("s1", call))
     assert (list(state.calls), list(state.recent_calls)) == (["c1"], [])
     assert State.of(state.snapshot()) == state
@@ -157,7 +157,7 @@ def test_a_cut_keeps_head_size_and_hash() -> None:
 
 def test_a_replaced_session_hands_its_streams_on() -> None:
     line = Line(1, stamp(0), "keep", "e")
-    session = ev.Session("s2", "l", "/", "idle", "h", [], stamp(0))
+    session = subjects.Session("s2", "l", "/", "idle", "h", [], stamp(0))
     state = folded(
         opened("s1"),
         ev.StreamPosted("s1", "a@p", line),

@@ -4,7 +4,7 @@ import pytest
 
 from tapui.projection.offered import tools_of, tools_that_wait
 from tapui.projection.state import State
-from tapui.wire.events import Provider, Session
+from tapui.wire.subjects import Provider, Session
 
 AT = "2026-11-21T20:10:00.123456Z"
 

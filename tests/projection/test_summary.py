@@ -10,8 +10,7 @@ from msgspec import Raw
 
 from tapui.projection.heads import cut
 from tapui.projection.summary import head_strings, one_line, summary, summary_of
-from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.codec import raw
 
 PATCH = (
@@ -76,10 +75,10 @@ def test_a_call_that_is_only_known_by_its_head_is_summed_up_too() -> None:
     args = raw({"command": 'cat <<"EOF"\n' + "x" * 100_000, "path": "a"})
     whole, kept = cut(args, limits.DETAIL_BYTES)
     assert whole is None
-    call = ev.Call("c", "s", "copilot", "bash", "running", "", args_cut=kept)
+    call = subjects.Call("c", "s", "copilot", "bash", "running", "", args_cut=kept)
     assert summary_of(call) == summary("bash", args)
     assert summary_of(call).startswith('cat <<"EOF" ⏎ xxx')
-    assert summary_of(ev.Call("c", "s", "copilot", "bash", "running", "")) == ""
+    assert summary_of(subjects.Call("c", "s", "copilot", "bash", "running", "")) == ""
 
 
 @settings(max_examples=200, database=None, deadline=None)

@@ -11,7 +11,7 @@ from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.projection.turns.programs import is_answer, program
 from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.codec import encode, raw
 from tapui.wire.turns import FileChange, Step, Turn, TurnSource, Usage
 from tests.records.test_replay import events as random_events
@@ -39,20 +39,20 @@ class Day:
         self.tell(ev.SessionHappened("s1", event, raw(data)))
 
     def start(self, id_: str, tool: str = "bash", agent: str | None = None, **args: Any) -> None:
-        call = ev.Call(
+        call = subjects.Call(
             id_, "s1", "copilot", tool, "running", stamp(self.seq), args=raw(args), agent_id=agent
         )
         self.tell(ev.CallStarted("s1", call))
 
     def finish(self, id_: str, state: Any = "done", **fields: Any) -> None:
-        call = ev.Call(id_, "s1", "copilot", "bash", state, "", duration=5.0, **fields)
+        call = subjects.Call(id_, "s1", "copilot", "bash", state, "", duration=5.0, **fields)
         self.tell(ev.CallFinished("s1", call))
 
     def approve(self, state: Any, kind: Any = "permission", **fields: Any) -> None:
         detail = {"kind": "shell", "fullCommandText": "npm ci"}
         if "call" in fields:
             detail["toolCallId"] = fields.pop("call")
-        view = ev.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
+        view = subjects.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
         kinds = {"waiting": ev.ApprovalRequested, "withdrawn": ev.ApprovalWithdrawn}
         self.tell(kinds.get(state, ev.ApprovalDecided)(view, "s1"))
 
@@ -229,7 +229,7 @@ def test_other_requests_are_steps_of_their_own(day: Day) -> None:
 
 def test_gates_modes_models_compactions_and_errors_are_steps(day: Day) -> None:
     day.happen("user.message", content="go")
-    gate = ev.Gate("g1", "s1", "bash", "waiting", ["guard"], "")
+    gate = subjects.Gate("g1", "s1", "bash", "waiting", ["guard"], "")
     day.tell(ev.GateChecked("s1", gate))
     assert day.turn.head.state == "waiting"
     day.tell(ev.GateChecked("s1", replace(gate, state="deny", reason="no", decided_by="guard")))
@@ -361,7 +361,7 @@ def test_steps_of_all_turns_are_bounded(day: Day) -> None:
     for turn in range(10):
         fold(state, ev.SessionHappened("s1", "user.message", raw({"content": str(turn)})), "")
         for number in range(limits.TURN_STEPS):
-            call = ev.Call(f"c{number}", "s1", "p", "t", "running", "")
+            call = subjects.Call(f"c{number}", "s1", "p", "t", "running", "")
             fold(state, ev.CallStarted("s1", call), "")
             fold(state, ev.CallFinished("s1", replace(call, state="done")), "")
     turns = state.turns["s1"].turns
@@ -385,7 +385,7 @@ def test_hostile_text_of_any_size_stays_small(day: Day) -> None:
 
 
 def test_events_that_are_too_large_to_record_tell_their_beginning(day: Day) -> None:
-    cut = ev.Cut('{"content":"Rewrite it\\nall ' + "x" * 900, 10**6, "")
+    cut = subjects.Cut('{"content":"Rewrite it\\nall ' + "x" * 900, 10**6, "")
     day.tell(ev.SessionHappened("s1", "user.message", None, cut))
     assert day.turn.head.prompt.startswith("Rewrite it ⏎ all xxx")
 

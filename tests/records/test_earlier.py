@@ -7,7 +7,7 @@ from tapui.projection.turns.restored import TAPUI_ENDED
 from tapui.records import earlier
 from tapui.records.earlier import earlier_turns
 from tapui.wire import events as ev
-from tapui.wire import limits
+from tapui.wire import limits, subjects
 from tapui.wire.codec import raw
 from tapui.wire.turns import Turn
 from tests.records.turns import Writer, opened, started
@@ -22,7 +22,7 @@ def idle() -> ev.SessionHappened:
 
 
 def finished(id_: str, state: Any = "done") -> ev.CallFinished:
-    return ev.CallFinished("s1", ev.Call(id_, "s1", "ci", "greet", state, ""))
+    return ev.CallFinished("s1", subjects.Call(id_, "s1", "ci", "greet", state, ""))
 
 
 def folder(workspace: Path) -> Path:

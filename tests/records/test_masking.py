@@ -13,6 +13,7 @@ from tapui.records.masking import MASK, Masks
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Records
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.codec import encode
 from tests.records.turns import Writer, lines, opened, stamp
 
@@ -68,7 +69,9 @@ def test_secrets_of_known_forms_are_masked(form: str, before: str) -> None:
 def test_a_secret_in_json_that_is_text_in_json_is_masked(form: str) -> None:
     kept, secret = SECRETS[form]
     inner = msgspec.json.encode({"env": f"\n{kept}{secret}"}).decode()
-    call = ev.Call("c1", "s1", "ci", "t", "done", stamp(0), args_cut=ev.Cut(inner, 9, "0"))
+    call = subjects.Call(
+        "c1", "s1", "ci", "t", "done", stamp(0), args_cut=subjects.Cut(inner, 9, "0")
+    )
     data = Masks().masked(line_of(ev.CallFinished("s1", call)))
     assert secret[-30:-8].encode() not in data
     record = reader.parse(data[:-1])
@@ -137,7 +140,7 @@ def test_patterns_of_the_persons_own_are_tried_on_decoded_texts(
 @pytest.mark.parametrize("pattern", [".", r"[\s\S]+", "[a-z0-9-]+", "c", "s1|running|keep", r"\d+"])
 def test_no_pattern_costs_a_record_its_form(pattern: str) -> None:
     args = msgspec.Raw(b'{"id":"c1","state":"running","deep":[{"n":1.50,"t":"abc"}]}')
-    call = ev.Call("c1", "s1", "ci", "greet", "running", stamp(0), args=args, timeout=2.0)
+    call = subjects.Call("c1", "s1", "ci", "greet", "running", stamp(0), args=args, timeout=2.0)
     for event in (ev.CallStarted("s1", call), posted("abc 123")):
         masks = own(pattern)
         record = reader.parse(masks.masked(line_of(event))[:-1])
@@ -153,7 +156,7 @@ def test_a_text_that_a_pattern_takes_too_long_on_is_masked_whole() -> None:
     masks = own("^(a|aa|a?a)+$")
     slow = "a" * 60 + "!"
     args = msgspec.json.encode([slow] * 100)
-    call = ev.Call("c1", "s1", "ci", "greet", "running", stamp(0), args=msgspec.Raw(args))
+    call = subjects.Call("c1", "s1", "ci", "greet", "running", stamp(0), args=msgspec.Raw(args))
     record = reader.parse(masks.masked(line_of(ev.CallStarted("s1", call)))[:-1])
     assert record is not None
     assert isinstance(record.event, ev.CallStarted)

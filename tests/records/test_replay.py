@@ -16,6 +16,7 @@ from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.records.replay import last_run, records, replay
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.codec import raw
 from tapui.wire.message import FileResult, Line
 from tapui.wire.turns import FileChange, Step, Turn, TurnHead, TurnSource
@@ -43,14 +44,14 @@ json = st.recursive(
 )
 raws = st.one_of(json, st.just("x" * 5000)).map(raw)
 optional_raws = st.one_of(st.none(), raws)
-cuts = st.one_of(st.none(), st.builds(ev.Cut, text, st.integers(0, 10**9), text))
+cuts = st.one_of(st.none(), st.builds(subjects.Cut, text, st.integers(0, 10**9), text))
 stamps = st.integers(0, 10**9).map(stamp)
 modes = st.sampled_from(["interactive", "plan", "autopilot"])
 
 lines_changed = st.one_of(st.none(), st.integers(0, 99))
 changes = st.builds(FileChange, text, lines_changed, lines_changed, st.booleans())
 calls = st.builds(
-    ev.Call, ids, session_ids, text, text,
+    subjects.Call, ids, session_ids, text, text,
     st.sampled_from(["running", "cancelling", "done", "failed", "cancelled"]), stamps,
     timeout=st.one_of(st.none(), st.integers(0, 10**6), st.floats(0, 1e6)),
     provider_id=st.one_of(st.none(), ids), progress=st.one_of(st.none(), text),
@@ -61,12 +62,12 @@ calls = st.builds(
     changes=st.one_of(st.none(), st.lists(changes, max_size=2)),
 )  # fmt: skip
 providers = st.builds(
-    ev.Provider, ids, text, st.sampled_from(["internal", "project", "external"]),
+    subjects.Provider, ids, text, st.sampled_from(["internal", "project", "external"]),
     st.sampled_from(["bound", "unbound"]), st.lists(text, max_size=3), stamps,
     session_id=st.one_of(st.just("all"), maybe_session), origin=st.one_of(st.none(), text),
 )  # fmt: skip
 approvals = st.builds(
-    ev.Approval, ids, st.sampled_from(["pairing", "mode", "permission"]),
+    subjects.Approval, ids, st.sampled_from(["pairing", "mode", "permission"]),
     st.sampled_from(["waiting", "revealed", "approved", "denied", "expired", "withdrawn"]),
     st.dictionaries(text, json, max_size=3) | st.fixed_dictionaries({"toolCallId": ids}),
     stamps, stamps, session_id=maybe_session, decided_by=st.one_of(st.none(), text),
@@ -77,7 +78,7 @@ lines = st.builds(
 )  # fmt: skip
 
 gates = st.builds(
-    ev.Gate, ids, session_ids, text, st.sampled_from(["waiting", "allow", "deny", "context"]),
+    subjects.Gate, ids, session_ids, text, st.sampled_from(["waiting", "allow", "deny", "context"]),
     st.lists(text, max_size=2), stamps, decided_by=st.one_of(st.none(), text),
 )  # fmt: skip
 steps = st.builds(
@@ -115,17 +116,18 @@ happenings = st.fixed_dictionaries(
 
 
 @st.composite
-def sessions(draw: st.DrawFn, id_: str, state: str) -> ev.Session:
+def sessions(draw: st.DrawFn, id_: str, state: str) -> subjects.Session:
     # "W" stands for a workspace, made when the events are written.
-    return ev.Session(
+    return subjects.Session(
         id_, draw(text), draw(text), state, draw(text), draw(st.lists(ids, max_size=2)),
         draw(stamps), mode=draw(st.one_of(st.none(), modes)),
         workspace=draw(st.sampled_from([None, None, "W", "W", "/nowhere/at/all"])),
-        context=draw(st.one_of(st.none(), st.builds(ev.ContextUse, st.integers(), st.integers()))),
+        context=draw(st.one_of(st.none(), st.builds(
+            subjects.ContextUse, st.integers(), st.integers()))),
     )  # fmt: skip
 
 
-def _deciding(approval: ev.Approval, session_id: str | None) -> ev.ApprovalDeciding:
+def _deciding(approval: subjects.Approval, session_id: str | None) -> ev.ApprovalDeciding:
     return ev.ApprovalDeciding(approval, "approve", session_id)
 
 
@@ -193,7 +195,7 @@ def events(draw: st.DrawFn) -> ev.AnyEvent:
         case 19:
             return ev.GateChecked(one, draw(gates))
         case _:
-            found = st.builds(ev.Unattached, ids, text, st.integers(1, 9), text)
+            found = st.builds(subjects.Unattached, ids, text, st.integers(1, 9), text)
             return ev.UnattachedFound(draw(text), draw(st.lists(found, max_size=2)))
 
 

@@ -11,6 +11,7 @@ import msgspec
 from tapui.records.journal import Journal
 from tapui.settings import Records
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.codec import encode
 
 DEADLINE = 10.0
@@ -22,10 +23,10 @@ def stamp(seq: int) -> str:
     return f"2026-01-01T00:{seq // 60_000_000:02}:{seq // 1_000_000 % 60:02}.{seq % 1_000_000:06}Z"
 
 
-def session(id_: str, workspace: Path | str | None = None, **fields: Any) -> ev.Session:
+def session(id_: str, workspace: Path | str | None = None, **fields: Any) -> subjects.Session:
     """Return a session as its events carry it."""
     where = None if workspace is None else str(workspace)
-    return ev.Session(
+    return subjects.Session(
         id_, "label", "/code", fields.pop("state", "idle"), "host", [], stamp(0),
         workspace=where, **fields,
     )  # fmt: skip
@@ -42,12 +43,12 @@ def closed(id_: str) -> ev.SessionClosed:
 def started(session_id: str, id_: str, size: int = 10) -> ev.CallStarted:
     """Return a call's start with `size` bytes of arguments."""
     args = msgspec.Raw(b'{"text":"' + b"x" * size + b'"}')
-    call = ev.Call(id_, session_id, "ci", "greet", "running", stamp(0), args=args)
+    call = subjects.Call(id_, session_id, "ci", "greet", "running", stamp(0), args=args)
     return ev.CallStarted(session_id, call)
 
 
 def decided(id_: str, session_id: str | None = None) -> ev.ApprovalDecided:
-    approval = ev.Approval(id_, "mode", "approved", {"to": "plan"}, stamp(0), stamp(1))
+    approval = subjects.Approval(id_, "mode", "approved", {"to": "plan"}, stamp(0), stamp(1))
     return ev.ApprovalDecided(approval, session_id)
 
 

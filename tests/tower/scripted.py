@@ -10,6 +10,7 @@ from msgspec import Raw
 from tapui.projection.state import State
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import Snapshot, TowerSnapshot
 
@@ -90,7 +91,7 @@ class ScriptedFeed:
         self.put([ev.Entry("r1", next(self._seq), ts or at(), event) for event in events])
 
 
-def session(id_: str, label: str, **fields: object) -> ev.Session:
+def session(id_: str, label: str, **fields: object) -> subjects.Session:
     given: dict[str, object] = {
         "cwd": f"/code/{id_}",
         "state": "idle",
@@ -98,10 +99,10 @@ def session(id_: str, label: str, **fields: object) -> ev.Session:
         "providers": [],
         "opened_at": at(720),
     }
-    return ev.Session(id=id_, label=label, **(given | fields))  # type: ignore[arg-type]
+    return subjects.Session(id=id_, label=label, **(given | fields))  # type: ignore[arg-type]
 
 
-def provider(id_: str, name: str, **fields: object) -> ev.Provider:
+def provider(id_: str, name: str, **fields: object) -> subjects.Provider:
     given: dict[str, object] = {
         "trust": "project",
         "state": "bound",
@@ -109,10 +110,10 @@ def provider(id_: str, name: str, **fields: object) -> ev.Provider:
         "connected_at": at(600),
         "session_id": "s1",
     }
-    return ev.Provider(id=id_, name=name, **(given | fields))  # type: ignore[arg-type]
+    return subjects.Provider(id=id_, name=name, **(given | fields))  # type: ignore[arg-type]
 
 
-def call(id_: str, tool: str, **fields: object) -> ev.Call:
+def call(id_: str, tool: str, **fields: object) -> subjects.Call:
     given: dict[str, object] = {
         "session_id": "s1",
         "provider": "ci-watcher",
@@ -121,16 +122,16 @@ def call(id_: str, tool: str, **fields: object) -> ev.Call:
         "started_at": at(3),
         "timeout": 120_000,
     }
-    return ev.Call(id=id_, tool=tool, **(given | fields))  # type: ignore[arg-type]
+    return subjects.Call(id=id_, tool=tool, **(given | fields))  # type: ignore[arg-type]
 
 
-def approval(id_: str, kind: str, detail: object, **fields: object) -> ev.Approval:
+def approval(id_: str, kind: str, detail: object, **fields: object) -> subjects.Approval:
     given: dict[str, object] = {
         "state": "waiting",
         "created_at": at(8),
         "expires_at": at(-112),
     }
-    return ev.Approval(id=id_, kind=kind, detail=detail, **(given | fields))  # type: ignore[arg-type]
+    return subjects.Approval(id=id_, kind=kind, detail=detail, **(given | fields))  # type: ignore[arg-type]
 
 
 def lines(count: int) -> list[Line]:
@@ -173,7 +174,7 @@ def world() -> State:
             mode="interactive",
             model="gpt-5-codex",
             providers=["p1", "p2", "p3"],
-            context=ev.ContextUse(tokens=96_400, limit=128_000),
+            context=subjects.ContextUse(tokens=96_400, limit=128_000),
         ),
         session(
             "s2",
@@ -182,7 +183,7 @@ def world() -> State:
             model="claude-sonnet-4.5",
             providers=["p4"],
             opened_at=at(9_000),
-            context=ev.ContextUse(tokens=11_900, limit=200_000),
+            context=subjects.ContextUse(tokens=11_900, limit=200_000),
         ),
         session("local", "local", host="tapui", providers=["p5"], opened_at=at(9_300)),
     ]
@@ -308,13 +309,13 @@ def world() -> State:
         ),
     ]
     streams = [
-        ev.Stream("ci-watch@ci-watcher", "ci-watcher", "s1", 48, lines(48)[-1]),
-        ev.Stream("console@browser", "browser", "s1", 12, lines(12)[-1]),
-        ev.Stream("notes@tap", "tap", "s2", 3, lines(3)[-1]),
-        ev.Stream("commits@jira", "jira", "s1", 5, lines(5)[-1]),
+        subjects.Stream("ci-watch@ci-watcher", "ci-watcher", "s1", 48, lines(48)[-1]),
+        subjects.Stream("console@browser", "browser", "s1", 12, lines(12)[-1]),
+        subjects.Stream("notes@tap", "tap", "s2", 3, lines(3)[-1]),
+        subjects.Stream("commits@jira", "jira", "s1", 5, lines(5)[-1]),
     ]
     unattached = [
-        ev.Unattached("7f3c9a52", "/code/site", 4242, "copilot --ui-server --resume 7f3c9a52")
+        subjects.Unattached("7f3c9a52", "/code/site", 4242, "copilot --ui-server --resume 7f3c9a52")
     ]
     return State.of(
         Snapshot(
@@ -341,7 +342,7 @@ def crowd() -> State:
             f"Session number {number} has a rather long name that says what it is about",
             state=("busy", "idle")[number % 2],
             mode="autopilot",
-            context=ev.ContextUse(tokens=1000 * (number * 7 % 128), limit=128_000),
+            context=subjects.ContextUse(tokens=1000 * (number * 7 % 128), limit=128_000),
             opened_at=at(60 * number),
         )
         for number in range(40)
@@ -362,5 +363,7 @@ def crowd() -> State:
         for number in range(60)
     ]
     providers = [provider(f"p{number}", f"provider-{number}") for number in range(30)]
-    streams = [ev.Stream(f"log-{n}@provider-{n}", f"provider-{n}", "s1", 1) for n in range(30)]
+    streams = [
+        subjects.Stream(f"log-{n}@provider-{n}", f"provider-{n}", "s1", 1) for n in range(30)
+    ]
     return State.of(Snapshot(sessions, providers, calls, streams, approvals))

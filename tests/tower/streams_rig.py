@@ -18,8 +18,9 @@ from tapui.tower.panes.registry import PANES
 from tapui.tower.panes.streams import StreamsPane
 from tapui.tower.panes.tail import Tail
 from tapui.tower.view import ALL_TOPICS, View
-from tapui.wire.events import Entry, Session, SessionOpened, StreamPosted
+from tapui.wire.events import Entry, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
+from tapui.wire.subjects import Session
 from tapui.wire.tower import Snapshot, StreamLines, TowerSnapshot
 from tests.rig.waiting import until_async
 

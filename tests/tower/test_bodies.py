@@ -9,6 +9,7 @@ from tapui.tower.bodies import SHOWN_CHARS, Bodies
 from tapui.tower.reader import Reader
 from tapui.tower.view import Happening, View
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Error, Line
 from tapui.wire.tower import ApprovalDecide, Detail, DetailRead, StreamLines, TowerSnapshot
 from tests.tower.running import running
@@ -39,7 +40,7 @@ def test_what_is_very_deep_is_one_line(bodies: Bodies) -> None:
 
 
 def test_a_head_says_how_much_there_was(bodies: Bodies) -> None:
-    cut = ev.Cut(head='{"text":"abc', size=123_456, sha256="")
+    cut = subjects.Cut(head='{"text":"abc', size=123_456, sha256="")
     found = bodies.result(call("c1", "greet", state="done", data_cut=cut))
     assert not found.is_whole
     assert found.text.startswith('{"text":"abc')
@@ -154,7 +155,7 @@ async def test_after_a_lost_link_it_is_asked_for_again() -> None:
 def test_a_line_of_a_snapshot_is_replaced_by_the_whole_one() -> None:
     view = View()
     short = Line(seq=3, ts=at(), level="keep", event="the beginn…", metadata=None)
-    stream = ev.Stream(name="ci@x", provider="x", session_id="s1", count=3, last=short)
+    stream = subjects.Stream(name="ci@x", provider="x", session_id="s1", count=3, last=short)
     state = State(streams={("s1", "ci@x"): stream})
     view.apply(TowerSnapshot(seq=1, run="r1", state=state.snapshot(), towers=1))
     ring = view.rings["s1", "ci@x"]

@@ -8,6 +8,7 @@ from msgspec import Raw, json
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Error, Line
 from tapui.wire.tower import Notice, RevealedCode, Snapshot
 from tests.tower.running import Running, running
@@ -49,7 +50,9 @@ def hostile_world(text: str) -> State:
     calls = [
         call("c1", text, provider=text, progress=text, caller=text, args=data),
         call("c2", text, state="failed", error=text, error_code=text, duration=3.0),
-        call("c3", text, state="done", data=data, duration=1.0, args_cut=ev.Cut(text, 9, text)),
+        call(
+            "c3", text, state="done", data=data, duration=1.0, args_cut=subjects.Cut(text, 9, text)
+        ),
     ]
     detail = {
         text: text,
@@ -71,8 +74,8 @@ def hostile_world(text: str) -> State:
     ]
     approvals.append(approval("b1", "mode", detail, state="denied", decided_by=text, reason=text))
     line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
-    streams = [ev.Stream(text, text, "s1", 3, line)]
-    apart = [ev.Unattached(text, text, 7, text)]
+    streams = [subjects.Stream(text, text, "s1", 3, line)]
+    apart = [subjects.Unattached(text, text, 7, text)]
     return State.of(Snapshot(sessions, providers, calls, streams, approvals, unattached=apart))
 
 

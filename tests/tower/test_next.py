@@ -9,7 +9,8 @@ from tapui.projection.state import State
 from tapui.tower.feed import Link
 from tapui.tower.next_app import GONE, NONE_LEFT, NextApp
 from tapui.tower.screens.approval import ApprovalScreen
-from tapui.wire.events import Approval, ApprovalRequested, ApprovalWithdrawn
+from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
+from tapui.wire.subjects import Approval
 from tests.tower.running import Running
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, session
 

@@ -6,13 +6,8 @@ from tapui.projection.state import State
 from tapui.tower.app import TowerApp
 from tapui.tower.notices import QUIET_SECONDS, Notices, notice_words
 from tapui.tower.terminal import notice_sequence
-from tapui.wire.events import (
-    Approval,
-    ApprovalKind,
-    ApprovalRequested,
-    ApprovalWithdrawn,
-    Session,
-)
+from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
+from tapui.wire.subjects import Approval, ApprovalKind, Session
 from tapui.wire.tower import TowersChanged
 from tests.tower import scripted
 from tests.tower.running import running

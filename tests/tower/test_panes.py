@@ -13,6 +13,7 @@ from tapui.tower.screens.choose import ChooseScreen
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.table import Table
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.tower import (
     CallCancel,
     InjectsResume,
@@ -424,7 +425,7 @@ async def test_an_all_provider_is_in_all_sessions() -> None:
 async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> None:
     async with running(world()) as rig:
         await rig.press("5")
-        gate = ev.Gate(
+        gate = subjects.Gate(
             id="g1",
             session_id="s1",
             tool="deploy",

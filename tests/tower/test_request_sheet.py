@@ -15,6 +15,7 @@ from tapui.tower.screens.provider import ProviderScreen
 from tapui.tower.screens.session import SessionScreen
 from tapui.tower.screens.sheet import Sheet
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, lines, posts, session, world
@@ -30,13 +31,13 @@ COMMAND = {
 }
 
 
-def command(id_: str, text: str, *, waited: float, left: float = 7200) -> ev.Approval:
+def command(id_: str, text: str, *, waited: float, left: float = 7200) -> subjects.Approval:
     detail = {"kind": "shell", "fullCommandText": text}
     times = {"created_at": at(waited), "expires_at": at(-left)}
     return approval(id_, "permission", detail, session_id="s1", **times)
 
 
-def asked(*waiting: ev.Approval) -> State:
+def asked(*waiting: subjects.Approval) -> State:
     found = {one.id: one for one in waiting}
     return State(sessions={"s1": session("s1", "Fix pairing")}, approvals=found)
 
@@ -58,7 +59,7 @@ async def sheet(rig: Running) -> ApprovalScreen:
     return found
 
 
-def settle(rig: Running, one: ev.Approval, state: str, by: str | None = None) -> None:
+def settle(rig: Running, one: subjects.Approval, state: str, by: str | None = None) -> None:
     settled = replace(one, state=state, decided_by=by)  # type: ignore[arg-type]
     kind = ev.ApprovalWithdrawn if state == "withdrawn" else ev.ApprovalDecided
     rig.feed.happen(kind(approval=settled))

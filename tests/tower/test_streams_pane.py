@@ -13,7 +13,8 @@ from tapui.tower.reader import Reader
 from tapui.tower.screens.line import LineScreen
 from tapui.tower.table import Table
 from tapui.tower.view import RING_LINES
-from tapui.wire.events import Session, SessionReplaced
+from tapui.wire.events import SessionReplaced
+from tapui.wire.subjects import Session
 from tapui.wire.tower import StreamRead
 from tests.tower.streams_rig import CI, TS, Screen, line
 

@@ -9,6 +9,7 @@ from tapui.projection.state import State
 from tapui.tower.feed import Link
 from tapui.tower.view import _TOPICS, ALL_TOPICS, PAYLOAD_BYTES, RING_BYTES, RING_LINES, View
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Line, NowText
 from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
 from tests.tower.scripted import approval, at, call, lines, provider, session, world
@@ -120,7 +121,7 @@ def test_large_arguments_and_results_are_kept_whole_until_the_budget_is_spent() 
     for name in ("a", "b", "c"):
         happen(view, ev.CallStarted(session_id="s1", call=call(name, "t", args=large)))
     kept = [view.arguments(view.state.calls[name]) for name in ("a", "b", "c")]
-    assert isinstance(kept[0], ev.Cut), "the oldest made room"
+    assert isinstance(kept[0], subjects.Cut), "the oldest made room"
     assert kept[0].size == len(memoryview(large))
     assert kept[1:] == [large, large]
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from tapui.tools.builtin import HistoryArguments
-from tapui.wire import events, host, message, provider, tower
+from tapui.wire import host, message, provider, subjects, tower
 from tapui.wire.codec import decode, decode_as, envelope
 from tapui.wire.errors import WireError
 from tapui.wire.normalize import normalized
@@ -88,8 +88,8 @@ def test_integers_within_structures() -> None:
         host.SessionsUnattached, unattached=[{"id": "u", "cwd": "/", "pid": 7.0, "hint": ""}]
     )
     assert pids.unattached[0].pid == 7
-    use = decode_as(msgspec.Raw(b'{"tokens":1e3,"limit":2.0}'), events.ContextUse, "data")
-    assert use == events.ContextUse(1000, 2)
+    use = decode_as(msgspec.Raw(b'{"tokens":1e3,"limit":2.0}'), subjects.ContextUse, "data")
+    assert use == subjects.ContextUse(1000, 2)
 
 
 def test_what_is_passed_through_stays_as_it_is() -> None:

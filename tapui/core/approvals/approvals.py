@@ -14,16 +14,14 @@ from tapui.core.tickets import Tickets
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
-    Approval,
     ApprovalDecided,
     ApprovalDeciding,
     ApprovalExpired,
-    ApprovalKind,
     ApprovalRequested,
     ApprovalRevealed,
     ApprovalWithdrawn,
-    Decision,
 )
+from tapui.wire.subjects import Approval, ApprovalKind, Decision
 
 
 @dataclass(slots=True, eq=False)

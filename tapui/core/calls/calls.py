@@ -18,7 +18,7 @@ from tapui.core.providers.instances import choose, listing, split_target
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.errors import CallError
-from tapui.wire.events import Call, CallCancelling, CallFinished, CallProgress, CallStarted
+from tapui.wire.events import CallCancelling, CallFinished, CallProgress, CallStarted
 from tapui.wire.message import (
     FileResult,
     Number,
@@ -29,6 +29,7 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
+from tapui.wire.subjects import Call
 
 _LONGEST_MS = limits.MAX_CALL_TIMEOUT * 1000
 

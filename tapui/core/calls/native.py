@@ -22,8 +22,9 @@ from tapui.wire import limits
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, is_null, optional_object
 from tapui.wire.errors import CallError
-from tapui.wire.events import Call, CallFinished, CallStanding, CallStarted
+from tapui.wire.events import CallFinished, CallStarted
 from tapui.wire.message import OptionalRaw, SessionEvent
+from tapui.wire.subjects import Call, CallStanding
 from tapui.wire.turns import FileChange
 
 _NO_ARGS = Raw(b"{}")

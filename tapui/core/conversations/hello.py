@@ -35,7 +35,7 @@ from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
-from tapui.wire.events import Provider, ProviderConnected
+from tapui.wire.events import ProviderConnected
 from tapui.wire.message import Tool, label_of
 from tapui.wire.provider import (
     Concurrency,
@@ -43,6 +43,7 @@ from tapui.wire.provider import (
     HelloAck,
     Hooks,
 )
+from tapui.wire.subjects import Provider
 
 _KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)
 

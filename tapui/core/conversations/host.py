@@ -33,14 +33,7 @@ from tapui.wire import limits
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import (
-    ContextUse,
-    Session,
-    SessionHappened,
-    SessionOpened,
-    SessionReplaced,
-    UnattachedFound,
-)
+from tapui.wire.events import SessionHappened, SessionOpened, SessionReplaced, UnattachedFound
 from tapui.wire.host import (
     Agent,
     ApprovalRequest,
@@ -59,6 +52,7 @@ from tapui.wire.host import (
 )
 from tapui.wire.message import NowText, SessionEvent
 from tapui.wire.provider import SessionLifecycle
+from tapui.wire.subjects import ContextUse, Session
 from tapui.wire.tower import Notice
 
 LOCAL_KIND = "local"

@@ -23,8 +23,9 @@ from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import Call, CallFinished, CallStarted, Entry, StreamPosted
+from tapui.wire.events import CallFinished, CallStarted, Entry, StreamPosted
 from tapui.wire.message import Error, Line
+from tapui.wire.subjects import Call
 from tapui.wire.tower import (
     Detail,
     DetailRead,

@@ -16,8 +16,9 @@ from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, RuleEntry
 from tapui.core.output import Output
 from tapui.wire import limits
-from tapui.wire.events import Gate, GateChecked
+from tapui.wire.events import GateChecked
 from tapui.wire.provider import GateCheck, GateResult
+from tapui.wire.subjects import Gate
 
 Decision = Literal["allow", "deny", "context"]
 

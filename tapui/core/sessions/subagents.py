@@ -12,7 +12,7 @@ from tapui.core.clock import Clock
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
-from tapui.wire.events import Subagent
+from tapui.wire.subjects import Subagent
 
 
 class Subagents:

@@ -23,7 +23,8 @@ from tapui.projection.turns.happened import happened
 from tapui.projection.turns.restored import bounded, interrupted
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.codec import raw
-from tapui.wire.events import Call, ModeChanged, SessionHappened
+from tapui.wire.events import ModeChanged, SessionHappened
+from tapui.wire.subjects import Call
 from tapui.wire.turns import Turn
 
 _MOST_BYTES = 4 * 1024 * 1024

@@ -21,7 +21,6 @@ from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.tasks import cancelled
 from tapui.wire.errors import ErrorCode
-from tapui.wire.events import Unattached
 from tapui.wire.host import (
     ApprovalAnswer,
     HookDecision,
@@ -40,6 +39,7 @@ from tapui.wire.host import (
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
 from tapui.wire.provider import Sessions
+from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""

@@ -17,11 +17,11 @@ from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.child import Command, Ended
 from tapui.runtime.own_program import ProgramLog, own_program
 from tapui.runtime.supervisor import Backoff, Supervisor
-from tapui.wire.events import Unattached
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
+from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""

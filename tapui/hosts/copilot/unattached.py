@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from tapui.hosts.copilot.discovery import Cli
 from tapui.wire import limits
-from tapui.wire.events import Unattached
+from tapui.wire.subjects import Unattached
 
 START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""

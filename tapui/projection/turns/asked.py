@@ -6,7 +6,7 @@ from typing import Any
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import limits
-from tapui.wire.events import Approval, Gate
+from tapui.wire.subjects import Approval, Gate
 from tapui.wire.turns import StepState
 
 _DECIDED: dict[str, StepState] = {

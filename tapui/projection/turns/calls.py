@@ -5,7 +5,7 @@ from tapui.projection.turns.session import UNKNOWN, LiveTurns
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
-from tapui.wire.events import Call
+from tapui.wire.subjects import Call
 
 
 def call_started(session: LiveTurns, call: Call, at: str) -> None:

@@ -3,7 +3,7 @@
 import re
 
 from tapui.projection.summary import summary_of
-from tapui.wire.events import Call
+from tapui.wire.subjects import Call
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATORS = re.compile(r"&&|\|\||[;|\n⏎]")

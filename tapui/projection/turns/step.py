@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tapui.projection.summary import summary_of
 from tapui.wire import limits
-from tapui.wire.events import Call
+from tapui.wire.subjects import Call
 from tapui.wire.turns import FileChange, Step, StepKind, StepState, Usage
 
 _MOST = 2**53

@@ -16,7 +16,7 @@ from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.tower.words import can_cancel, taken
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 _GATE = "gate "
 
@@ -86,7 +86,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
             (f"  {invocation.command('call TOOL')} --args '{{}}'", "bold $primary"),
         ]
 
-    def _call(self) -> ev.Call | None:
+    def _call(self) -> subjects.Call | None:
         return self.tower.view.call(self.selected)
 
 
@@ -94,11 +94,11 @@ class _Rows:
     """The rows of calls that ended, made again only when their session has another name."""
 
     def __init__(self) -> None:
-        self._made: dict[str, tuple[ev.Call, str, Row]] = {}
+        self._made: dict[str, tuple[subjects.Call, str, Row]] = {}
 
     def of(self, view: View) -> list[Row]:
         """Return the rows, newest first."""
-        made: dict[str, tuple[ev.Call, str, Row]] = {}
+        made: dict[str, tuple[subjects.Call, str, Row]] = {}
         for call in reversed(view.state.recent_calls.values()):
             name = view.session_name(call.session_id)
             known = self._made.get(call.id)
@@ -109,7 +109,7 @@ class _Rows:
         return [one[2] for one in made.values()]
 
 
-def _gate_row(view: View, gate: ev.Gate) -> Row:
+def _gate_row(view: View, gate: subjects.Gate) -> Row:
     mark = marks.GATE[gate.state]
     asked = f"asks {', '.join(gate.providers)}"
     return Row(
@@ -126,7 +126,7 @@ def _gate_row(view: View, gate: ev.Gate) -> Row:
     )
 
 
-def _row(view: View, call: ev.Call) -> Row:
+def _row(view: View, call: subjects.Call) -> Row:
     mark = marks.of_call(call)
     is_live = is_in_flight(call)
     session = view.session_name(call.session_id)
@@ -153,13 +153,13 @@ def _row(view: View, call: ev.Call) -> Row:
     )
 
 
-def _about(call: ev.Call) -> str:
+def _about(call: subjects.Call) -> str:
     """Return what a call is about: its main argument, then how far it is or why it failed."""
     more = call.error if call.state == "failed" else call.progress if is_in_flight(call) else None
     return "   ".join(one for one in (summary_of(call), more) if one)
 
 
-def _is_late(call: ev.Call, now: float) -> bool:
+def _is_late(call: subjects.Call, now: float) -> bool:
     """Return whether a call in flight has used most of its time."""
     if not is_in_flight(call) or not call.timeout:
         return False

@@ -13,7 +13,7 @@ from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.tower.words import name_of, quantity, session_of
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.tower import InjectsResume, ProviderDisconnect
 
 GONE_SHOWN = 60.0
@@ -141,19 +141,19 @@ its session three times without your input; further messages are held.
             ("or asks to pair from a web page; you are then asked above.", ""),
         ]
 
-    def _provider(self) -> ev.Provider | None:
+    def _provider(self) -> subjects.Provider | None:
         return self.tower.view.state.providers.get(self.selected)
 
 
-def _mark(provider: ev.Provider) -> marks.Mark:
+def _mark(provider: subjects.Provider) -> marks.Mark:
     return _HELD if provider.paused else marks.PROVIDER[provider.state]
 
 
-def _last(view: View, provider: ev.Provider) -> float | None:
+def _last(view: View, provider: subjects.Provider) -> float | None:
     return times.since(provider.last_activity or provider.connected_at, view.now)
 
 
-def _row(view: View, provider: ev.Provider) -> Row:
+def _row(view: View, provider: subjects.Provider) -> Row:
     mark = _mark(provider)
     quiet = "muted" if provider.state == "disconnected" else ""
     return Row(

@@ -19,7 +19,7 @@ from tapui.tower.plain import plain
 from tapui.tower.standing import Footing
 from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Mode
 from tapui.wire.tower import SessionMode
 
@@ -197,7 +197,7 @@ port for tapui; the command beside them changes that.
         title = f"Mode of {session.label or session.id}"
         self.app.push_screen(ChooseScreen(title, choices, selected=session.mode), chosen)
 
-    def _session(self, key: str | None = None) -> ev.Session | None:
+    def _session(self, key: str | None = None) -> subjects.Session | None:
         key = self.selected if key is None else key
         if key.startswith(_AGENT):
             key = key.removeprefix(_AGENT).partition("\n")[0]
@@ -224,7 +224,7 @@ def _began(stands: Footing) -> float:
     return -(times.epoch(stands.since) or 0.0)
 
 
-def _row(view: View, session: ev.Session, stands: Footing) -> Row:
+def _row(view: View, session: subjects.Session, stands: Footing) -> Row:
     is_over = stands.need is standing.Need.ENDED
     name = session.label or session.id
     tone = "muted" if is_over else "strong" if session.foreground else ""
@@ -255,7 +255,9 @@ def _glyph(stands: Footing) -> tuple[str, str]:
     return mark.glyph, mark.tone
 
 
-def _agent_row(view: View, session: ev.Session, agent: ev.Subagent, stands: Footing) -> Row:
+def _agent_row(
+    view: View, session: subjects.Session, agent: subjects.Subagent, stands: Footing
+) -> Row:
     state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
     return Row(
         f"{_AGENT}{session.id}\n{agent.id}",
@@ -272,7 +274,7 @@ def _agent_row(view: View, session: ev.Session, agent: ev.Subagent, stands: Foot
     )
 
 
-def _row_apart(one: ev.Unattached) -> Row:
+def _row_apart(one: subjects.Unattached) -> Row:
     cells = (
         Cell(one.id, "muted", "-", "muted"),
         Cell(one.hint, "primary"),

@@ -12,7 +12,7 @@ from tapui.text import safe_text
 from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
 from tapui.tower.table import Table
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 _MAX_FIELDS = 20
 
@@ -60,7 +60,7 @@ class AnswerInput(Input):
 class AnswerForm(Vertical):
     """A question's choices and a line to type in, or a form of several lines."""
 
-    def __init__(self, approval: ev.Approval, detail: Mapping[str, Any]) -> None:
+    def __init__(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> None:
         super().__init__()
         self.approval_id = approval.id
         self._is_form = approval.kind == "elicitation"

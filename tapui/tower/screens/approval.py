@@ -25,7 +25,7 @@ from tapui.tower.screens.sheet import Sheet
 from tapui.tower.table import Table
 from tapui.tower.urgency import requests, standing
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
@@ -66,7 +66,7 @@ class ApprovalScreen(Sheet):
         self._is_partial: bool | None = None
 
     @property
-    def approval(self) -> ev.Approval | None:
+    def approval(self) -> subjects.Approval | None:
         """The request as it is now; None once the tower forgot it."""
         return self.tower.view.state.approvals.get(self.key)
 
@@ -105,7 +105,7 @@ class ApprovalScreen(Sheet):
         self._fill()
         super().go_to(key)
 
-    def _settled(self, approval: ev.Approval | None) -> None:
+    def _settled(self, approval: subjects.Approval | None) -> None:
         """The request on show is settled: say how, and go on to the next one."""
         is_own = self._is_sent or self._was_opened
         note = "It waits no longer."
@@ -150,7 +150,7 @@ class ApprovalScreen(Sheet):
         for panel in self._panels():
             panel.show(view, approval, dirty)
 
-    def _show(self, view: View, approval: ev.Approval) -> None:
+    def _show(self, view: View, approval: subjects.Approval) -> None:
         bodies = self.tower.bodies
         whole = bodies.whole(approval)
         mark = marks.APPROVAL[approval.state]
@@ -182,7 +182,7 @@ class ApprovalScreen(Sheet):
 
     # Fields to fill in
 
-    def _fill(self, approval: ev.Approval | None = None) -> None:
+    def _fill(self, approval: subjects.Approval | None = None) -> None:
         """Show the fields of the request on show, in place of those of another."""
         self._drop_fields()
         approval = approval or self.approval

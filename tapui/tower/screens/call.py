@@ -13,7 +13,7 @@ from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.screens.sheet import Keys, Sheet, alone, fact
 from tapui.tower.view import View
 from tapui.tower.words import can_cancel, taken
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 
 class CallScreen(Sheet):
@@ -24,7 +24,7 @@ class CallScreen(Sheet):
 
     def __init__(self, call_id: str, keys: Keys = alone) -> None:
         super().__init__(call_id, keys)
-        self._last: ev.Call | None = None
+        self._last: subjects.Call | None = None
         self._is_waiting = False
 
     def go_to(self, key: str) -> None:
@@ -60,7 +60,7 @@ class CallScreen(Sheet):
             ask_cancel(self.tower, self.app, self._last)
 
 
-def _parts(view: View, bodies: Bodies, call: ev.Call) -> list[Paragraph]:
+def _parts(view: View, bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
     parts = [
         *fact("run by", call.provider + (f" ({call.provider_id})" if call.provider_id else "")),
         *fact("session", view.session_name(call.session_id)),

@@ -5,12 +5,12 @@ from textual.app import App
 from tapui.tower.app_protocol import Tower
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.words import can_cancel, duration_of
-from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.message import BUILTIN_PROVIDER
 from tapui.wire.tower import CallCancel
 
 
-def ask_cancel(tower: Tower, app: App[object], call: ev.Call) -> None:
+def ask_cancel(tower: Tower, app: App[object], call: subjects.Call) -> None:
     """Ask whether `call`, which was under the cursor, is to be cancelled; cancel it on *yes*."""
     view = tower.view
 

@@ -13,13 +13,13 @@ from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
 from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 
 class PairingPanel(Vertical):
     """Sessions to let the provider into; once opened, the code in large digits."""
 
-    def __init__(self, approval: ev.Approval) -> None:
+    def __init__(self, approval: subjects.Approval) -> None:
         super().__init__()
         self.approval_id = approval.id
         self._chosen: set[str] | None = None
@@ -47,7 +47,7 @@ class PairingPanel(Vertical):
             self._chosen ^= {key}
             self._fill(cast("Tower", self.app).view)
 
-    def show(self, view: View, approval: ev.Approval, dirty: frozenset[str]) -> None:
+    def show(self, view: View, approval: subjects.Approval, dirty: frozenset[str]) -> None:
         """Paint the choice, or the code."""
         is_revealed = approval.state == "revealed"
         self.set_class(is_revealed, "-revealed")

@@ -6,7 +6,7 @@ from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
 from tapui.tower.view import View
 from tapui.tower.words import name_of, session_of
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 
 class ProviderScreen(Sheet):
@@ -59,14 +59,14 @@ class ProviderScreen(Sheet):
         self.reader.set_parts(parts + (refused or [value("none")]))
 
 
-def _sections(provider: ev.Provider) -> str:
+def _sections(provider: subjects.Provider) -> str:
     """Return what it does to sections of the system prompt, and where that may come to nothing."""
     said = ", ".join(f"{name} ({what})" for name, what in provider.sections.items())
     without = ", ".join(provider.sections_unapplied)
     return f"{said}; may have no effect in {without}" if without else said
 
 
-def _injects(view: View, provider: ev.Provider) -> str | None:
+def _injects(view: View, provider: subjects.Provider) -> str | None:
     """Return what waits of its injects, and where the loop brake is on."""
     said = [f"{provider.held} waiting"] if provider.held else []
     said += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]

@@ -7,7 +7,7 @@ from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
 from tapui.tower.view import View
 from tapui.tower.words import name_of
-from tapui.wire import events as ev
+from tapui.wire import subjects
 
 SHOWN_EVENTS = 60
 
@@ -57,7 +57,7 @@ class SessionScreen(Sheet):
         self.reader.set_parts(parts)
 
 
-def _wanted(providers: list[ev.Provider]) -> list[Paragraph]:
+def _wanted(providers: list[subjects.Provider]) -> list[Paragraph]:
     """Return what providers add to prompts, and who changes which section, in their order."""
     parts: list[Paragraph] = []
     contexts = [one for one in providers if one.context]

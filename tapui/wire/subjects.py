@@ -1,0 +1,211 @@
+"""What events are about and a snapshot shows: sessions, providers, calls, streams, approvals.
+
+Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
+"""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tapui.wire.bounds import Id, Path
+from tapui.wire.message import (
+    FileResult,
+    Json,
+    Line,
+    Mode,
+    Number,
+    OptionalRaw,
+    Trust,
+)
+from tapui.wire.turns import FileChange
+
+SessionActivity = Literal["idle", "busy", "ended"]
+SubagentState = Literal["running", "completed", "failed"]
+ProviderStanding = Literal["bound", "unbound", "disconnected"]
+CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
+GateStanding = Literal["waiting", "allow", "deny", "context"]
+ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
+ApprovalStanding = Literal[
+    "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
+]
+"""`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
+was denied."""
+Decision = Literal["approve", "deny", "reveal"]
+
+
+class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What is kept of JSON too large to keep: its first characters, size in bytes, sha256."""
+
+    head: str
+    size: int
+    sha256: str
+
+
+class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """How full a session's context window is, in tokens."""
+
+    tokens: int
+    limit: int
+
+
+class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A subagent of a session. `id` is its child session's, `tool_call_id` the call's behind it."""
+
+    id: str
+    agent: str
+    state: SubagentState
+    started_at: str
+    tool_call_id: str | None = None
+
+
+class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A session. `host` is the host's name, `providers` the ids of the providers bound to it."""
+
+    id: str
+    label: str
+    cwd: str
+    state: SessionActivity
+    host: str
+    providers: list[str]
+    opened_at: str
+    foreground: bool = False
+    mode: Mode | None = None
+    model: str | None = None
+    workspace: str | None = None
+    context: ContextUse | None = None
+    subagents: list[Subagent] = []
+    """The newest of them, in order of their start."""
+    tools_taken: bool | None = None
+    """Whether the session's agent can call the tools that are offered; None: its host does not
+    say."""
+    ended_at: str | None = None
+    reason: str | None = None
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A session that a host sees but cannot reach; `hint` is the command that changes this."""
+
+    id: Id
+    cwd: Path
+    pid: int
+    hint: Path
+    host: Id | None = None
+
+
+class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A provider. `session_id` is `"all"` for one in every session; `tools` are names."""
+
+    id: str
+    name: str
+    trust: Trust
+    state: ProviderStanding
+    tools: list[str]
+    connected_at: str
+    session_id: str | None = None
+    instance: str | None = None
+    origin: str | None = None
+    last_activity: str | None = None
+    reason: str | None = None
+    metadata: OptionalRaw = None
+    rules: int = 0
+    """How many rules it has before tools."""
+    sections: dict[str, str] = {}
+    """What it does to sections of the system prompt, by section."""
+    sections_unapplied: list[str] = []
+    """The sessions whose host is not known to apply that."""
+    context: str | None = None
+    revision: int = 0
+    held: int = 0
+    """How many of its injects wait for their sessions."""
+    paused: list[str] = []
+    """The sessions in which the loop brake holds its injects."""
+    pattern_faults: int = 0
+    """How often one of its patterns could not be tried to its end in time."""
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A call that waits for providers' word, or had it. `providers` are those that are asked."""
+
+    id: str
+    session_id: str
+    tool: str
+    state: GateStanding
+    providers: list[str]
+    started_at: str
+    decided_by: str | None = None
+    reason: str | None = None
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A tool call. `provider` is the provider's name, or the host's for a session's own tools.
+
+    `args` and `data` are kept whole while they are small, else as `args_cut` and `data_cut`.
+    """
+
+    id: str
+    session_id: str
+    provider: str
+    tool: str
+    state: CallStanding
+    started_at: str
+    timeout: Number | None = None
+    provider_id: str | None = None
+    caller: str | None = None
+    progress: str | None = None
+    args: OptionalRaw = None
+    args_cut: Cut | None = None
+    data: OptionalRaw = None
+    data_cut: Cut | None = None
+    file: FileResult | None = None
+    error: str | None = None
+    error_code: str | None = None
+    duration: float | None = None
+    context: list[str] | None = None
+    """What rules and gates added, once it has ended."""
+    agent_id: str | None = None
+    """The subagent that made it."""
+    exit_code: int | None = None
+    """Of a shell, once it has ended."""
+    changes: list[FileChange] | None = None
+    """The files that it changed, once it has ended."""
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A stream: `name` is `stream@provider`, `count` all lines ever posted, `last` the newest."""
+
+    name: str
+    provider: str
+    session_id: str
+    count: int
+    last: Line | None = None
+
+
+class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Something that waits for the person, and how it was settled."""
+
+    id: str
+    kind: ApprovalKind
+    state: ApprovalStanding
+    detail: Json
+    created_at: str
+    expires_at: str
+    session_id: str | None = None
+    provider: str | None = None
+    decided_by: str | None = None
+    reason: str | None = None
+    is_cut: bool = False
+    """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
+    cuts: dict[str, Cut] = {}
+    """Fields that were too large to record, by name (see `projection.cuts`)."""
