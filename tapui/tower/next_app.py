@@ -26,8 +26,8 @@ class NextApp(TowerApp):
         self._left: set[str] = set()
         self._was_up = False
 
-    def _paint(self) -> None:
-        super()._paint()
+    def frame_ends(self) -> None:
+        """What waits may have changed."""
         self._follow()
 
     @property
@@ -35,8 +35,7 @@ class NextApp(TowerApp):
         """The sheet has all of the terminal."""
         return 0
 
-    def _call_person(self) -> None:
-        """The person looks at it already."""
+    CALLS_PERSON: ClassVar[bool] = False
 
     def _follow(self) -> None:
         """Show the most urgent request unless one is shown; end when none is left."""

@@ -1,5 +1,6 @@
 """The tower over records: the same screens at any moment, and a line to go through them."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -36,16 +37,13 @@ class ReplayApp(TowerApp):
         self.main.mount(self._bar)
         self.wake()
 
-    def _paint(self) -> None:
-        super()._paint()
+    def frame_ends(self) -> None:
+        """The bar is painted with the panes."""
         if self._bar.is_mounted:
             self._bar.show(self._replayed.position)
 
-    def _announce(self, event: ev.Event) -> None:
-        """What happened then is no news."""
-
-    def _call_person(self) -> None:
-        """Nothing waits any more."""
+    def announce(self, news: Sequence[ev.Event]) -> None:
+        """What happened then is no news, and nothing waits any more."""
 
     def action_step(self, events: int) -> None:
         """Go on by an event, or back."""

@@ -50,7 +50,7 @@ class Replayed:
     async def at(self, number: int) -> None:
         await self.until(lambda: self.feed.position.number == number)
         await self.until(lambda: self.app.view.seq == number)
-        self.app._paint()
+        self.app.paint()
         await self.pilot.pause()
 
     async def settled(self) -> None:

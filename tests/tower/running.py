@@ -80,7 +80,7 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
             raise app._exception from None  # the app is gone, that is why
         raise
     await pilot.pause()
-    app._paint()
+    app.paint()
     await pilot.pause()
 
 

@@ -10,6 +10,7 @@ from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
+from tapui.tower.commands import commands
 from tapui.tower.feed import Link
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.registry import PANES
@@ -299,7 +300,7 @@ async def test_help_tells_the_keys_of_the_pane() -> None:
 async def test_the_palette_has_every_action_that_can_be_done() -> None:
     async with running(world()) as rig:
         await rig.press("4")
-        offered = {name for name, _about, _act in rig.app.commands()}
+        offered = {name for name, _about, _act in commands(rig.app)}
         for kind in rig.app.pane_kinds:
             assert f"Go to {kind.title}" in offered
         assert {

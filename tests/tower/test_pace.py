@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.tower.app import TowerApp
+from tapui.tower.frames import Frames
 from tapui.tower.pace import LEAST_INTERVAL, MOST_INTERVAL, SHARE, Pace
 from tapui.wire import events as ev
 from tests.tower.running import running
@@ -87,8 +87,8 @@ async def test_what_happens_is_painted_without_being_asked_for(
     async with running(world()) as rig:
         await rig.press("5")
         frames: list[float] = []
-        frame = TowerApp._frame
-        monkeypatch.setattr(TowerApp, "_frame", lambda app: (frames.append(1), frame(app)))
+        paint = Frames.paint
+        monkeypatch.setattr(Frames, "paint", lambda own: (frames.append(1), paint(own)))
         rig.clock.turn(1)  # since the last frame
         rig.feed.happen(ev.CallStarted(session_id="s1", call=call("n1", "new_call")))
         await rig.feed.taken()

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from textual.widgets import Static
 
+from tapui.tower.commands import commands
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.panes.registry import PANES
 from tapui.tower.screens.help import HelpScreen
@@ -66,7 +67,7 @@ async def test_a_sixth_pane_is_in_tabs_help_palette_and_round() -> None:
         assert rig.app.main.current_kind is NOTES
         await rig.press("tab")
         assert rig.app.main.current_kind is PANES[0]
-        offered = {name for name, _about, _act in rig.app.commands()}
+        offered = {name for name, _about, _act in commands(rig.app)}
         assert "Go to Notes" in offered
         await rig.press("6", "question_mark")
         assert isinstance(rig.app.screen, HelpScreen)

@@ -1,0 +1,114 @@
+"""What the tower tells the person by itself: notices, the bell, the title of the window."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from textual.notifications import SeverityLevel
+
+from tapui.tower.notices import Notices, notice_words
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.terminal import notice_sequence, title_sequence
+from tapui.tower.words import name_of
+from tapui.wire import events as ev
+from tapui.wire.message import Error, Message
+from tapui.wire.tower import GatewayStopping, Notice
+
+if TYPE_CHECKING:
+    from tapui.tower.base_app import BaseApp
+
+_LEVELS: dict[str, SeverityLevel] = {"warning": "warning", "error": "error"}
+
+
+class Announcing:
+    """Shows notices in the app, and calls the person when a request has come.
+
+    `rings` says whether the terminal's bell does; `on_notice` is called with each notice that
+    something waits.
+    """
+
+    def __init__(
+        self, app: "BaseApp", *, rings: bool, on_notice: Callable[[str], None] | None
+    ) -> None:
+        self._app = app
+        self._rings = rings
+        self._on_notice = on_notice
+        self._calls = Notices()
+        self._titled = -1
+        self._own_moves: set[tuple[str, str]] = set()
+        self.undo: ev.ProviderMoved | None = None
+        """The last move of a provider that the person did not make: it can be undone."""
+
+    def told(self, message: Message, *, is_stopping: bool) -> None:
+        """The gateway has said something to the person; `is_stopping`: as they asked it to."""
+        app = self._app
+        if isinstance(message, Notice):
+            app.notify(message.message, severity=_LEVELS.get(message.level, "information"))
+        elif isinstance(message, Error):
+            app.notify(f"{message.code}: {message.message}", severity="error")
+            if isinstance(app.screen, LiveScreen):
+                app.screen.refused(message)
+        elif isinstance(message, GatewayStopping) and not is_stopping:
+            app.notify("The gateway is shutting down.", severity="warning")
+
+    def happened(self, event: ev.Event) -> None:
+        """Show a notice about an event that is worth one."""
+        app = self._app
+        if isinstance(event, ev.ApprovalRequested):
+            self._calls.asked(event.approval.id)
+        elif isinstance(event, ev.ModeChanged):
+            reason = f": {event.error}" if event.error else ""
+            app.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
+        elif isinstance(event, ev.InjectPaused):
+            app.notify(
+                f"{event.provider} prompted the session three times without your input; further "
+                "messages are held. Under Providers, the actions of its row send them.",
+                severity="warning",
+            )
+        elif isinstance(event, ev.ProviderMoved):
+            self._moved(event)
+
+    def moves(self, provider_id: str, session_id: str) -> None:
+        """The person moves a provider: no notice of that."""
+        self._own_moves.add((provider_id, session_id))
+
+    def _moved(self, event: ev.ProviderMoved) -> None:
+        move = (event.provider.id, event.session_id)
+        if move in self._own_moves:
+            self._own_moves.discard(move)
+            return
+        self.undo = event
+        app = self._app
+        app.notify(
+            f"{name_of(event.provider)} moved to {app.view.session_name(event.session_id)} "
+            f"({event.reason}). {app.key_of('undo-move')} moves it back.",
+            timeout=20,
+        )
+
+    def call_person(self) -> None:
+        """Ring, and tell the terminal and the person's own program, if that is due."""
+        app = self._app
+        if not app.view.is_first:
+            self._calls.forget()  # another tower of the same gateway calls
+            return
+        waiting = {one.id: one for one in app.view.waiting}
+        due = self._calls.due(app.clock(), waiting)
+        if not due:
+            return
+        if self._rings:
+            app.bell()
+        text = notice_words(app.view.state, [waiting[id_] for id_ in due])
+        app.write_terminal(notice_sequence(text, os.environ))
+        if self._on_notice is not None:
+            self._on_notice(text)
+
+    def title(self) -> None:
+        """Name the terminal's window after how much waits."""
+        waiting = len(self._app.view.waiting)
+        if waiting != self._titled:
+            self._titled = waiting
+            self._app.write_terminal(title_sequence(waiting))
+
+    def title_anew(self) -> None:
+        """Somebody else may have named the window: do it again in the next frame."""
+        self._titled = -1

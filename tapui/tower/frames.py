@@ -1,0 +1,112 @@
+"""When the app paints, and what: only what changed, where it can be seen, and not too often."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tapui.tower.meter import Meter
+from tapui.tower.pace import Pace
+from tapui.tower.panes.pane import Pane
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.view import ALL_TOPICS
+
+if TYPE_CHECKING:
+    from tapui.tower.base_app import BaseApp
+
+
+class Frames:
+    """Paints the app's panes and sheets. `ticks` and `cpu` are seconds that only go forward.
+
+    A frame comes as soon as `Pace` allows after `wake()`; nothing is painted while nothing happens.
+    """
+
+    def __init__(
+        self, app: "BaseApp", ticks: Callable[[], float], cpu: Callable[[], float]
+    ) -> None:
+        self._app = app
+        self._ticks = ticks
+        self._cpu = cpu
+        self._pace = Pace()
+        self._meter = Meter()
+        self._folding = 0.0
+        self._is_woken = False
+        self._visible: set[Pane] = set()
+        self._offered: tuple[object, ...] = ()
+
+    def fold(self, work: Callable[[], None]) -> None:
+        """Do work that comes between two frames and is not a frame's cost."""
+        began = self._cpu()
+        work()
+        self._folding += self._cpu() - began
+
+    def wake(self) -> None:
+        """Something changed: paint it in the next frame."""
+        if self._is_woken:
+            return
+        self._is_woken = True
+        wait = self._pace.wait(self._ticks())
+        if wait > 0:
+            self._app.set_timer(wait, self._frame)
+        else:
+            self._app.call_later(self._frame)
+
+    def _frame(self) -> None:
+        self._is_woken = False
+        self.paint()
+
+    def clock_ticked(self) -> None:
+        """A second has begun: the clock and the ages that are shown change."""
+        self.wake()
+        self._app.set_timer(1.001 - self._app.clock() % 1, self.clock_ticked)
+
+    def paint(self) -> None:
+        """Paint what changed, where it can be seen."""
+        app, view = self._app, self._app.view
+        if not app.is_running or not app.main.is_mounted:
+            return  # the panes are still being made, or are gone
+        spent = self._cpu() - self._folding
+        self._pace.begin(self._ticks())
+        view.now = app.clock()
+        self._tick()
+        dirty = view.take_dirty()
+        news = view.take_news()
+        main = app.main
+        seen = main.seen_panes()
+        with app.batch_update():
+            app.frame_begins(news, dirty)
+            for pane in seen:
+                topics = dirty if pane in self._visible else ALL_TOPICS
+                if topics & pane.TOPICS:
+                    pane.show(view, topics)
+                    pane.show_frame()
+                    app.give_way()
+            for screen in app.screen_stack:
+                if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
+                    screen.show(view, dirty)
+        self._visible = set(seen)
+        main.keep_focus()
+        offers = self._offers()
+        if offers != self._offered:
+            self._offered = offers
+            main.refresh_bindings()
+        app.call_after_refresh(self._painted, spent)
+        if view.is_dirty:
+            self.wake()
+        app.frame_ends()
+
+    def _painted(self, spent: float) -> None:
+        """The frame is on the terminal: `spent` was the processor time before it."""
+        self._pace.end(self._cpu() - self._folding - spent)
+
+    def _offers(self) -> tuple[object, ...]:
+        """Return what the keys can do now: the footer is made anew only when this changes."""
+        bindings = self._app.main.active_bindings.values()
+        return tuple((one.binding.action, one.enabled) for one in bindings)
+
+    def _tick(self) -> None:
+        """Once a second: ages go on, and the events are counted."""
+        view = self._app.view
+        rate = self._meter.tick(view.now, view.events)
+        if rate is None:
+            return
+        view.rate = rate
+        view.touch("clock")
