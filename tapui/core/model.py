@@ -346,10 +346,11 @@ class DepartedProvider:
 
     def session_replaced(self, former: str, current: str) -> None:
         """Let it come back to the session that took the place of its own."""
-        self.sessions = [current if id_ == former else id_ for id_ in self.sessions]
+        named = [current if id_ == former else id_ for id_ in self.sessions]
+        self.sessions = list(dict.fromkeys(named))
         if former in self.tools:
-            self.tools[current] = self.tools.pop(former)
-            self.hooks[current] = self.hooks.pop(former).copy()
+            self.tools.setdefault(current, self.tools.pop(former))
+            self.hooks.setdefault(current, self.hooks.pop(former).copy())
 
     def session_ended(self, session_id: str) -> None:
         """Forget what it had in a session that ended: one of the same id is another."""

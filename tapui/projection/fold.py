@@ -57,15 +57,18 @@ def _put_session(state: State, event: Any, ts: str) -> None:
 
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
-    for id_ in (event.replaces, event.session.id):
+    current = event.session.id
+    was_open = current in state.sessions and is_open(state.sessions[current])
+    for id_ in (event.replaces, current):
         state.sessions.pop(id_, None)
-        state.turns.pop(id_, None)
-    state.sessions[event.session.id] = session_head(event.session)
-    state.turns[event.session.id] = LiveTurns(event.session.id)
+    state.turns.pop(event.replaces, None)
+    state.sessions[current] = session_head(event.session)
+    if not was_open:
+        state.turns[current] = LiveTurns(current)
     moved = [key for key in state.streams if key[0] == event.replaces]
     for key in moved:
         stream = state.streams.pop(key)
-        state.streams[event.session.id, key[1]] = replace(stream, session_id=event.session.id)
+        state.streams.setdefault((current, key[1]), replace(stream, session_id=current))
 
 
 def _happened(state: State, event: ev.SessionHappened, ts: str) -> None:

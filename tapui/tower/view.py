@@ -440,9 +440,9 @@ class View:
 
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:
-            self.rings[new, key[1]] = self.rings.pop(key)
+            self.rings.setdefault((new, key[1]), self.rings.pop(key))
         if old in self.life:
-            self.life[new] = self.life.pop(old)
+            self.life.setdefault(new, self.life.pop(old))
 
     def _keep(self, call_id: str, *, args: Raw | None = None, data: Raw | None = None) -> None:
         payload = self._payloads.setdefault(call_id, Payload())

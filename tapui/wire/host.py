@@ -95,10 +95,11 @@ class SessionHistory(Message, tag="session.history", frozen=True):
 
 
 class SessionClose(Message, tag="session.close", frozen=True):
-    """A session ended."""
+    """A session ended; or another that is open took its place meanwhile (`replaced_by`)."""
 
     session_id: Id
     reason: Text | None = None
+    replaced_by: Id | None = None
 
 
 class SessionSent(Message, tag="session.sent", frozen=True):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.core.conftest import Scene
-from tests.core.harness import PROVIDER_TOKEN, Conversation, Peer, tool
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, Peer, tool
 
 
 def seen(talk: Conversation) -> list[str]:
@@ -395,6 +395,83 @@ def test_held_injects_are_delivered_in_the_session_that_replaces(scene: Scene) -
     heard = scene.host.hear_of("session.opened", "session.send")
     assert [one["type"] for one in heard] == ["session.opened", "session.send"]
     assert (heard[1]["sessionId"], heard[1]["prompt"]) == ("s2", "wake up")
+
+
+def late(scene: Scene, former: str = "s1", current: str = "s2") -> None:
+    """The host learns that `current`, which is open, took the place of `former`."""
+    scene.host.say(type="session.close", sessionId=former, replacedBy=current)
+
+
+def test_providers_move_along_with_a_session_that_was_replaced_a_while_ago(scene: Scene) -> None:
+    opened = scene.host.open("s2")
+    assert opened["tools"] == []
+    scene.host.hear()
+    scene.provider.push("before")
+    scene.provider.hear()
+    late(scene)
+    assert scene.host.hear_of("session.closed") == [{"type": "session.closed", "sessionId": "s1"}]
+    scene.talk.wait(1)
+    (changed,) = scene.host.hear_of("tools.changed")
+    assert (changed["sessionId"], [one["name"] for one in changed["tools"]]) == ("s2", ["greet"])
+    assert seen(scene.talk) == ["s2"]
+    assert scene.provider.state == "Bound"
+    assert [one["type"] for one in scene.provider.hear()] == ["sessions.updated"]
+    read = {"type": "stream.read", "id": "x", "stream": "greeter@greeter", "sessionId": "s2"}
+    assert [one["event"] for one in scene.tower.ask(read)[-1]["lines"]] == ["before"]
+    scene.host.invoke("s2")
+    scene.provider.result(scene.provider.take_call(), data=1)
+    assert scene.host.hear_of("tool.outcome")[0]["data"] == 1
+
+
+def test_calls_of_a_session_that_was_replaced_a_while_ago_end(scene: Scene) -> None:
+    scene.host.open("s2")
+    scene.host.invoke("s1")
+    scene.provider.take_call()
+    late(scene)
+    assert scene.host.hear_of("tool.outcome")[0]["errorCode"] == "DISCONNECTED"
+
+
+def test_turns_and_streams_of_the_session_that_stays_are_kept(scene: Scene) -> None:
+    everywhere = scene.talk.connect(INTERNAL_TOKEN).hello(session="all", name="e", tools=[])
+    scene.host.open("s2")
+    everywhere.say(type="session.ready", sessionId="s2")
+    everywhere.push("in the first", sessionId="s1")
+    everywhere.push("in the second", sessionId="s2")
+    scene.host.event("s2", "user.message", content="go")
+    late(scene)
+    state = scene.talk.gateway.state
+    assert state.turns["s2"].current() is not None
+    assert "s1" not in state.turns
+    read = {"type": "stream.read", "id": "x", "stream": "e@e", "sessionId": "s2"}
+    for _ in range(2):
+        (answer,) = scene.tower.ask(read)
+        assert [one["event"] for one in answer["lines"]] == ["in the second"]
+        scene.talk.wait(3600)
+
+
+def test_of_two_with_one_identity_the_one_that_is_there_stays(scene: Scene) -> None:
+    scene.host.open("s2")
+    other = scene.talk.provider("s2")
+    scene.provider.hear()
+    late(scene)
+    assert scene.provider.hear_of("error")[0]["code"] == "DUPLICATE_INSTANCE"
+    assert (scene.provider.state, other.state) == ("Unbound", "Bound")
+
+
+@pytest.mark.parametrize("current", ["s9", "of-another-host", "s1"])
+def test_only_an_open_session_of_the_same_host_takes_a_place(scene: Scene, current: str) -> None:
+    scene.talk.host("elsewhere").open("of-another-host")
+    late(scene, current=current)
+    assert ("s1" in scene.talk.gateway.state.sessions) is True
+    ended = scene.talk.gateway.state.sessions["s1"].state == "ended"
+    assert ended is (current != "s1")
+
+
+def test_a_late_replacement_that_is_told_twice_ends_nothing_else(scene: Scene) -> None:
+    scene.host.open("s2")
+    late(scene)
+    late(scene)
+    assert scene.talk.gateway.state.sessions["s2"].state != "ended"
 
 
 def test_who_clashes_with_the_session_that_replaces_is_left_behind(scene: Scene) -> None:

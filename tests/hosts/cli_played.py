@@ -21,7 +21,8 @@ class CliPlayed:
     """A CLI that listens and holds `sessions`; used as a context manager, in a thread of its own.
 
     The first session is on the screen. Those in `broken` cannot be resumed; prompts to those in
-    `deaf` are refused; tools in `taken` are another program's. `requests` holds what was asked.
+    `deaf` are refused; tools in `taken` are another program's. Resuming those in `slow` takes
+    until `answer_the_slow()`. `requests` holds what was asked.
     """
 
     def __init__(self, copilot_home: Path, *sessions: str) -> None:
@@ -30,6 +31,8 @@ class CliPlayed:
         self.broken: set[str] = set()
         self.deaf: set[str] = set()
         self.taken: set[str] = set()
+        self.slow: set[str] = set()
+        self._unanswered: list[tuple[asyncio.StreamWriter, Json]] = []
         self.requests: list[Json] = []
         self.port = 0
         self._ready: Future[None] = Future()
@@ -74,13 +77,27 @@ class CliPlayed:
             "parentId": None,
             "data": data,
         }
-        message = {
-            "jsonrpc": "2.0",
-            "method": "session.event",
-            "params": {"sessionId": session, "event": event},
-        }
+        self._notify("session.event", sessionId=session, event=event)
+
+    def shows(self, session: str) -> None:
+        """Bring a session to the screen, a new one perhaps."""
+        folder = self.home / "session-state" / session
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"inuse.{os.getpid()}.lock").write_text(str(os.getpid()))
+        self._notify("session.lifecycle", sessionId=session, type="session.foreground")
+
+    def _notify(self, method: str, **params: Any) -> None:
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
         for writer in self._writers:
             self._loop.call_soon_threadsafe(_write, writer, message)
+
+    def _is_slow(self, message: Json) -> bool:
+        return message["params"].get("sessionId") in self.slow
+
+    def answer_the_slow(self) -> None:
+        """Answer what was asked of slow sessions."""
+        for writer, answered in self._unanswered:
+            self._loop.call_soon_threadsafe(_write, writer, answered)
 
     def _drop(self) -> None:
         for writer in self._writers:
@@ -110,7 +127,11 @@ class CliPlayed:
                 if "method" in message and "id" in message:
                     self.requests.append(message)
                     answer = self._answer(message["method"], message.get("params") or {})
-                    _write(writer, {"jsonrpc": "2.0", "id": message["id"], **answer})
+                    answered = {"jsonrpc": "2.0", "id": message["id"], **answer}
+                    if message["method"] == "session.resume" and self._is_slow(message):
+                        self._unanswered.append((writer, answered))
+                    else:
+                        _write(writer, answered)
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 

@@ -92,6 +92,65 @@ def test_gateway_learns_whether_a_prompt_could_be_sent(cli: CliPlayed, hosted: H
     assert "the session takes no prompt" in (failed.error or "")
 
 
+def ends(cli: CliPlayed, session: str) -> None:
+    """The CLI ends a session."""
+    cli.happens(
+        session,
+        "session.shutdown",
+        shutdownType="routine",
+        totalPremiumRequests=0,
+        totalApiDurationMs=0,
+        sessionStartTime=0,
+        codeChanges={"linesAdded": 0, "linesRemoved": 0, "filesModified": []},
+        modelMetrics={},
+    )
+
+
+def test_session_that_ends_only_after_another_came_on_screen_was_replaced(
+    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
+    gateway = hosted.gateway
+    cli.shows("s3")
+    opened = gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
+    assert opened.session.replaces is None
+    ends(cli, "s1")
+    closed = gateway.wait(SessionClose)
+    assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
+
+
+def test_session_that_ends_while_its_follower_is_joined_was_replaced(
+    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
+    gateway = hosted.gateway
+    cli.slow = {"s3"}
+    cli.shows("s3")
+    until(lambda: cli.asked("session.resume")[-1]["sessionId"] == "s3", what="joining")
+    ends(cli, "s1")
+    cli.happens("s2", "user.message", content="after the end")
+    gateway.wait(SessionEvent, lambda one: one.session_id == "s2" and one.event == "user.message")
+    assert not gateway.of(SessionClose)
+    cli.answer_the_slow()
+    closed = gateway.wait(SessionClose)
+    assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
+
+
+def test_session_that_another_joined_on_screen_stays_beside_it(
+    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
+    monkeypatch.setattr(attachment, "SHUTDOWN_TIME", 0.01)
+    gateway = hosted.gateway
+    cli.shows("s3")
+    gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
+    cli.shows("s1")
+    gateway.wait(SessionUpdate, lambda one: (one.session_id, one.foreground) == ("s1", True))
+    ends(cli, "s1")  # it is on screen again: nothing took its place
+    closed = gateway.wait(SessionClose)
+    assert (closed.session_id, closed.replaced_by) == ("s1", None)
+
+
 def answered_with(cli: CliPlayed, hosted: HostThread, file: FileResult) -> dict[str, object]:
     """Let the model call a tool that answers with a file; return what the CLI was handed."""
     gateway = hosted.gateway

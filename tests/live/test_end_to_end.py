@@ -201,7 +201,7 @@ def test_clear_keeps_the_provider(
     before = copilot.session_id
     copilot.prompt("/clear")
     until(lambda: copilot.session_id != before, within=20, what="another session")
-    wait_for_tools(tower.home, copilot)
+    wait_for_tools(tower.home, copilot, providers=1)
     copilot.prompt(ASKED)
     copilot.choose_first("Run extension tool", within=30)
     call = provider.answer(data="in the post")

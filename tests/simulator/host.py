@@ -160,7 +160,8 @@ class HostActor:
         elif kind == 24 and dice.random() < 0.3:
             self.sessions.remove(about)
             self.former.append(about)
-            say(h.SessionClose(about))
+            successor = dice.choice((None, None, *self.sessions)) if dice.random() < 0.6 else None
+            say(h.SessionClose(about, replaced_by=successor))
         elif kind == 25 and dice.random() < 0.2:
             link = self.link
             link.cut()

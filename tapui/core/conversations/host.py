@@ -42,6 +42,7 @@ from tapui.wire.host import (
     HostHello,
     HostNotice,
     HostSession,
+    HostSessionClosed,
     HostSessionOpened,
     ModeResult,
     SessionClose,
@@ -240,8 +241,17 @@ class HostConversation:
             self._tools.taken(session, message.tools_revision)
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
-        """A session ended."""
+        """A session ended, or one that opened beside it took its place."""
         session = self._own(connection, message.session_id)
+        current = self._sessions.get(message.replaced_by) if message.replaced_by else None
+        if current is session:
+            return  # that was told already: the former id is the other's alias
+        if current is not None and current.host == connection.id:
+            self._endings.replace_late(session, current)
+            self._announcements.send()
+            self._injects.deliver(current)
+            self._out.send(connection.id, HostSessionClosed(session.id))
+            return
         self._endings.close(session, message.reason or "closed by its host")
 
     def unattached(self, connection: Connection, message: SessionsUnattached) -> None:

@@ -99,7 +99,7 @@ class Providers:
         revisions += [one.revisions for one in self._departed]
         for counted in revisions:
             if former in counted:
-                counted[current] = counted.pop(former)
+                counted[current] = max(counted.pop(former), counted.get(current, 0))
         for departed in self._departed:
             departed.session_replaced(former, current)
 

@@ -26,8 +26,8 @@ from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.wire import limits
-from tapui.wire.errors import CallError, WireError
-from tapui.wire.events import ProviderMoved, SessionClosed
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.events import ProviderMoved, SessionClosed, SessionReplaced
 from tapui.wire.provider import SessionLifecycle
 
 
@@ -152,6 +152,24 @@ class Endings:
         for provider in list(session.leaving):
             self.left(provider, session)
 
+    def replace_late(self, former: OpenSession, current: OpenSession) -> None:
+        """Let `current`, which has been open beside `former`, take its place.
+
+        The calls of `former` end with it. Providers that are in both stay in `current`.
+        """
+        for call in [call for call in self._calls.pending.values() if call.session is former]:
+            self._calls.cancel(
+                call, CallError.DISCONNECTED, "the session was replaced", "session ended"
+            )
+        for provider in list(former.providers.values()):
+            if provider.is_in(current):
+                self._membership.leave(provider, former)
+                self._streams.provider_joined(former.id, provider.name)  # its lines go along
+                self._providers.refresh(provider)
+        self._out.emit(SessionReplaced(current.id, current.view, former.id))
+        self._sessions.remove(former)
+        self.replace(former, current)
+
     def replace(self, former: OpenSession, current: OpenSession) -> None:
         """Let `current` take the place of `former`: its providers, streams and grants go along."""
         former.is_open = False
@@ -183,6 +201,12 @@ class Endings:
     ) -> None:
         tools = provider.tools.get(former.id, [])
         try:
+            if self._providers.holder([current], provider.name, provider.view.instance):
+                raise WireError(
+                    ErrorCode.DUPLICATE_INSTANCE,
+                    f"another connection is '{provider.label}' in session {current.id}",
+                    session_id=current.id,
+                )
             check_conflicts(current, Claimant.of(provider), tools)
         except WireError as error:
             self._connections.refuse(provider.connection, error)

@@ -149,7 +149,7 @@ class OpenSessions:
         current.children.update(former.children)
         for child in former.children:
             self._child_parent[child] = current.id
-        self.update(current, subagents=former.view.subagents)
+        self.update(current, subagents=[*former.view.subagents, *current.view.subagents])
 
     def add_child(self, session: OpenSession, child_id: str, agent: str) -> None:
         """Remember a subagent's session; it outlives the subagent, and goes with its parent."""

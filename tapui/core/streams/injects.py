@@ -112,7 +112,7 @@ class Injects:
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Carry what was held for `former`, and its brakes, over to `current`."""
         self._waits_no_longer(former)
-        current.injects, former.injects = former.injects, []
+        current.injects, former.injects = [*former.injects, *current.injects], []
         for provider_id in former.providers:
             if (provider_id, former.id) in self._brakes:
                 self._brakes[provider_id, current.id] = self._brakes.pop((provider_id, former.id))

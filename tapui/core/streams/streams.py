@@ -204,13 +204,15 @@ class Streams:
         return self._logs.get(session_id, {})
 
     def replace(self, former: str, current: str) -> None:
-        """Give a session's streams to the one that takes its place."""
+        """Give a session's streams to the one that takes its place; those that it has stay its."""
         logs = self._logs.pop(former, None)
         if logs:
-            self._logs.setdefault(current, {}).update(logs)
+            own = self._logs.get(current, {})
+            self._hold(former, -sum(log.size for name, log in logs.items() if name in own))
+            self._logs[current] = logs | own
             self._sizes[current] = self._sizes.get(current, 0) + self._sizes.pop(former, 0)
         for key in [key for key in self._released if key[0] == former]:
-            self._released[current, key[1]] = self._released.pop(key)
+            self._released.setdefault((current, key[1]), self._released.pop(key))
         for key in [key for key in self._departed if key[0] == former]:
             self._deadlines.cancel(self._departed.pop(key))
             self.provider_left(current, key[1])

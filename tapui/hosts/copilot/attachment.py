@@ -12,6 +12,7 @@ from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.succession import Succession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import cancelled
 
@@ -27,7 +28,8 @@ CONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
 REPLACE_TIME = 1.0
-"""Seconds within which the former session ends when the new one takes its place (`/clear`)."""
+"""Seconds for which the former session's end is waited for when another comes on screen (`/clear`)
+before that is joined. An end that comes later is a late replacement."""
 SHUTDOWN_TIME = 2 * REPLACE_TIME
 """Seconds after which a session that shut down, and was not replaced, is closed."""
 ENDED = "the session ended in the CLI"
@@ -58,6 +60,8 @@ class Attachment:
         self._noticed: dict[str, float] = {}
         self._chores = Chores(uplink.report)
         self._replaced: set[str] = set()
+        """Sessions whose place another is about to take: `_follow` ends them."""
+        self._succession = Succession()
         self._is_leaving = False
 
     # The connection
@@ -235,14 +239,23 @@ class Attachment:
 
     async def _when_ended(self, session: AttachedSession) -> None:
         await session.ended.wait()
+        successor = self._successor(session.id)
+        if successor is not None:
+            self._end(session.id, ENDED, replaced_by=successor)
+            return
         await asyncio.sleep(SHUTDOWN_TIME)
         if session.id not in self._replaced:
             self._end(session.id, ENDED)
 
-    def _end(self, session_id: str, reason: str | None) -> None:
+    def _successor(self, session_id: str) -> str | None:
+        """Return the joined session that took the place of one that has ended."""
+        live = self.sessions.keys() - self._joining
+        return self._succession.successor(session_id, live, time.monotonic())
+
+    def _end(self, session_id: str, reason: str | None, *, replaced_by: str | None = None) -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            session.close(reason)
+            session.close(reason, replaced_by=replaced_by)
 
     def _on_lifecycle(self, event: "SessionLifecycleEvent") -> None:
         if event.type == "session.foreground":
@@ -256,6 +269,7 @@ class Attachment:
     async def _follow(self, session_id: str, former: str | None) -> None:
         """The screen shows another session: one we know, a further one, or a replacement."""
         old = self.sessions.get(former or "")
+        self._succession.shown(session_id)
         if session_id in self.sessions:
             self.sessions[session_id].in_foreground(True)
             if old is not None:
@@ -264,21 +278,27 @@ class Attachment:
         self._joining.add(session_id)
         replaces = None
         if old is not None:
+            self._succession.followed(old.id, session_id, time.monotonic())
+            self._replaced.add(old.id)
             try:
                 await asyncio.wait_for(old.ended.wait(), REPLACE_TIME)
                 replaces = old.id
-                self._replaced.add(replaces)
             except TimeoutError:
                 old.in_foreground(False)
         self._joining.discard(session_id)
+        is_joined = True
         try:
             await self._join(session_id, replaces=replaces)
         except AttachError as error:
+            is_joined = False
             self._uplink.report(f"{error}; it is tried again", "warning")
-            self._end(replaces or "", ENDED)
-        else:
-            self._end(replaces or "", None)
-        self._replaced.discard(replaces or "")
+        if old is None:
+            return
+        self._replaced.discard(old.id)
+        if is_joined and replaces is not None:
+            self._end(old.id, None)
+        elif old.ended.is_set():
+            self._end(old.id, ENDED, replaced_by=self._successor(old.id))
 
     def sync(self, held: Iterable[str]) -> None:
         """Compare with the sessions that the process holds, as discovery sees them.

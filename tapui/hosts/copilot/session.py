@@ -208,14 +208,17 @@ class AttachedSession:
         self._questions.close()
         self._writing.close()
 
-    def close(self, reason: str | None) -> None:
-        """Tell the gateway that the session is over, unless `reason` is None (it was replaced)."""
+    def close(self, reason: str | None, *, replaced_by: str | None = None) -> None:
+        """Tell the gateway that the session is over, unless `reason` is None (it was replaced).
+
+        `replaced_by` is the session that took its place and has been open beside it.
+        """
         self.hooks.close()
         self._let_go()
         self.toolset.close()
         self._chores.cancel()
         if self.is_open and reason is not None:
-            self._uplink.send(SessionClose(session_id=self.id, reason=reason))
+            self._uplink.send(SessionClose(self.id, reason, replaced_by))
         self.is_open = False
 
     async def detach(self, *, is_lost: bool = False) -> None:
