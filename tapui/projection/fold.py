@@ -58,12 +58,12 @@ def _put_session(state: State, event: Any, ts: str) -> None:
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
     current = event.session.id
-    was_open = current in state.sessions and is_open(state.sessions[current])
     for id_ in (event.replaces, current):
-        state.sessions.pop(id_, None)
-    state.turns.pop(event.replaces, None)
+        former = state.sessions.pop(id_, None)
+        if id_ == event.replaces or former is None or not is_open(former):
+            state.turns.pop(id_, None)
     state.sessions[current] = session_head(event.session)
-    if not was_open:
+    if current not in state.turns:
         state.turns[current] = LiveTurns(current)
     moved = [key for key in state.streams if key[0] == event.replaces]
     for key in moved:
