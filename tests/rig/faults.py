@@ -137,8 +137,10 @@ class Watch:
         handler = _Records(self.note)
 
         def call_exception_handler(loop: asyncio.BaseEventLoop, context: dict[str, Any]) -> None:
-            # Without a handler of its own the loop writes to the log, which is read already.
-            if loop.get_exception_handler() is not None:
+            # Without a handler of its own the loop writes to the log, which is read already, and so
+            # do those of tapui with what is a fault.
+            handler = loop.get_exception_handler()
+            if handler is not None and not handler.__module__.startswith("tapui."):
                 self.note(_from_loop(context))
             call_handler(loop, context)
 

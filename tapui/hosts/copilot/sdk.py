@@ -52,8 +52,8 @@ def failures() -> tuple[type[Exception], ...]:
 def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Handle an error in a callback of the loop; one of the SDK's is no error.
 
-    When the connection ends, the SDK fails every pending call, also one that was given up on
-    (`call` ran out of time) in that moment.
+    When the connection ends, the SDK's reader fails every pending call, also one that was answered
+    or given up on (`call` ran out of time) in that moment.
     """
     is_late = isinstance(context.get("exception"), asyncio.InvalidStateError)
     if is_late and "Future.set_" in repr(context.get("handle")):
