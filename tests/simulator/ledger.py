@@ -173,10 +173,11 @@ class Ledger:
         for seen in (*self._seen.values(), *self._widened.values()):
             if former in seen:
                 seen.add(current)
-        self._posted[current] = self._posted.pop(former, [])
+        self._posted[current] = [*self._posted.pop(former, []), *self._posted.get(current, [])]
         for (provider, session), revision in list(self._revisions.items()):
             if session == former:
-                self._revisions[provider, current] = revision
+                known = self._revisions.get((provider, current), 0)
+                self._revisions[provider, current] = max(revision, known)
 
     # Out
 

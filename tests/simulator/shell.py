@@ -387,6 +387,7 @@ class ShellWorld(World):
         self.provider.leave()
         if self.tower is not None:
             self.tower.leave()
+        self.turn()
 
     # The turn
 
