@@ -103,7 +103,7 @@ async def _check(name: str, arguments: Raw, tools: list[OfferedTool]) -> None:
     if tool is None:
         raise Failure(f"there is no tool {name}; {_there_are(name, [one.name for one in tools])}")
     try:
-        found = await asyncio.to_thread(schemas.faults, tool.parameters, arguments)
+        found = await schemas.faults(tool.parameters, arguments)
     except SchemaUnusable as error:
         output.note(f"the arguments are not checked: the schema of {name} cannot be used: {error}")
         return

@@ -8,6 +8,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
+from tapui.projection.asking import by_whom
 from tapui.projection.summary import summary_of
 from tapui.records import reader, register
 from tapui.records.reader import Damage, Record
@@ -101,7 +102,7 @@ def _summary(record: Record) -> str:
             | ev.ApprovalWithdrawn(approval=approval)
             | ev.ApprovalExpired(approval=approval)
         ):
-            by = f" by {approval.decided_by}" if approval.decided_by else ""
+            by = f" by {by_whom(approval.decided_by)}" if approval.decided_by else ""
             return f"{approval.kind} {approval.id} {approval.state}{by}"
         case ev.ModeChanged() as mode:
             return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from tapui.projection.asking import detail_of, subject
+from tapui.projection.asking import by_whom, detail_of, subject
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
 from tapui.wire import events as ev
@@ -64,7 +64,7 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
             | ev.ApprovalWithdrawn(approval=approval)
             | ev.ApprovalExpired(approval=approval)
         ):
-            by = f"by {approval.decided_by}" if approval.decided_by else ""
+            by = f"by {by_whom(approval.decided_by)}" if approval.decided_by else ""
             title = f"{approval.state} {by}: {subject(state, approval)}".replace(" :", ":")
             return Found("approval", title, _joined(title, approval.reason), approval.id)
         case ev.ModeChanged():

@@ -113,13 +113,16 @@ def reason(approval: Approval) -> str:
     return " ".join(given.split()) if isinstance(given, str) else ""
 
 
+def by_whom(name: str) -> str:
+    """Return who decided or called, by the name on record: the person is `you`, wherever."""
+    if name.partition(" ")[0] == _OWN_NAME:
+        return "you"
+    return "you, in Copilot" if name == "cli" else name
+
+
 def outcome(approval: Approval) -> str:
     """Return how a settled approval ended, and by whom: `approved by you`, `timed out`."""
-    by = approval.decided_by or ""
-    if by.partition(" ")[0] == _OWN_NAME:
-        by = "you"
-    elif by == "cli":
-        by = "you, in Copilot"
+    by = by_whom(approval.decided_by or "")
     if approval.state == "expired":
         return "timed out"
     if approval.state == "deciding":

@@ -4,8 +4,10 @@ A schema comes from outside. A few lines of references suffice to keep any valid
 or to fill the memory; a process of its own, with limits, costs nobody else anything.
 """
 
+import asyncio
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import msgspec
@@ -38,6 +40,10 @@ class SchemaUnusable(Exception):  # noqa: N818 - a state of the schema, not a fa
     """The schema cannot be applied; the text says why, and may hold words of the schema's."""
 
 
+class NotChecked(SchemaUnusable):
+    """The schema may be fine; it could not be found out in time."""
+
+
 class SchemaVerdict(Struct, frozen=True):
     """What the process answers: why the schema is unusable, or the faults."""
 
@@ -45,36 +51,69 @@ class SchemaVerdict(Struct, frozen=True):
     faults: list[Unfit] = []
 
 
-def faults(schema: Raw, arguments: Raw, *, seconds: float = SECONDS) -> list[Unfit]:
+async def faults(schema: Raw, arguments: Raw, *, seconds: float = SECONDS) -> list[Unfit]:
     """Return where `arguments` do not fit `schema`, the first `check.MAX_FAULTS` of them.
 
-    Both are JSON. Blocks for up to `seconds`. Nothing is fetched: a schema that refers to anything
-    outside of itself is not applied. Raises `SchemaUnusable`.
+    Both are JSON. Takes up to `seconds`; cancelling it ends the process. Nothing is fetched: a
+    schema that refers to anything outside of itself is not applied. Raises `SchemaUnusable`.
     """
     question = b'{"schema":%b,"arguments":%b,"seconds":%d}' % (
         bytes(schema),
         bytes(arguments),
         int(seconds) + 1,
     )
+    process = _Process()
     try:
-        done = subprocess.run(
-            [sys.executable, *_CHECK],
-            input=question,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise SchemaUnusable(f"checking it took longer than {seconds:g} s") from None
+        said = await asyncio.to_thread(process.answer, question, seconds)
     except OSError as error:
-        raise SchemaUnusable(f"it could not be checked: {error.strerror}") from None
+        raise NotChecked(f"it could not be checked: {error.strerror}") from None
+    except subprocess.TimeoutExpired:
+        raise NotChecked(f"checking it took longer than {seconds:g} s") from None
+    finally:
+        process.end()
     try:
-        verdict = msgspec.json.decode(done.stdout, type=SchemaVerdict)
+        verdict = msgspec.json.decode(said, type=SchemaVerdict)
     except msgspec.DecodeError:
         raise SchemaUnusable("the check of it failed") from None
     if verdict.unusable:
         raise SchemaUnusable(verdict.unusable)
     return verdict.faults
+
+
+class _Process:
+    """The process of one check. A thread waits for its answer; any other may end it at any time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_over = False
+
+    def answer(self, question: bytes, seconds: float) -> bytes:
+        """Start it and return its answer, nothing if it is ended meanwhile.
+
+        Raises `OSError` and `subprocess.TimeoutExpired`.
+        """
+        with self._lock:
+            if self._is_over:
+                return b""
+            self._process = process = subprocess.Popen(
+                [sys.executable, *_CHECK],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        with process:
+            try:
+                return process.communicate(question, timeout=seconds)[0]
+            finally:
+                process.kill()
+
+    def end(self) -> None:
+        """End it, if it runs, and never start it."""
+        with self._lock:
+            self._is_over = True
+            if self._process is not None:
+                self._process.kill()
 
 
 def described(schema: Any, name: str) -> str:

@@ -55,6 +55,7 @@ class TowerApp(BaseApp):
         *bindings(
             "answer",
             "next-failure",
+            "workbench",
             "demo",
             "undo-move",
             "start-here",
@@ -147,12 +148,14 @@ class TowerApp(BaseApp):
     async def _listen(self) -> None:
         async for item in self.feed.items():
             self._frames.fold(partial(self.view.apply, item))
+            self.calls_made.take(item)
             self.give_way()
             if isinstance(item, Message):
                 self._announcing.told(item, is_stopping=self._leaving.has_begun)
             self.wake()
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))
+            self.calls_made.take(self.view.link)
             self.wake()
 
     # Frames
@@ -203,6 +206,8 @@ class TowerApp(BaseApp):
             return bool(self.view.waiting)
         if action == "next_failure":
             return any(has_failed(one) for one in self.view.state.recent_calls.values())
+        if action == "workbench":
+            return self.can_call
         if action == "demo":
             return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
@@ -239,6 +244,13 @@ class TowerApp(BaseApp):
         self._failure = failed[at % len(failed)]
         await self.show_pane("calls")
         self.main.current_pane.query_one(Table).select(self._failure)
+
+    def action_workbench(self) -> None:
+        """Call a tool of a session."""
+        from tapui.tower.workbench.opening import call_tool
+
+        chosen = getattr(self.main.current_pane, "selected", "")
+        call_tool(self, self.view.open_sessions, selected=chosen)
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from tapui.tower.bodies import Bodies
 from tapui.tower.keys.queue import KeyQueue
 from tapui.tower.view import View
+from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire.message import Message
 
 
@@ -19,6 +20,14 @@ class Tower(Protocol):
     @property
     def bodies(self) -> Bodies:
         """Where sheets get long values."""
+
+    @property
+    def calls_made(self) -> CallsMade:
+        """The calls that the person makes here."""
+
+    @property
+    def can_call(self) -> bool:
+        """Whether the person can call tools now."""
 
     @property
     def clock(self) -> Callable[[], float]:

@@ -24,6 +24,7 @@ from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import OnChoice, ThemeChoice
 from tapui.tower.theme_files import builtin_folder
 from tapui.tower.view import View
+from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire import events as ev
 from tapui.wire.message import Message
 
@@ -80,6 +81,7 @@ class BaseApp(PlainApp):
         self.feed = feed
         self.view = View()
         self.bodies = Bodies(self.view, self.send)
+        self.calls_made = CallsMade(self.send, self._calls_changed, clock)
         self._main: MainScreen | None = None
         folders = [builtin_folder()] if theme_folders is None else theme_folders
         self.themes = ThemeChoice(self, folders, on_theme)
@@ -130,6 +132,15 @@ class BaseApp(PlainApp):
         """All of a frame was given to the screen."""
 
     # What goes
+
+    @property
+    def can_call(self) -> bool:
+        """Whether the person can call tools now."""
+        return self.view.link.state == "up" and bool(self.view.open_sessions)
+
+    def _calls_changed(self) -> None:
+        """Something came of a call that was made here."""
+        self.view.touch("calls")
 
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""

@@ -26,6 +26,9 @@ Part = TypeVar("Part", subjects.Call, subjects.Approval, subjects.Provider)
 SHOWN_CHARS = 512 * 1024
 """Characters of one value that a sheet shows; the record has all of it."""
 
+SET_OUT_BYTES = 1024 * 1024
+"""Bytes of JSON that are set out; what is longer is shown as it came."""
+
 
 class Body(NamedTuple):
     """A value as text to be read (not made safe), and whether that is all of it."""
@@ -124,6 +127,16 @@ def _filled(
     return part
 
 
+def json_body(data: Raw) -> Body:
+    """Return JSON as JSON, set out on lines; a text alone is shown as the text that it is."""
+    found = bytes(data)
+    if found[:1] == b'"' or len(found) > SET_OUT_BYTES:
+        return _of(data)
+    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
+        found = msgspec.json.format(found, indent=2)
+    return _shortened(found.decode("utf-8", "replace"))
+
+
 def _of(kept: Raw | subjects.Cut | None) -> Body:
     """Return JSON set out to be read, what is not JSON as it is, or what is kept and how much
     there was."""
@@ -133,6 +146,8 @@ def _of(kept: Raw | subjects.Cut | None) -> Body:
         return Body(f"{kept.head}\n… {kept.size:,} bytes in all; the record has them", False)
     data = bytes(kept)
     text = data.decode("utf-8", "replace")
+    if len(data) > SET_OUT_BYTES:
+        return _shortened(text)
     with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
         text = readable(msgspec.json.decode(data))
     return _shortened(text)

@@ -1,7 +1,7 @@
 """What things are called and how long they take, in words. Nothing here is made safe yet."""
 
 from tapui import times
-from tapui.projection.state import is_in_flight, is_waiting
+from tapui.projection.state import is_in_flight, is_open, is_waiting
 from tapui.tower import marks
 from tapui.tower.view import View
 from tapui.wire import subjects
@@ -25,6 +25,12 @@ def session_of(view: View, provider: subjects.Provider) -> str:
 def can_cancel(call: subjects.Call) -> bool:
     """Return whether the person can cancel the call here."""
     return call.state in ("queued", "running") and not marks.is_own_tool(call)
+
+
+def can_call(view: View, call: subjects.Call) -> bool:
+    """Return whether the person can call the same tool here."""
+    session = view.state.sessions.get(call.session_id)
+    return session is not None and is_open(session) and not marks.is_own_tool(call)
 
 
 def taken(call: subjects.Call, now: float) -> str:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from tests.rig import faults
 from tests.rig.gateway import Gateway, Home, tapui_argv
@@ -25,9 +26,18 @@ class Command:
 
     @classmethod
     async def start(cls, home: Home, *args: str) -> "Command":
+        return await cls._run(home, *tapui_argv(*args))
+
+    @classmethod
+    async def shell(cls, home: Home, shell: str, script: Path) -> "Command":
+        """Let a shell read a file, as it reads what is pasted."""
+        return await cls._run(home, shell, str(script))
+
+    @classmethod
+    async def _run(cls, home: Home, *argv: str) -> "Command":
         return cls(
             await asyncio.create_subprocess_exec(
-                *tapui_argv(*args),
+                *argv,
                 env=home.env(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

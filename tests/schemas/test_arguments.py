@@ -1,14 +1,17 @@
 """Arguments are held against any schema, in bounded time, with nothing fetched."""
 
+import asyncio
 import json
 import socket
 from typing import Any
 
+import psutil
 import pytest
 from msgspec import Raw
 
 from tapui.schemas import arguments
 from tapui.schemas.arguments import SchemaUnusable, described
+from tests.rig.waiting import until_async
 
 GREET = {
     "type": "object",
@@ -22,8 +25,10 @@ GREET = {
 }
 
 
-def told(schema: Any, value: Any) -> list[tuple[str, str]]:
-    found = arguments.faults(Raw(json.dumps(schema).encode()), Raw(json.dumps(value).encode()))
+async def told(schema: Any, value: Any) -> list[tuple[str, str]]:
+    found = await arguments.faults(
+        Raw(json.dumps(schema).encode()), Raw(json.dumps(value).encode())
+    )
     return [(one.name, one.text) for one in found]
 
 
@@ -43,13 +48,15 @@ def told(schema: Any, value: Any) -> list[tuple[str, str]]:
         ),
     ],
 )
-def test_every_place_that_does_not_fit_is_named(value: Any, wrong: list[tuple[str, str]]) -> None:
-    assert told(GREET, value) == wrong
+async def test_every_place_that_does_not_fit_is_named(
+    value: Any, wrong: list[tuple[str, str]]
+) -> None:
+    assert await told(GREET, value) == wrong
 
 
-def test_a_recursive_schema_is_applied() -> None:
+async def test_a_recursive_schema_is_applied() -> None:
     tree = {"type": "object", "properties": {"left": {"$ref": "#"}}, "required": ["value"]}
-    assert told(tree, {"value": 1, "left": {"left": {"value": 1}}}) == [
+    assert await told(tree, {"value": 1, "left": {"left": {"value": 1}}}) == [
         ("left.value", "is missing")
     ]
 
@@ -77,36 +84,38 @@ def doubling(levels: int) -> dict[str, Any]:
         (doubling(60), "checking it took longer than"),
     ],
 )
-def test_a_schema_that_cannot_be_applied_says_why(schema: Any, why: str) -> None:
+async def test_a_schema_that_cannot_be_applied_says_why(schema: Any, why: str) -> None:
     with pytest.raises(SchemaUnusable, match=why):
-        arguments.faults(Raw(json.dumps(schema).encode()), Raw(b'{"a": "x"}'), seconds=1)
+        await arguments.faults(Raw(json.dumps(schema).encode()), Raw(b'{"a": "x"}'), seconds=1)
 
 
 @pytest.mark.parametrize(
     "schema", [True, {"$ref": "#"}, {"properties": {"$ref": {"type": "string"}}}]
 )
-def test_an_odd_schema_lets_everything_through(schema: Any) -> None:
-    assert told(schema, {"a": 1, "$ref": "http://x/"}) == []
+async def test_an_odd_schema_lets_everything_through(schema: Any) -> None:
+    assert await told(schema, {"a": 1, "$ref": "http://x/"}) == []
 
 
-def test_a_schema_nested_too_deeply_is_unusable() -> None:
+async def test_a_schema_nested_too_deeply_is_unusable() -> None:
     schema = b'{"not":' * 5000 + b"{}" + b"}" * 5000
     with pytest.raises(SchemaUnusable):
-        arguments.faults(Raw(schema), Raw(b"{}"))
+        await arguments.faults(Raw(schema), Raw(b"{}"))
 
 
-def test_a_pattern_that_would_take_for_ever_counts_as_not_matching() -> None:
+async def test_a_pattern_that_would_take_for_ever_counts_as_not_matching() -> None:
     schema = {"properties": {"a": {"pattern": r"^(?=(a+)+$)((a|aa)+)+\1b$"}}}
-    assert told(schema, {"a": "a" * 200}) == [("a", "its pattern would take too long to apply")]
+    assert await told(schema, {"a": "a" * 200}) == [
+        ("a", "its pattern would take too long to apply")
+    ]
 
 
-def test_nothing_is_fetched() -> None:
+async def test_nothing_is_fetched() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         url = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
         for schema in ({"$ref": url}, {"$schema": url}, {"$id": url, "$ref": "#/a"}):
             with pytest.raises(SchemaUnusable):
-                told(schema, {})
+                await told(schema, {})
         with pytest.raises(BlockingIOError):
             server.accept()
 
@@ -124,3 +133,17 @@ def test_nothing_is_fetched() -> None:
 )
 def test_the_type_of_an_argument_where_the_schema_gives_one(schema: Any, kind: str) -> None:
     assert described(schema, "name") == kind
+
+
+async def test_a_check_that_is_given_up_leaves_no_process() -> None:
+    before = set(psutil.Process().children())
+    asking = asyncio.create_task(told(doubling(60), {}))
+    begun = await until_async(lambda: set(psutil.Process().children()) - before, what="a process")
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await until_async(lambda: not any(map(_runs, begun)), what="the end of it")
+
+
+def _runs(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

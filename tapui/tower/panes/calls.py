@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from msgspec import Raw
 from textual.binding import BindingType
 
 from tapui import invocation, times
@@ -9,13 +10,14 @@ from tapui.projection.state import is_in_flight, is_pending
 from tapui.projection.summary import summary_of
 from tapui.projection.turns.programs import has_failed
 from tapui.tower import marks
+from tapui.tower.app_protocol import RowAction
 from tapui.tower.columns import Cell, Column, Row, heading
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.tower.words import can_cancel, taken
+from tapui.tower.words import can_call, can_cancel, taken
 from tapui.wire import subjects
 
 _GATE = "gate "
@@ -60,6 +62,34 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
         from tapui.tower.screens.call import CallScreen
 
         self.app.push_screen(CallScreen(event.key, self.shown_keys))
+
+    @property
+    def subject(self) -> str:
+        """The call's tool."""
+        call = self._call()
+        return call.tool if call is not None else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Call the tool again, stop the call."""
+        call = self._call()
+        if call is None:
+            return []
+        found = []
+        if self.tower.can_call and can_call(self.tower.view, call):
+            found.append(RowAction("r", "run this tool again, with these arguments", self._again))
+        if can_cancel(call):
+            found.append(RowAction("x", "cancel the call", self.action_stop))
+        return found
+
+    def _again(self) -> None:
+        """Open the workbench with the call's tool and arguments."""
+        call = self._call()
+        if call is not None:
+            from tapui.tower.workbench.opening import call_in
+
+            given = self.tower.view.arguments(call)
+            arguments = given if isinstance(given, Raw) else None
+            call_in(self.tower, call.session_id, tool=call.tool, arguments=arguments)
 
     def action_stop(self) -> None:
         """Cancel the selected call, once the person confirmed."""

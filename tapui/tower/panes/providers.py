@@ -56,11 +56,14 @@ its session three times without your input; further messages are held.
         return name_of(provider) if provider is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Move it, resume its injects, disconnect it."""
+        """Call a tool of it, move it, resume its injects, disconnect it."""
         provider = self._provider()
         if provider is None or provider.state == "disconnected":
             return []
-        found = [RowAction("m", "move to another session", self._move)]
+        found = []
+        if self.tower.can_call and self._sessions(provider):
+            found.append(RowAction("c", "call a tool of it", self._call))
+        found.append(RowAction("m", "move to another session", self._move))
         if provider.paused:
             found.append(RowAction("r", "send the messages of it that are held", self._resume))
         return [*found, RowAction("d", "disconnect", self.action_stop)]
@@ -72,6 +75,20 @@ its session three times without your input; further messages are held.
             from tapui.tower.screens.provider import ProviderScreen
 
             self.app.push_screen(ProviderScreen(event.key, self.shown_keys))
+
+    def _sessions(self, provider: subjects.Provider) -> list[subjects.Session]:
+        """Return the open sessions that have its tools."""
+        if not provider.tools:
+            return []
+        return [one for one in self.tower.view.open_sessions if provider.id in one.providers]
+
+    def _call(self) -> None:
+        """Open the workbench for one of its tools."""
+        provider = self._provider()
+        if provider is not None and (sessions := self._sessions(provider)):
+            from tapui.tower.workbench.opening import call_tool
+
+            call_tool(self.tower, sessions, provider=provider.name)
 
     def _move(self) -> None:
         """Ask for a session and move the provider there."""

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tapui import times
+from tapui.projection import asking
 from tapui.tower import marks
 from tapui.tower.bodies import Bodies
 from tapui.tower.keys.bindings import bindings
@@ -66,7 +67,7 @@ def _parts(view: View, bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
         *fact("session", view.session_name(call.session_id)),
         *fact("started", times.moment(call.started_at)),
         *fact("call", call.id),
-        *fact("called by", call.caller),
+        *fact("called by", asking.by_whom(call.caller or "")),
         *fact("timeout", None if call.timeout is None else times.span(call.timeout / 1000)),
     ]
     if call.progress:

@@ -1,0 +1,277 @@
+"""A tool's schema as fields to fill in, or why it is none for a form."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from tapui.schemas.references import references
+from tapui.text import safe_text
+from tapui.tower.workbench.json_text import is_number, json_text
+
+MAX_SCHEMA = 64 * 1024
+"""Bytes of a schema that a form is made of."""
+MAX_FIELDS = 40
+MAX_CHOICES = 200
+MAX_REFERENCES = 24
+"""Different references in a schema: each is followed to see whether it leads back to itself."""
+_ABOUT = 400
+"""Characters of what a schema says about a field."""
+_COMBINING = ("oneOf", "anyOf", "allOf", "not", "if")
+
+Kind = Literal["text", "integer", "number", "choice", "json"]
+_KINDS: dict[object, Kind] = {"string": "text", "integer": "integer", "number": "number"}
+
+
+class NoForm(Exception):  # noqa: N818 - a state of the schema, not a fault of ours
+    """The arguments are to be written as JSON; the text says why."""
+
+
+class FieldError(ValueError):
+    """What is in a field is not what it takes; the text says what it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument: its name, what is said of it, and what may be typed.
+
+    `choices` are JSON. `default` is what stands in the field at first. A secret is masked.
+    """
+
+    key: str
+    kind: Kind = "json"
+    title: str = ""
+    about: str = ""
+    choices: tuple[str, ...] = ()
+    is_required: bool = False
+    is_secret: bool = False
+    default: str = ""
+
+    @property
+    def takes(self) -> str:
+        """What may be typed, in a word or two."""
+        words = {"text": "text", "integer": "whole number", "number": "number", "json": "JSON"}
+        return words.get(self.kind, "one of these")
+
+    def read(self, text: str) -> str:
+        """Return what was typed as JSON. Raises `FieldError`."""
+        if self.kind == "text":
+            return json_text(text)
+        text = text.strip()
+        if self.kind == "choice":
+            if text not in self.choices:
+                raise FieldError("choose one")
+        elif self.kind == "json":
+            check_json(text)
+        elif not is_number(text, is_whole=self.kind == "integer"):
+            raise FieldError("write a whole number" if self.kind == "integer" else "write a number")
+        return text
+
+    def written(self, value: object) -> str:
+        """Return how a decoded value is typed here. Raises `FieldError` where it cannot be."""
+        if self.kind == "text":
+            if isinstance(value, str) and value and safe_text(value) == value:
+                return value
+            raise FieldError(f"{self.key} is no text of one line")
+        text = json_text(value)
+        if self.kind == "choice":
+            if text not in self.choices:
+                raise FieldError(f"{self.key} is none of the choices")
+        elif self.kind != "json" and not is_number(text, is_whole=self.kind == "integer"):
+            raise FieldError(f"{self.key} is no number")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a tool's arguments, those that are required first."""
+
+    fields: tuple[Argument, ...]
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The names of the arguments that are masked."""
+        return frozenset(one.key for one in self.fields if one.is_secret)
+
+    def read(self, typed: Mapping[str, str]) -> tuple[Raw, dict[str, str]]:
+        """Return the arguments as JSON, without the fields that are empty, and what is wrong by
+        the field's key."""
+        given: list[str] = []
+        wrong: dict[str, str] = {}
+        for field in self.fields:
+            text = typed.get(field.key, "")
+            if not text:
+                if field.is_required:
+                    wrong[field.key] = "is required"
+                continue
+            try:
+                given.append(f"{json_text(field.key)}: {field.read(text)}")
+            except FieldError as error:
+                wrong[field.key] = str(error)
+        return Raw("{{{}}}".format(", ".join(given)).encode()), wrong
+
+    def typed(self, arguments: Raw) -> dict[str, str]:
+        """Return what to type for these arguments. Raises `FieldError` where the form has no
+        place for one of them."""
+        value = msgspec.json.decode(arguments)
+        fields = {one.key: one for one in self.fields}
+        if other := [key for key in value if key not in fields]:
+            raise FieldError(f"the form has no field for {other[0]}")
+        return {key: fields[key].written(one) for key, one in value.items()}
+
+    @property
+    def defaults(self) -> dict[str, str]:
+        """What stands in the fields at first."""
+        return {one.key: one.default for one in self.fields if one.default}
+
+
+def check_json(text: str) -> Any:
+    """Return a decoded JSON text. Raises `FieldError`, which says what is wrong with it."""
+    try:
+        return msgspec.json.decode(text.encode())
+    except UnicodeEncodeError:
+        raise FieldError("half of a surrogate pair is no text") from None
+    except RecursionError:
+        raise FieldError("nested too deeply") from None
+    except msgspec.DecodeError as error:
+        said = str(error).removeprefix("JSON is malformed: ")
+        raise FieldError(f"no JSON yet: {said}") from None
+
+
+def form_of(schema: Raw) -> Form:
+    """Return the form for a tool's schema. Raises `NoForm`."""
+    size = len(memoryview(schema))
+    if size > MAX_SCHEMA:
+        raise NoForm(f"the schema is huge ({size:,} bytes)")
+    try:
+        root = msgspec.json.decode(schema)
+    except (msgspec.DecodeError, RecursionError):
+        raise NoForm("the schema is no JSON") from None
+    if not isinstance(root, dict) or root.get("type", "object") != "object":
+        raise NoForm("the schema describes no object")
+    _check_references(root)
+    for name in _COMBINING:
+        if name in root:
+            raise NoForm(f"the schema combines others ({name})")
+    properties = root.get("properties")
+    if properties is None:
+        raise NoForm("the schema names no arguments")
+    required = root.get("required", [])
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise NoForm("the schema is wrong: its properties are no object, or `required` is no list")
+    if len(properties) > MAX_FIELDS:
+        raise NoForm(f"it has {len(properties):,} arguments, too many for a form")
+    if missing := [one for one in required if not isinstance(one, str) or one not in properties]:
+        raise NoForm(f"it requires {str(missing[0])[:_ABOUT]}, and says nothing of it")
+    fields = [_field(root, key, one, key in required) for key, one in properties.items()]
+    return Form(tuple(sorted(fields, key=lambda one: not one.is_required)))
+
+
+def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) -> Argument:
+    found = _resolved(root, schema)
+    kind, choices = _kind_of(found)
+    field = Argument(
+        key,
+        kind,
+        title=_text(found, "title"),
+        about=_text(found, "description"),
+        choices=choices,
+        is_required=is_required,
+        is_secret=any(
+            one.get("writeOnly") is True or one.get("format") == "password"
+            for one in _schemas(found)
+        ),
+    )
+    default = found.get("const", found.get("default"))
+    if default is None:
+        return field
+    try:
+        return replace(field, default=field.written(default))
+    except FieldError as error:
+        raise NoForm(f"a form cannot show its default: {error}") from None
+
+
+def _kind_of(schema: Mapping[str, Any]) -> tuple[Kind, tuple[str, ...]]:
+    if any(name in schema for name in _COMBINING):
+        return "json", ()
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    type_ = schema.get("type")
+    if isinstance(values, list) and 0 < len(values) <= MAX_CHOICES:
+        return "choice", tuple(json_text(one) for one in values)
+    if type_ == "boolean":
+        return "choice", ("true", "false")
+    if isinstance(type_, list):
+        others = [one for one in type_ if one != "null"]
+        type_ = others[0] if len(others) == 1 else None
+    if not isinstance(type_, str):
+        return "json", ()
+    return _KINDS.get(type_, "json"), ()
+
+
+def _text(schema: Mapping[str, Any], name: str) -> str:
+    found = schema.get(name)
+    return " ".join(found.split())[:_ABOUT] if isinstance(found, str) else ""
+
+
+# References
+
+
+def _resolved(root: dict[str, Any], schema: object) -> dict[str, Any]:
+    """Return a schema with what it refers to put in its place, its own words first."""
+    found = schema if isinstance(schema, dict) else {}
+    while isinstance(target := found.get("$ref"), str):
+        rest = {key: one for key, one in found.items() if key != "$ref"}
+        there = _target(root, target)
+        found = {**(there if isinstance(there, dict) else {}), **rest}
+    return found
+
+
+def _check_references(root: dict[str, Any]) -> None:
+    """Raise `NoForm` unless all references stay inside, lead somewhere and never in a circle."""
+    ways: dict[str, set[str]] = {}
+    waiting = sorted(set(references(root)))
+    if len(waiting) > MAX_REFERENCES:
+        raise NoForm(f"the schema has {len(waiting):,} references")
+    for target in waiting:
+        if not target.startswith("#"):
+            raise NoForm(f"the schema refers to {target[:_ABOUT]}, which is outside of it")
+        there = _target(root, target)
+        if there is None:
+            raise NoForm(f"the schema refers to {target[:_ABOUT]}, which is not in it")
+        ways[target] = set(references(there))
+    for start, first in ways.items():
+        seen: set[str] = set()
+        ahead = set(first)
+        while ahead:
+            seen |= ahead
+            ahead = {one for there in ahead for one in ways[there]} - seen
+        if start in seen:
+            raise NoForm(f"the schema is recursive ({start[:_ABOUT]})")
+
+
+def _target(root: dict[str, Any], target: str) -> object:
+    """Return what a reference inside of the schema leads to, None for nothing."""
+    found: object = root
+    for part in target.removeprefix("#").split("/")[1:]:
+        name = part.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, dict):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isascii() and name.isdigit():
+            found = found[int(name)] if int(name) < len(found) else None
+        else:
+            return None
+    return found if target == "#" or target.startswith("#/") else None
+
+
+def _schemas(schema: object) -> Iterator[Mapping[str, Any]]:
+    """Yield a schema and everything in it that may be one."""
+    waiting = [schema]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict):
+            yield found
+            waiting.extend(found.values())
+        elif isinstance(found, list):
+            waiting.extend(found)

@@ -1,0 +1,1 @@
+"""The workbench: fields, lines for the shell, calls, and the sheet itself."""
