@@ -36,7 +36,7 @@ CALL_ID = "call"
 def run(args: argparse.Namespace) -> int:
     """Call the tool; its result goes to stdout as JSON, what else is said to stderr."""
     arguments = _object(args.args)
-    outcome = asyncio.run(_call(gateway(args), args.tool, args.session, arguments))
+    outcome = asyncio.run(outcome_of(gateway(args), args.tool, args.session, arguments))
     for text in outcome.context or ():
         output.note(text)
     if outcome.error is not None or outcome.error_code is not None:
@@ -65,17 +65,23 @@ def _object(text: str) -> Raw:
     return Raw(data)
 
 
-async def _call(
+async def outcome_of(
     chosen: FoundGateway, tool: str, session: str | None, arguments: Raw
 ) -> ToolOutcome:
+    """Call the tool in a session (None: the foreground one) and return how the call ended.
+
+    When it is cancelled, the call is, too, and is told why.
+    """
     async with await GatewayConnection.open(chosen, name="tapui call") as connection:
         if session is None:
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")
             session = connection.sessions[0].id
         await _check(tool, arguments, await _tools(connection, session))
-        await connection.send(ToolInvoke(id=CALL_ID, session_id=session, tool=tool, args=arguments))
         try:
+            await connection.send(
+                ToolInvoke(id=CALL_ID, session_id=session, tool=tool, args=arguments)
+            )
             return await _outcome(connection)
         except asyncio.CancelledError:
             with contextlib.suppress(GatewayError):  # the connection's end aborts it, too

@@ -90,16 +90,21 @@ def approval(id_: str, kind: str = "permission", state: str = "waiting", **more:
 class FakeGateway:
     """Listens on 127.0.0.1 and lets `talk` play the gateway's part of every connection."""
 
-    def __init__(self, root: Path, talk: Talk, *, port: int = 0) -> None:
+    def __init__(
+        self, root: Path, talk: Talk, *, port: int = 0, max_bytes: int | None = 2**20
+    ) -> None:
         self.home = Home.at(root / "tapui", root / "copilot")
         self.talk = talk
         self.faults: list[BaseException] = []
         self._port = port
+        self._max_bytes = max_bytes
         self._server: Server
         self._folder: RunFolder
 
     async def __aenter__(self) -> Self:
-        self._server = await serve(self._serve, "127.0.0.1", self._port, compression=None)
+        self._server = await serve(
+            self._serve, "127.0.0.1", self._port, compression=None, max_size=self._max_bytes
+        )
         self._port = self._server.sockets[0].getsockname()[1]
         self._folder = RunFolder.claim(self.home, self._port)
         self._folder.write_internal_token(Secret(TOKEN))
