@@ -58,15 +58,11 @@ def lasting(seconds: float | None) -> str:
     if seconds is None:
         return ""
     whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 600:
+    if 60 <= whole < 600:
         return f"{whole // 60}m {whole % 60:02d}s"
-    if whole < 3600:
-        return f"{whole // 60}m"
-    if whole < 86400:
+    if 3600 <= whole < 86400:
         return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-    return f"{whole // 86400}d"
+    return age(whole)
 
 
 def countdown(seconds: float) -> str:

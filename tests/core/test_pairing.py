@@ -256,14 +256,20 @@ def test_without_tower_and_session_a_request_waits_for_a_tower(talk: Conversatio
     assert client.ask(type="auth.confirm", code=code)[0]["type"] == "sessions"
 
 
-@pytest.mark.parametrize("has_local", [True, False])
-def test_a_request_without_tower_and_session_is_on_the_first_towers_screen(
-    talk: Conversation, has_local: bool
-) -> None:
+def ask_unseen(talk: Conversation, has_local: bool) -> Peer:
+    """Ask where there is neither a tower nor a session."""
     if has_local:
         talk.local()
     client = ask(talk)
     client.hear()
+    return client
+
+
+@pytest.mark.parametrize("has_local", [True, False])
+def test_a_request_without_tower_and_session_is_on_the_first_towers_screen(
+    talk: Conversation, has_local: bool
+) -> None:
+    client = ask_unseen(talk, has_local)
     (shown,) = talk.tower(role="client").ack["state"]["approvals"]
     assert (shown["kind"], shown["state"]) == ("pairing", "waiting")
     tower = talk.tower()
@@ -281,10 +287,7 @@ def test_a_request_without_tower_and_session_is_on_the_first_towers_screen(
 def test_a_session_that_opens_later_gets_the_code_while_there_is_no_tower(
     talk: Conversation, has_local: bool
 ) -> None:
-    if has_local:
-        talk.local()
-    client = ask(talk)
-    client.hear()
+    client = ask_unseen(talk, has_local)
     host = talk.host()
     host.say(type="session.open", session={"id": "s1", "label": "", "cwd": "/"})
     log = host.hear_one("session.log")
@@ -294,8 +297,7 @@ def test_a_session_that_opens_later_gets_the_code_while_there_is_no_tower(
 
 
 def test_a_request_that_nobody_sees_expires(talk: Conversation) -> None:
-    client = ask(talk)
-    client.hear()
+    client = ask_unseen(talk, has_local=False)
     talk.wait(120)
     assert client.hear_one("error")["code"] == "AUTH_FAILED"
     talk.host().open("s1")
