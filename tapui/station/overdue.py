@@ -5,16 +5,14 @@ import faulthandler
 import logging
 import os
 import signal
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from tapui.station import terminal
 from tapui.station.signals import ENDING
+from tapui.station.watch_thread import WatchThread
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)
@@ -48,35 +46,20 @@ def _no_files() -> None:
     """No gateway has been started."""
 
 
-class EndWatch:
+class EndWatch(WatchThread):
     """Gives up on an end that was asked for and takes longer than `END_SECONDS`.
 
-    It is a thread, which sees the signals as they arrive: the event loop may be blocked. Used as
-    a context manager around the whole life of the loop, on the main thread.
+    It sees the signals as they arrive: the event loop may be blocked. Used around the whole life
+    of the loop, on the main thread.
     """
 
     def __init__(self, log: Path, what: str) -> None:
+        super().__init__("watch the end")
+        self._tells.setblocking(False)
         self._log = log
         self._what = what
-        self._seen, self._told = socket.socketpair()
-        self._told.setblocking(False)
         self._loop_fd = -1
-        self._thread = threading.Thread(target=self._watch, name="watch the end", daemon=True)
         self.remove_files: Callable[[], None] = _no_files
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._told.close()
-        self._thread.join()
-        self._seen.close()
 
     @contextlib.contextmanager
     def on_signals(self) -> Iterator[None]:
@@ -85,7 +68,7 @@ class EndWatch:
         No signal handler may be added during the block: asyncio would take the signals for
         itself again.
         """
-        self._loop_fd = signal.set_wakeup_fd(self._told.fileno(), warn_on_full_buffer=False)
+        self._loop_fd = signal.set_wakeup_fd(self._tells.fileno(), warn_on_full_buffer=False)
         try:
             yield
         finally:
@@ -94,14 +77,14 @@ class EndWatch:
 
     def begin(self) -> None:
         """The end has begun, whoever asked for it."""
-        self._told.send(_BEGUN)
+        self._tells.send(_BEGUN)
 
     def _watch(self) -> None:
         deadline: float | None = None
         while True:
             try:
-                self._seen.settimeout(deadline and max(0.001, deadline - time.monotonic()))
-                came = self._seen.recv(4096)
+                self._ends.settimeout(deadline and max(0.001, deadline - time.monotonic()))
+                came = self._ends.recv(4096)
             except TimeoutError:
                 give_up(self._log, self._what, self.remove_files)
             if not came:

@@ -2,16 +2,14 @@
 
 import os
 import select
-import socket
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Self
+
+from tapui.station.watch_thread import WatchThread
 
 _GONE = select.POLLHUP | select.POLLERR
 
 
-class TerminalWatch:
+class TerminalWatch(WatchThread):
     """From `with` to its end, calls `vanished` once when a terminal of this process is gone.
 
     SIGHUP goes to the processes that a terminal controls only: not to one in a session of its own
@@ -19,33 +17,18 @@ class TerminalWatch:
     """
 
     def __init__(self, vanished: Callable[[], None]) -> None:
+        super().__init__("watch the terminal")
         self._vanished = vanished
-        self._end, self._ended = socket.socketpair()
         self._terminals = [fd for fd in (0, 1, 2) if os.isatty(fd)]
-        self._thread = threading.Thread(target=self._watch, name="watch the terminal", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end.close()
-        self._thread.join()
-        self._ended.close()
 
     def _watch(self) -> None:
         poll = select.poll()
-        poll.register(self._ended, select.POLLIN)
+        poll.register(self._ends, select.POLLIN)
         for fd in self._terminals:
             poll.register(fd, 0)  # nothing but its end
         while self._terminals:
             for fd, what in poll.poll():
-                if fd == self._ended.fileno():
+                if fd == self._ends.fileno():
                     return
                 if what & _GONE:
                     self._vanished()
