@@ -36,18 +36,24 @@ class Use:
     exit_code: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A command that runs only if the person allows it; else `otherwise` is played."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decided:
+    """What the person decides: `then` is played if they agree, else `otherwise`."""
 
-    call: Use
-    intention: str
     then: "tuple[Step, ...]" = ()
     otherwise: "tuple[Step, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class Ask(_Decided):
+    """A command that runs only if the person allows it."""
+
+    call: Use
+    intention: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace(_Decided):
     """A text in a file of the session's folder is replaced if the person allows it."""
 
     path: str
@@ -55,29 +61,23 @@ class Replace:
     old: str
     new: str
     intention: str
-    then: "tuple[Step, ...]" = ()
-    otherwise: "tuple[Step, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Enquire:
+class Enquire(_Decided):
     """A question with choices, or with a `schema` a form."""
 
     text: str
     choices: tuple[str, ...] = ()
     schema: Mapping[str, object] | None = None
-    then: "tuple[Step, ...]" = ()
-    otherwise: "tuple[Step, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class Mode(_Decided):
     """The agent asks for another mode; nothing where the session is in it."""
 
     mode: str
     reason: str
-    then: "tuple[Step, ...]" = ()
-    otherwise: "tuple[Step, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
