@@ -4,9 +4,10 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tapui.projection.turns.restored import TAPUI_ENDED, bounded, interrupted, unknown_of
+from tapui.projection.turns.step import LiveStep
 from tapui.wire import events as ev
 from tapui.wire import limits
 from tapui.wire.codec import encode
@@ -138,3 +139,13 @@ def test_any_two_histories_are_joined_once_and_in_order(one: list[Turn], two: li
     assert [head.number for head in heads] == list(range(1, len(heads) + 1))
     assert [head.started_at for head in heads] == sorted(head.started_at for head in heads)
     assert unknown_of(day.state.turns["s1"], bounded(one)) == []
+
+
+def test_a_step_comes_back_as_it_was_told_with_every_field() -> None:
+    inner = Step("14.4", "call", "done", stamp(2), call_id="c2")
+    whole = Step(
+        "14.3", "subagent", "failed", stamp(1), 1.5, "task", "copilot", "looks", 2, 3, 4, "no",
+        "c1", "a-1", "tapui", "sub-1", Usage(1, 2), 5, [inner],
+    )  # fmt: skip
+    assert None not in astuple(whole)
+    assert LiveStep.of(whole).told() == whole

@@ -1,5 +1,8 @@
 """A step as the live state holds it: changed in place, told as a `Step` when somebody reads."""
 
+from operator import attrgetter
+from typing import Any
+
 from msgspec import Struct
 
 from tapui.projection.summary import summary_of
@@ -8,6 +11,9 @@ from tapui.wire.subjects import Call
 from tapui.wire.turns import FileChange, Step, StepKind, StepState, Usage
 
 _MOST = 2**53
+_, *_SHARED, _ = Step.__struct_fields__
+"""The fields that a `LiveStep` has as a `Step` has them: all between `id` and `steps`."""
+_shared = attrgetter(*_SHARED)
 
 
 class LiveStep(Struct, eq=False, gc=False):
@@ -68,27 +74,9 @@ class LiveStep(Struct, eq=False, gc=False):
     def told(self) -> Step:
         """Return the step as others see it."""
         self.condense()
-        return Step(
-            id=f"{self.turn}.{self.number}",
-            kind=self.kind,
-            state=self.state,
-            at=self.at,
-            duration=self.duration,
-            tool=self.tool,
-            provider=self.provider,
-            summary=self.summary,
-            exit_code=self.exit_code,
-            added=self.added,
-            removed=self.removed,
-            error=self.error,
-            call_id=self.call_id,
-            approval_id=self.approval_id,
-            decided_by=self.decided_by,
-            agent=self.agent,
-            usage=self.usage,
-            calls=self.calls,
-            steps=[one.told() for one in self.steps] if self.steps else [],
-        )
+        steps = [one.told() for one in self.steps] if self.steps else []
+        values: tuple[Any, ...] = (f"{self.turn}.{self.number}", *_shared(self), steps)
+        return Step(*values)
 
     @classmethod
     def of(cls, step: Step) -> "LiveStep":
@@ -97,24 +85,8 @@ class LiveStep(Struct, eq=False, gc=False):
         return cls(
             turn=_number(turn),
             number=_number(number),
-            kind=step.kind,
-            state=step.state,
-            at=step.at,
-            duration=step.duration,
-            tool=step.tool,
-            provider=step.provider,
-            summary=step.summary,
-            exit_code=step.exit_code,
-            added=step.added,
-            removed=step.removed,
-            error=step.error,
-            call_id=step.call_id,
-            approval_id=step.approval_id,
-            decided_by=step.decided_by,
-            agent=step.agent,
-            usage=step.usage,
-            calls=step.calls,
             steps=[cls.of(one) for one in step.steps] if step.steps else None,
+            **dict(zip(_SHARED, _shared(step), strict=True)),
         )
 
 
