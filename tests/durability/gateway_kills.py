@@ -23,6 +23,7 @@ from tapui.records.reader import Damage
 from tapui.records.replay import records
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import GREET, Json
+from tests.rig.waiting import until_async
 
 IN_FLIGHT = 16
 SESSIONS = ("s1", "s2")
@@ -149,8 +150,7 @@ class Load:
             group.create_task(self.tower.run(url, internal, tower))
             for one in self.hosts:
                 group.create_task(one.run(url, internal, host))
-            while not self.all_open():  # noqa: ASYNC110 - the hosts' ends say nothing of it
-                await asyncio.sleep(0.001)
+            await until_async(self.all_open, within=60, what="every session is open")
             for session, provider in zip(SESSIONS, self.providers, strict=True):
                 hello = {"type": "hello", "name": f"p-{session}", "protocolVersion": 2,
                          "session": session, "tools": [GREET]}  # fmt: skip

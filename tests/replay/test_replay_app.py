@@ -1,6 +1,5 @@
 """The tower over records: every moment is shown, nothing can be changed, no fault ends it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from tapui.wire.tower import (
 from tests.index import played
 from tests.records.turns import Writer
 from tests.replay.test_timeline import TURNS, break_middle, forge, play
+from tests.rig.waiting import until_async
 from tests.tower.running import screen_text
 
 SIZE = (120, 36)
@@ -41,11 +41,7 @@ class Replayed:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something is so; what is on the screen is told where it does not come."""
-        for _ in range(1000):
-            if condition():
-                return
-            await asyncio.sleep(0.01)
-        pytest.fail(f"it did not come:\n{self.text}\n{self.notices}")
+        await until_async(condition, what=lambda: f"{self.text}\n{self.notices}")
 
     async def at(self, number: int) -> None:
         await self.until(lambda: self.feed.position.number == number)
