@@ -98,6 +98,11 @@ def hour_and_minute(seconds: float) -> str:
     return clock(seconds)[:5]
 
 
+def date(seconds: float) -> str:
+    """Return the local date, `2026-11-20`."""
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%Y-%m-%d")
+
+
 def date_and_time(ts: str) -> str:
     """Return the local date and time of an RFC 3339 time, to the second; a malformed one as it
     is."""

@@ -13,7 +13,14 @@ import sys
 import time
 from pathlib import Path
 
-from tapui.index.store import IndexHeld, discard, index_path, is_damage, writing
+from tapui.index.store import (
+    IndexHeld,
+    check_reports,
+    discard,
+    index_path,
+    is_damage,
+    writing,
+)
 from tapui.index.updating import Updater
 from tapui.index.watching import Watch
 from tapui.records.keeping import expire
@@ -68,6 +75,7 @@ def _keep(connection: sqlite3.Connection, state: Path, idle: float, days: int | 
         if days is not None and (not expired or now - expired > EXPIRE_SECONDS):
             expired = now
             _expire(state, days)
+        check_reports(state)
         before = connection.total_changes
         updater.update(watch.survey() if is_survey else watch.active(), is_all=is_survey)
         if is_survey:

@@ -3,6 +3,8 @@
 One `Search` belongs to one reader; `interrupt()` alone may be called from another thread.
 """
 
+import contextlib
+import logging
 import os
 import sqlite3
 import zlib
@@ -10,15 +12,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from tapui.index.asked import Asked, excerpt
 from tapui.index.rows import hunks_of, id_at, scope_of, time_of, unpacked
 from tapui.index.sources import lines_between, opened, record_files
-from tapui.index.store import IndexUnusable, index_path, reading, words_table
+from tapui.index.store import (
+    IndexMissing,
+    IndexUnusable,
+    index_path,
+    reading,
+    report_damage,
+    words_table,
+)
 from tapui.records.reader import Record, parse
 
 LIMIT = 50
+
+_log = logging.getLogger(__name__)
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 _ROW = (
     "SELECT r.id, r.kind, s.name, s.label, r.turn, r.call, u.name, r.seq, r.title, r.text,"
@@ -83,8 +96,10 @@ class Search:
 
     def interrupt(self) -> None:
         """End what is being looked for in another thread, with `IndexUnusable` there."""
-        if self._connection is not None:
-            self._connection.interrupt()
+        connection = self._connection
+        if connection is not None:
+            with contextlib.suppress(sqlite3.ProgrammingError):  # closed by now: nothing to end
+                connection.interrupt()
 
     def opened(self) -> sqlite3.Connection:
         """Return the connection, opened again where another index took its place."""
@@ -92,7 +107,7 @@ class Search:
             info = index_path(self._state_dir).stat()
         except OSError:
             self.close()
-            raise IndexUnusable("there is no index yet") from None
+            raise IndexMissing from None
         identity = info.st_dev, info.st_ino
         if self._connection is None or identity != self._identity:
             self.close()
@@ -109,7 +124,7 @@ class Search:
         try:
             row = self.opened().execute("SELECT done, total FROM progress").fetchone()
         except sqlite3.Error as error:
-            raise IndexUnusable(str(error)) from None
+            raise self.unusable(error) from None
         return Progress(*row)
 
     def session_ids(self, beginning: str) -> list[str]:
@@ -118,7 +133,7 @@ class Search:
         try:
             names = [name for (name,) in self.opened().execute(query, (len(beginning), beginning))]
         except sqlite3.Error as error:
-            raise IndexUnusable(str(error)) from None
+            raise self.unusable(error) from None
         return [beginning] if beginning in names else names
 
     def find(
@@ -138,8 +153,21 @@ class Search:
         self._files.clear()
         try:
             yield from self._find(asked, session_id, since, limit)
-        except (sqlite3.Error, zlib.error) as error:
-            raise IndexUnusable(str(error)) from None
+        except (sqlite3.Error, zlib.error, msgspec.DecodeError) as error:
+            raise self.unusable(error) from None
+
+    def unusable(self, error: Exception) -> IndexUnusable:
+        """Return what to raise where reading failed. A damaged index is reported to its writer."""
+        code = getattr(error, "sqlite_errorcode", None)
+        if isinstance(error, sqlite3.Error) and (code is None or code & 0xFF not in _DAMAGED):
+            return IndexUnusable(str(error))
+        if self._identity is not None:
+            try:
+                report_damage(self._state_dir, *self._identity)
+            except OSError as refused:
+                _log.warning("that the index is damaged cannot be noted: %s", refused)
+        self.close()
+        return IndexUnusable(str(error), is_replaced=True)
 
     def _find(
         self, asked: Asked, session_id: str | None, since: float | None, limit: int

@@ -19,6 +19,8 @@ _log = logging.getLogger(__name__)
 INDEX_FOLDER = "index"
 """In the state folder; 0700."""
 INDEX_FILE = "records.sqlite"
+DAMAGE_FILE = "damaged"
+"""Beside the index: device and inode of one that a reader found damaged."""
 VERSION = 1
 """Another number in the file than this one: it is made again."""
 SHARD_BYTES = 64 * 1024 * 1024
@@ -67,7 +69,21 @@ INSERT INTO progress VALUES (0, 0, 0);
 
 
 class IndexUnusable(Exception):  # noqa: N818 - a state of the file, not a fault of the program
-    """There is no index, it is damaged, or it is another version's."""
+    """There is no index, it is damaged, or it is another version's.
+
+    `is_replaced`: whoever writes the index makes a new one, now or as soon as it starts.
+    """
+
+    def __init__(self, text: str, *, is_replaced: bool = False) -> None:
+        super().__init__(text)
+        self.is_replaced = is_replaced
+
+
+class IndexMissing(IndexUnusable):
+    """There is no index yet."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no index yet", is_replaced=True)
 
 
 class IndexHeld(Exception):  # noqa: N818 - somebody else does the work
@@ -106,6 +122,7 @@ def _writable(folder: LockedFolder) -> sqlite3.Connection:
         connection = _connected(path)
         try:
             _check(connection)
+            check_reports(folder.path.parent)
         except BaseException:
             connection.close()
             raise
@@ -144,8 +161,32 @@ def discard(path: Path, why: Exception) -> None:
     """Throw an index away; say so, unless there was none."""
     if path.exists():
         _log.warning("the index %s is made again: %s", safe_text(str(path)), why)
-    for one in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
+    beside = (path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))
+    for one in (path, *beside, path.with_name(DAMAGE_FILE)):
         one.unlink(missing_ok=True)
+
+
+def report_damage(state_dir: Path, device: int, inode: int) -> None:
+    """Say that an index is damaged, as a reader: who writes it makes it again. Raises `OSError`."""
+    path = index_path(state_dir).with_name(DAMAGE_FILE)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+    fd = os.open(path, flags, FILE_MODE)
+    try:
+        os.write(fd, f"{device} {inode}".encode())
+    finally:
+        os.close(fd)
+
+
+def check_reports(state_dir: Path) -> None:
+    """Raise `sqlite3.DatabaseError`, as damage does, where a reader found this index damaged."""
+    path = index_path(state_dir)
+    try:
+        told = path.with_name(DAMAGE_FILE).read_bytes()[:64].split()
+        info = path.stat()
+    except FileNotFoundError:
+        return
+    if told == [b"%d" % info.st_dev, b"%d" % info.st_ino]:
+        raise sqlite3.DatabaseError("a reader found it damaged")
 
 
 def _create(folder: LockedFolder) -> None:
@@ -178,13 +219,13 @@ def reading(state_dir: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.DatabaseError as error:
-        raise IndexUnusable(str(error)) from None
+        raise IndexUnusable(str(error), is_replaced=is_damage(error)) from None
     return connection
 
 
 def _connected(path: Path) -> sqlite3.Connection:
     if not path.exists():
-        raise IndexUnusable("there is no index yet")
+        raise IndexMissing
     connection = sqlite3.connect(
         path, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False
     )
@@ -197,9 +238,11 @@ def _check(connection: sqlite3.Connection) -> None:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != _APPLICATION:
-        raise IndexUnusable("it is not an index of tapui")
+        raise IndexUnusable("it is not an index of tapui", is_replaced=True)
     if version != VERSION:
-        raise IndexUnusable(f"it is of version {version}, this tapui makes version {VERSION}")
+        raise IndexUnusable(
+            f"it is of version {version}, this tapui makes version {VERSION}", is_replaced=True
+        )
 
 
 def words_table(shard: int) -> str:

@@ -13,7 +13,6 @@ from msgspec import Struct
 from tapui.index.edits import Hunk, changed_lines
 from tapui.index.rows import hunks_of, id_at, time_of, unpacked
 from tapui.index.search import Search
-from tapui.index.store import IndexUnusable
 
 MAX_CHANGES = 2_000
 """Changes of one file that are looked at, the newest first."""
@@ -76,7 +75,7 @@ def changes_of(
             if search.is_there(file)
         ]  # fmt: skip
     except (sqlite3.Error, zlib.error, msgspec.DecodeError) as error:
-        raise IndexUnusable(str(error)) from None
+        raise search.unusable(error) from None
 
 
 def _prompt_of(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tapui.home.paths import Home
 from tapui.station import config_file
+from tapui.station.finding import finder_of
 from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
 from tapui.station.screen import Screen
@@ -36,6 +37,7 @@ async def _replay(options: Options, home: Home, folders: list[Path], name: str, 
         keys=options.settings.keys,
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",
+        finder=finder_of(home.state),
     )
     screen = Screen(app)
     with Signals(screen.leave):

@@ -15,6 +15,7 @@ from tapui.runtime import tuning
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, terminal
 from tapui.station.backstage import Backstage
+from tapui.station.finding import finder_of
 from tapui.station.log_file import faults_logged
 from tapui.station.notify_command import NotifyCommand
 from tapui.station.options import Options
@@ -171,6 +172,8 @@ def _app(
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
 
+    home = Home.at(options.home, options.copilot_home)
+
     def tell(text: str) -> None:
         app.notify(text, severity="warning", timeout=12)
 
@@ -191,7 +194,8 @@ def _app(
         on_demo=options.on_demo,
         keys=options.settings.keys,
         glyphs=options.settings.glyphs,
-        copies=Home.at(options.home, options.copilot_home).state / "copied",
+        copies=home.state / "copied",
+        finder=finder_of(home.state),
     )
     return app
 

@@ -14,6 +14,7 @@ from tapui.projection.turns.programs import has_failed
 from tapui.tower.announcing import Announcing
 from tapui.tower.base_app import BaseApp
 from tapui.tower.feed import Feed, Link
+from tapui.tower.finding import FoundRecord
 from tapui.tower.frames import Frames
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.queue import KeyQueue, without_alt
@@ -56,6 +57,7 @@ class TowerApp(BaseApp):
             "answer",
             "next-failure",
             "workbench",
+            "find",
             "demo",
             "undo-move",
             "start-here",
@@ -194,6 +196,11 @@ class TowerApp(BaseApp):
         self._announcing.moves(provider_id, session_id)
         self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
 
+    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
+        """Return what goes to where a record was written: nothing does, so far."""
+        del found
+        return None
+
     # Actions
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -211,8 +218,10 @@ class TowerApp(BaseApp):
         if action == "demo":
             return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
-        if action in ("pane", "help") and is_covered:
+        if action in ("pane", "help", "find") and is_covered:
             return False
+        if action == "find":
+            return self.finder is not None
         return super().check_action(action, parameters)
 
     async def show_pane(self, pane_id: str) -> None:
@@ -251,6 +260,13 @@ class TowerApp(BaseApp):
 
         chosen = getattr(self.main.current_pane, "selected", "")
         call_tool(self, self.view.open_sessions, selected=chosen)
+
+    def action_find(self) -> None:
+        """Find in everything that was recorded."""
+        if self.finder is not None:
+            from tapui.tower.screens.find import FindScreen
+
+            self.push_screen(FindScreen(self.finder, self.last_find))
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""

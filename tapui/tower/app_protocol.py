@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from tapui.tower.bodies import Bodies
+from tapui.tower.finding import FoundRecord
 from tapui.tower.keys.queue import KeyQueue
 from tapui.tower.view import View
 from tapui.tower.workbench.calls_made import CallsMade
@@ -73,6 +74,10 @@ class Tower(Protocol):
 
     async def show_pane(self, pane_id: str) -> None:
         """Make a pane the current one, painted and with the keys."""
+
+    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
+        """Return what goes to where a record was written, None where this tower does not have
+        it."""
 
     def give_way(self) -> None:
         """A piece of longer work is done: others may go first."""

@@ -12,6 +12,7 @@ from tapui.text import safe_text
 from tapui.tower.bodies import Bodies
 from tapui.tower.clipboard import Clipboard
 from tapui.tower.feed import Feed
+from tapui.tower.finding import Finder, LastFind
 from tapui.tower.glyphs import AsciiGlyphs
 from tapui.tower.keys.chosen import keymap
 from tapui.tower.keys.names import key_name, key_names
@@ -41,8 +42,9 @@ class BaseApp(PlainApp):
     `log_file` is where the caller's logging writes: a crash names it. `panes` are those of the
     registry, unless others are wanted. `keys` are the person's own, by action, without faults.
     `glyphs` is `ascii` for terminals that draw others wrongly. `copies` is the folder of the file
-    with what was copied last. `note` stands in the header. `clock` is seconds since the epoch,
-    `ticks` seconds that only go forward.
+    with what was copied last. `finder` makes what looks in the records, on the thread that calls
+    it; None: nothing can be found here. `note` stands in the header. `clock` is seconds since the
+    epoch, `ticks` seconds that only go forward.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class BaseApp(PlainApp):
         keys: Mapping[str, str] | None = None,
         glyphs: str = "unicode",
         copies: Path | None = None,
+        finder: Callable[[], Finder] | None = None,
         panes: Sequence[PaneKind] = PANES,
         note: str = "",
         clock: Callable[[], float] = time.time,
@@ -74,6 +77,8 @@ class BaseApp(PlainApp):
         self.set_keymap(self._keys)
         if glyphs == "ascii":
             self.add_line_filter(AsciiGlyphs())
+        self.finder = finder
+        self.last_find = LastFind()
         self._copies = Clipboard(self, copies)
         self.pane_kinds = tuple(panes)
         for kind in self.pane_kinds:

@@ -65,18 +65,18 @@ class Bodies:
 
     def arguments(self, call: subjects.Call) -> Body:
         """Return a call's arguments."""
-        return _of(self._view.arguments(call))
+        return body_of(self._view.arguments(call))
 
     def result(self, call: subjects.Call) -> Body:
         """Return a call's result data."""
-        return _of(self._view.result(call))
+        return body_of(self._view.result(call))
 
     def happening(self, happening: Happening) -> Body | None:
         """Return the data of a session's own event; None where it brought none."""
         data = happening.data
         if data is not None:
-            return None if bytes(data) == b"{}" else _of(data)
-        return None if happening.data_cut is None else _of(happening.data_cut)
+            return None if bytes(data) == b"{}" else body_of(data)
+        return None if happening.data_cut is None else body_of(happening.data_cut)
 
     def line(self, line: Line) -> Body:
         """Return the text of a stream's line."""
@@ -84,7 +84,7 @@ class Bodies:
 
     def metadata(self, owner: Line | subjects.Provider) -> Body | None:
         """Return the metadata of a line or a provider; None where there is none."""
-        return None if owner.metadata is None else _of(owner.metadata)
+        return None if owner.metadata is None else body_of(owner.metadata)
 
     def detail(self, approval: subjects.Approval) -> Mapping[str, Any]:
         """Return everything that a request says, for who decides it."""
@@ -131,13 +131,13 @@ def json_body(data: Raw) -> Body:
     """Return JSON as JSON, set out on lines; a text alone is shown as the text that it is."""
     found = bytes(data)
     if found[:1] == b'"' or len(found) > SET_OUT_BYTES:
-        return _of(data)
+        return body_of(data)
     with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
         found = msgspec.json.format(found, indent=2)
     return _shortened(found.decode("utf-8", "replace"))
 
 
-def _of(kept: Raw | subjects.Cut | None) -> Body:
+def body_of(kept: Raw | subjects.Cut | None) -> Body:
     """Return JSON set out to be read, what is not JSON as it is, or what is kept and how much
     there was."""
     if kept is None:

@@ -19,13 +19,21 @@ Widths = tuple[tuple[int, int], ...]
 """(index of a column, its width) of the columns that are shown."""
 
 
+Marks = tuple[tuple[int, int], ...]
+"""Places in a text, as (start, end), in order."""
+
+
 class Cell(NamedTuple):
-    """Text from anywhere (the table makes it safe) and a tone; a glyph may stand before it."""
+    """Text from anywhere (the table makes it safe) and a tone; a glyph may stand before it.
+
+    `marks` are places in `text` to emphasise: for text that is safe already (`emphasis`).
+    """
 
     text: str
     tone: str = ""
     glyph: str = ""
     glyph_tone: str = ""
+    marks: Marks = ()
 
 
 @dataclass(frozen=True, slots=True)

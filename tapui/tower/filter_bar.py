@@ -8,14 +8,14 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tapui.text import safe_text
 from tapui.tower.filter import FilterError
 from tapui.tower.plain import plain
+from tapui.tower.safe_input import SafeInput
 from tapui.wire.limits import MAX_PATTERN
 
 
-class FilterInput(Input):
-    """Where a filter is typed. Everything that enters it is made safe for the screen."""
+class FilterInput(SafeInput):
+    """Where a filter is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "as it was", key_display="Esc")
@@ -23,10 +23,6 @@ class FilterInput(Input):
 
     class Cancelled(Message):
         """The filter is to be what it was."""
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
-        super().replace(safe_text(text), start, end)
 
     def action_cancel(self) -> None:
         """Leave without a change."""

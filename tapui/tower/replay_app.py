@@ -1,12 +1,15 @@
 """The tower over records: the same screens at any moment, and a line to go through them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 
+from tapui import times
 from tapui.tower.app import TowerApp
 from tapui.tower.feed import ReplayedFeed
+from tapui.tower.finding import FoundRecord
 from tapui.tower.screens.moment import MomentScreen
 from tapui.tower.time_bar import TimeBar
 from tapui.wire import events as ev
@@ -44,6 +47,13 @@ class ReplayApp(TowerApp):
 
     def announce(self, news: Sequence[ev.Event]) -> None:
         """What happened then is no news, and nothing waits any more."""
+
+    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
+        """Go to the moment of a record of the session that is replayed."""
+        seconds = times.epoch(found.ts)
+        if seconds is None or found.session_id not in self.view.state.sessions:
+            return None
+        return partial(self._replayed.go_to, seconds)
 
     def action_step(self, events: int) -> None:
         """Go on by an event, or back."""

@@ -15,7 +15,19 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.text import safe_text
-from tapui.tower.columns import CELL_CHARS, GAP, GLYPH, Column, Row, Widths, fit, lines_of, widths
+from tapui.tower.columns import (
+    CELL_CHARS,
+    GAP,
+    GLYPH,
+    Cell,
+    Column,
+    Row,
+    Widths,
+    fit,
+    lines_of,
+    widths,
+)
+from tapui.tower.emphasis import split
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.selecting import extracted, selectable
 from tapui.tower.textual_inside import set_virtual_size
@@ -40,6 +52,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         "table--title",
         "table--heading",
         "table--cursor",
+        "table--match",
         *(f"table--{tone}" for tone in TONES),
     }
     BINDINGS: ClassVar[list[BindingType]] = bindings(
@@ -347,8 +360,19 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
                 segments.append(Segment(f"{before}{cell.glyph} ", tone))
                 before, room = "", room - GLYPH
             text = fit(text, room, right=column.right, cuts_middle=column.cuts_middle)
-            segments.append(Segment(before + text, self._style(cell.tone) + over))
+            segments.append(Segment(before, self._style(cell.tone) + over))
+            segments += self._text(text, cell, over)
         return Strip(segments).adjust_cell_length(width, self._style("") + over)
+
+    def _text(self, text: str, cell: Cell, over: Style) -> list[Segment]:
+        """Return a cell's text as it was fitted, with what is to be emphasised in it."""
+        style = self._style(cell.tone) + over
+        if not cell.marks:
+            return [Segment(text, style)]
+        match = style + self.get_component_rich_style("table--match", partial=True)
+        return [
+            Segment(part, match if is_mark else style) for part, is_mark in split(text, cell.marks)
+        ]
 
     def _second_line(self, row: Row, width: int, *, is_selected: bool) -> Strip:
         over = self._style("cursor") if is_selected else Style.null()
@@ -360,6 +384,6 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         text = fit(text, max(width - cell_len(edge) - 2, 0))
         segments = [
             Segment(" " + edge, self._style("") + over),
-            Segment(text, self._style(cell.tone) + over),
+            *self._text(text, cell, over),
         ]
         return Strip(segments).adjust_cell_length(width, self._style("") + over)

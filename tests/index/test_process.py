@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tapui.index.asked import asked_for
-from tapui.index.search import Search
-from tapui.index.store import IndexUnusable, index_path, writing
+from tapui.index.search import LIMIT, Search
+from tapui.index.store import IndexUnusable, index_path, report_damage, writing
 from tests.index import played
 from tests.records.turns import Writer, closed, opened, wait_until
 
@@ -93,6 +93,41 @@ def test_it_makes_a_damaged_index_again(state: Path) -> None:
         told = told_by(process)
     assert "is made again: file is not a database" in told
     assert found(state, "kept") == 1
+
+
+def test_an_index_that_a_reader_finds_damaged_is_made_again(state: Path) -> None:
+    with Writer(state) as writer:
+        writer.turn(opened("s1"), *[played.line(f"kept {number}") for number in range(400)])
+    with keeper(state, "--idle", "0") as process:
+        assert process.wait(20) == 0
+    with writing(state) as connection:
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'words_1_data'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with index_path(state).open("r+b") as file:  # nothing that the writer reads by itself
+        file.seek((root - 1) * size)
+        file.write(b"nonsense" * (size // 8))
+    with keeper(state, "--idle", "60") as process:
+        search = Search(state)
+        with pytest.raises(IndexUnusable, match="vtable constructor failed") as caught:
+            list(search.find(asked_for("kept")))
+        assert caught.value.is_replaced
+        wait_until(lambda: found(state, "kept") == LIMIT)
+        search.close()
+        process.terminate()
+        assert process.stderr is not None
+        assert "is made again: a reader found it damaged" in process.stderr.read()
+
+
+def test_a_report_about_an_index_that_was_made_again_since_is_of_no_effect(state: Path) -> None:
+    with Writer(state) as writer:
+        writer.turn(opened("s1"), played.line("kept"))
+    with keeper(state, "--idle", "0") as process:
+        assert process.wait(20) == 0
+    report_damage(state, 1, 2)
+    with keeper(state, "--idle", "0") as process:
+        assert "is made again" not in told_by(process)
 
 
 def test_it_removes_records_that_are_too_old(state: Path, workspace: Path) -> None:

@@ -8,11 +8,14 @@ from textual.pilot import Pilot
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
+from tapui.tower.finding import FoundRecord
 from tapui.tower.panes import registry
 from tapui.wire import events as ev
 from tapui.wire.tower import RevealedCode
-from tests.tower.running import settle
+from tests.tower.finders import ScriptedFinder, found
+from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
+from tests.tower.test_find import Finds
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
 SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
@@ -192,3 +195,62 @@ def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> Non
 @pytest.mark.parametrize("pane", ["sessions", "providers", "calls"])
 def test_sheet(snap_compare: Compare, pane: str) -> None:
     compare(snap_compare, (120, 36), [PANES[pane], "enter"])
+
+
+def pairing(key: str, text: str, **fields: object) -> FoundRecord:
+    at = text.index("pairing")
+    return found(key, text, marks=((at, at + 7),), **fields)  # type: ignore[arg-type]
+
+
+FOUND = (
+    pairing("9", "Why does pairing flake?", ago=190),
+    pairing("8", "grep “sleep(” tests/pty/test_pairing.py", kind="call", ago=180),
+    pairing("7", "…rig/tmux.py:40: in seen⏎E   Failed: pairing: no code in 10 s⏎1 failed, 6 passed",
+        kind="error", title="bash pytest -x tests/pty", ago=130,
+    ),
+    pairing("6", "build 4711: the pairing tests failed", kind="line", title="ci-watch@ci-watcher",
+        turn=None, ago=60,
+    ),
+    pairing("5", "approved by tower: shell git push origin pairing", kind="approval",
+        session="Release notes", session_id="s9", turn=3, ago=100_000,
+    ),
+)  # fmt: skip
+
+
+def compare_found(
+    snap_compare: Compare, size: tuple[int, int], keys: list[str], theme: str = "tapui-dark"
+) -> None:
+    feed, clock, finder = ScriptedFeed(), HandClock(), ScriptedFinder(*FOUND)
+    finder.texts = {"7": "kind: call.finished\ncall:\n  tool: bash\n  state: done\n  exitCode: 1"}
+    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, finder=finder)
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        feed.begin(world())
+        await settle(pilot, feed)
+        for key in ["f", *keys]:
+            await pilot.press(key)
+            await settle(pilot, feed)
+            finds = Finds(Running(app, feed, clock, pilot), finder)
+            await finds.looked()
+        if "enter" in keys:
+            await finds.until(lambda: "exitCode" in screen_text(app))
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_find(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare_found(snap_compare, size, [*"pairing"])
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_find_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare_found(snap_compare, size, [])
+
+
+def test_find_in_light(snap_compare: Compare) -> None:
+    compare_found(snap_compare, (120, 36), [*"pairing", "down"], "tapui-light")
+
+
+def test_find_record(snap_compare: Compare) -> None:
+    compare_found(snap_compare, (120, 36), [*"pairing", "down", "enter"])

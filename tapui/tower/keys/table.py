@@ -79,6 +79,7 @@ TABLE: tuple[KeyAction, ...] = (
         "workbench: copy the call as a line for the shell",
         "copy the line",
     ),
+    KeyAction("find", "f,ctrl+f", "find", "screen", "find in all that was recorded", "find"),
     KeyAction("undo-move", "u", "undo_move", "screen", "undo a provider's last move", "undo move"),
     KeyAction("start-here", "b", "start_here", "screen", "start a gateway here", "start a gateway"),
     KeyAction("zoom", "z", "zoom", "screen", "give this pane all the room, or end that", "zoom"),

@@ -8,9 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
-from tapui.text import safe_text
 from tapui.tower.columns import Cell, Column, Row
 from tapui.tower.plain import plain
+from tapui.tower.safe_input import SafeInput
 from tapui.tower.table import Table
 from tapui.wire import subjects
 
@@ -49,12 +49,8 @@ class Field:
         return text
 
 
-class AnswerInput(Input):
-    """A line to type in. What is pasted is made safe for the screen like all text."""
-
-    def replace(self, text: str, start: int, end: int) -> None:
-        """Replace a part of the value: keys and pastes alike come this way."""
-        super().replace(safe_text(text), start, end)
+class AnswerInput(SafeInput):
+    """A line to type in."""
 
 
 class AnswerForm(Vertical):

@@ -74,13 +74,8 @@ class Sheet(LiveScreen[None]):
     def set_frame(self, mark: Mark, name: str, note: str, tone: str = "muted") -> None:
         """Show state and name in the upper edge and a note at its right; the ways out below."""
         frame = self.query_one(".sheet", Vertical)
-        room = max(self.app.size.width - 6, 8)
-        right = plain(f" {note}", tone_style(tone), limit=60) if note else plain("")
         left = plain(f"{mark.glyph} ", tone_style(mark.tone)) + plain(name, "bold", limit=400)
-        left = left.truncate(max(room - right.cell_length - 1, 8), ellipsis=True)
-        gap = room - left.cell_length - right.cell_length
-        line = plain(f" {'─' * max(gap - 1, 0)}", "$warning" if tone == "warning" else "$primary")
-        frame.border_title = left + line + right if note and gap > 0 else left
+        frame.border_title = upper_edge(left, note, tone, self.app.size.width)
         frame.border_subtitle = self._ways_out()
 
     def _ways_out(self) -> Content:
@@ -121,6 +116,17 @@ class Sheet(LiveScreen[None]):
         self.reader.scroll_to(y=0, animate=False)
         self.show(self.tower.view, self.TOPICS)
         self.refresh_bindings()
+
+
+def upper_edge(left: Content, note: str, tone: str, width: int) -> Content:
+    """Return what stands in the upper edge of a frame that is `width` cells wide: a title, and a
+    note at its right."""
+    room = max(width - 6, 8)
+    right = plain(f" {note}", tone_style(tone), limit=60) if note else plain("")
+    left = left.truncate(max(room - right.cell_length - 1, 8), ellipsis=True)
+    gap = room - left.cell_length - right.cell_length
+    line = plain(f" {'─' * max(gap - 1, 0)}", "$warning" if tone == "warning" else "$primary")
+    return left + line + right if note and gap > 0 else left
 
 
 def fact(name: str, found: str | None) -> list[Paragraph]:

@@ -1,0 +1,13 @@
+"""The input for everything that is typed or pasted."""
+
+from textual.widgets import Input
+
+from tapui.text import safe_text
+
+
+class SafeInput(Input):
+    """An input that makes everything that enters it safe for the screen."""
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
+        super().replace(safe_text(text), start, end)
