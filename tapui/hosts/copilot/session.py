@@ -3,7 +3,6 @@
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,14 +14,13 @@ from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, name_of
 from tapui.hosts.copilot.hooks import CliHooks
+from tapui.hosts.copilot.outgoing import Outgoing
 from tapui.hosts.copilot.permissions import Permissions
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.toolset import Toolset
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.copilot.writing import Writing
-from tapui.hosts.port import ReportLevel
-from tapui.text import safe_text
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -35,7 +33,6 @@ from tapui.wire.host import (
     SessionLog,
     SessionOpen,
     SessionSend,
-    SessionSent,
     SessionUpdate,
 )
 from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
@@ -44,10 +41,6 @@ if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
     from copilot.session_events import SessionEvent as CopilotEvent
 
-LOG_LENGTH = 4_000
-"""Characters of a line in the timeline."""
-_QUEUE = 500
-"""Prompts and lines that wait for the CLI; further lines are dropped."""
 _EARLY = 1_000
 """Events kept between attaching and the gateway's answer."""
 _SEEN = 2_000
@@ -56,15 +49,6 @@ _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class _Outgoing:
-    """A prompt of a provider for the session; with a `level`, a line for its timeline."""
-
-    text: str
-    level: ReportLevel | None
-    provider: str = ""
 
 
 class AttachedSession:
@@ -90,8 +74,6 @@ class AttachedSession:
         self._unreadable: set[str] = set()
         self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
         self._opened: asyncio.Future[None] | None = None
-        self._outgoing: deque[_Outgoing] = deque()
-        self._sending = False
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
             session_id, uplink, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
@@ -100,6 +82,7 @@ class AttachedSession:
         self._questions = Questions(session_id, uplink, self._chores.spawn)
         self.hooks = CliHooks(session_id, uplink)
         self._translator = Translator(session_id, self.toolset.is_ours)
+        self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
         self._writing = Writing(session_id, uplink)
 
     # Coming and going
@@ -155,6 +138,7 @@ class AttachedSession:
 
     async def _begin(self, session: "CopilotSession") -> None:
         self._session = session
+        self._outgoing.bind(session)
         try:
             settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
@@ -173,7 +157,7 @@ class AttachedSession:
         for event in early:
             self._tell(event)
         self.hooks.open()
-        self._send_on()
+        self._outgoing.send_on()
 
     async def _tell_history(self, session: "CopilotSession", *, is_busy: bool) -> None:
         """Tell what happened before this host came."""
@@ -202,6 +186,7 @@ class AttachedSession:
 
     def _let_go(self) -> None:
         self._session = None
+        self._outgoing.unbind()
         self.toolset.unbind()
         self.hooks.hold()
         self._permissions.close()
@@ -331,53 +316,14 @@ class AttachedSession:
 
     def prompt(self, message: SessionSend) -> None:
         """Send a prompt into the session, after what was sent before."""
-        self._queue(_Outgoing(message.prompt, None, message.sender.provider))
+        self._outgoing.prompt(message.prompt, message.sender.provider)
 
     def log(self, message: SessionLog) -> None:
         """Put a line into the timeline, after what was sent before."""
-        self._queue(_Outgoing(message.message, message.level))
+        self._outgoing.line(message.message, message.level)
 
     def _note(self, text: str) -> None:
-        self._queue(_Outgoing(text, "info"))
-
-    def _queue(self, going: "_Outgoing") -> None:
-        if len(self._outgoing) >= _QUEUE and going.level is not None:
-            if len(self._outgoing) == _QUEUE:
-                self._uplink.report(
-                    "the CLI does not take more lines; some are left out", "warning"
-                )
-                self._outgoing.append(_Outgoing("… lines left out", "warning"))
-            return
-        self._outgoing.append(going)
-        self._send_on()
-
-    def _send_on(self) -> None:
-        if self._outgoing and not self._sending:
-            self._sending = True
-            self._chores.spawn(self._send())
-
-    async def _send(self) -> None:
-        try:
-            while self._outgoing and self._session is not None:
-                going = self._outgoing.popleft()
-                error: str | None = None
-                try:
-                    await self._send_one(self._session, going)
-                except AttachError as failure:
-                    error = str(failure)
-                    self._uplink.report(error, "warning")
-                if going.level is None:
-                    self._uplink.send(SessionSent(self.id, error is None, error))
-        finally:
-            self._sending = False
-
-    async def _send_one(self, session: "CopilotSession", going: "_Outgoing") -> None:
-        if going.level is None:
-            self._translator.sent(going.text, going.provider)
-            await sdk.call("send the prompt", session.send(going.text, mode="enqueue"))
-        else:
-            line = safe_text(going.text, limit=LOG_LENGTH, newlines=True)
-            await sdk.call("write into the timeline", session.log(line, level=going.level))
+        self._outgoing.line(text)
 
     def abort(self) -> None:
         """Stop the session's turn."""
