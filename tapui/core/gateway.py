@@ -7,7 +7,6 @@ effects with `take`: events are written first, then effects are carried out.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -15,9 +14,10 @@ from tapui.core.approvals.approvals import Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.conversations.reading import PendingRead
+from tapui.core.conversations.release import release
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Copied, Effect, NotCopied
-from tapui.core.handlers import handlers
+from tapui.core.handlers import due_handlers, handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
@@ -38,7 +38,7 @@ from tapui.wire.codec import (
     read,
     reader,
 )
-from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Entry
 
 _KINDS = {standing: frozenset(kinds.values()) for standing, kinds in LEGAL.items()}
@@ -70,6 +70,7 @@ class Gateway:
         parts.trustees.add(Grant("internal", Secret(internal_token)))
         self._numbers = 0
         self._handlers = handlers(parts)
+        self._due = due_handlers(parts)
 
     # What a shell reads
 
@@ -288,7 +289,8 @@ class Gateway:
         """Let every deadline up to `now` come."""
         self._clock.now = now
         while (come := self._deadlines.pop(now)) is not None:
-            self._due(*come)
+            due, subject = come
+            self._due[due](subject)
         self._finish()
 
     def resend(self, connection_id: ConnectionId, now: float) -> None:
@@ -330,37 +332,6 @@ class Gateway:
         echoed.id = error.id or echoed.id
         self._connections.refuse(connection, echoed)
 
-    def _due(self, due: Due, subject: Any) -> None:
-        if due is Due.CALL:
-            self._parts.calls.due(subject)
-        elif due is Due.CANCEL_GRACE:
-            self._parts.calls.grace_over(subject)
-        elif due is Due.TOOLS_CHANGED:
-            self._parts.tools.tell(subject)
-        elif due is Due.SESSIONS_CHANGED:
-            self._parts.announcements.send()
-        elif due is Due.PAIRING_LINE:
-            self._parts.pairings.line_due()
-        elif due is Due.AUTH:
-            error = WireError(ErrorCode.AUTH_FAILED, f"no auth within {limits.AUTH_TIMEOUT:g} s")
-            self._connections.refuse(subject, error)
-        elif due is Due.SHUTDOWN:
-            self._parts.endings.shutdown_over(subject)
-        elif due is Due.APPROVAL:
-            self._parts.reactions.expired(subject)
-        elif due is Due.MODE_SET:
-            self._parts.modes.due(subject)
-        elif due is Due.GATE:
-            self._gates.due(subject)
-        elif due is Due.TRANSFORM:
-            self._parts.prompts.due(subject)
-        elif due is Due.IDENTITY:
-            self._parts.providers.forget(subject)
-        elif due is Due.TURN:
-            self._parts.injects.no_turn(subject)
-        elif due is Due.STREAMS:
-            self._parts.streams.release(*subject)
-
     def _finish(self) -> None:
         """Carry out what inquiries decided, and release what closing connections held."""
         while self._connections.closing or self._gates.has_settled:
@@ -372,27 +343,7 @@ class Gateway:
     def _gone(self, connection: Connection, reason: str) -> None:
         if self._connections.by_number.pop(connection.id, None) is None:
             return
-        former, connection.standing = connection.standing, Standing.CLOSED
-        self._deadlines.cancel(connection.deadline)
-        for call in list(connection.invokes.values()):
-            self._parts.calls.cancel(
-                call, CallError.CANCELLED, "the caller is gone", "the caller is gone"
-            )
-        for inquiry in list(connection.inquiries.values()):
-            self._gates.drop(inquiry, "who asked is gone")
-        self._parts.prompts.drop(connection)
-        provider, connection.provider = connection.provider, None
-        if provider is not None and provider.id in self._parts.providers.connected:
-            self._parts.binding.disconnected(provider, provider.view.reason or reason)
-        if former is Standing.AWAIT_PAIRING:
-            self._parts.pairings.gone(connection)
-        elif former is Standing.HOST:
-            self._parts.host.gone(connection)
-        elif former is Standing.TOWER:
-            self._parts.tower.gone(connection)
-        for waiting in list(self._parts.approvals.waiting.values()):
-            if waiting.asker is connection:
-                self._parts.approvals.withdraw(waiting, reason="who asked is gone")
+        release(self._parts, connection, reason)
 
 
 def _oversized(start: bytes) -> WireError:

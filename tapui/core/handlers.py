@@ -1,15 +1,21 @@
-"""Which handler takes a message, by its kind. A handler raises `WireError` to refuse."""
+"""Which handler takes a message, or a deadline that has come, by its kind.
+
+A handler of messages raises `WireError` to refuse.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
+from tapui.core.deadlines import Due
 from tapui.core.model import Connection
 from tapui.core.parts import Parts
 from tapui.wire import builtin as b
 from tapui.wire import host as h
+from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import tower as t
+from tapui.wire.errors import ErrorCode, WireError
 
 Handler = Callable[[Connection, Any], None]
 
@@ -38,7 +44,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.SessionUpdate: parts.host.session_update,
         h.SessionHistory: parts.history.told,
         h.SessionClose: parts.host.session_close,
-        m.SessionEvent: parts.host.session_event,
+        m.SessionEvent: parts.session_events.happened,
         m.NowText: parts.host.now_text,
         h.HookPreToolUse: parts.caller.hook_pre_tool_use,
         h.PromptSubmitted: parts.caller.prompt_submitted,
@@ -46,7 +52,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.ApprovalRequest: parts.host.approval_request,
         h.ApprovalWithdraw: parts.host.approval_withdraw,
         h.SessionsUnattached: parts.host.unattached,
-        h.SessionSent: parts.host.session_sent,
+        h.SessionSent: parts.session_events.sent,
         h.HostNotice: parts.host.notice,
         m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
@@ -68,4 +74,29 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.StateRead: parts.builtin.state_read,
         b.ModeRequest: parts.builtin.mode_request,
         b.ModeRequestCancel: parts.builtin.mode_request_cancel,
+    }
+
+
+def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
+    """Return what takes the subject of each kind of deadline."""
+
+    def unauthenticated(connection: Connection) -> None:
+        error = WireError(ErrorCode.AUTH_FAILED, f"no auth within {limits.AUTH_TIMEOUT:g} s")
+        parts.connections.refuse(connection, error)
+
+    return {
+        Due.AUTH: unauthenticated,
+        Due.CALL: parts.calls.due,
+        Due.CANCEL_GRACE: parts.calls.grace_over,
+        Due.SHUTDOWN: parts.endings.shutdown_over,
+        Due.TOOLS_CHANGED: parts.tools.tell,
+        Due.SESSIONS_CHANGED: lambda _: parts.announcements.send(),
+        Due.PAIRING_LINE: lambda _: parts.pairings.line_due(),
+        Due.APPROVAL: parts.reactions.expired,
+        Due.MODE_SET: parts.modes.due,
+        Due.IDENTITY: parts.providers.forget,
+        Due.GATE: parts.gates.due,
+        Due.TRANSFORM: parts.prompts.due,
+        Due.TURN: parts.injects.no_turn,
+        Due.STREAMS: lambda key: parts.streams.release(*key),
     }

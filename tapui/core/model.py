@@ -3,63 +3,24 @@
 The rules that change it are in the rooms beside this file. Times are seconds of the core's clock.
 """
 
-import re
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.deadlines import Deadline
 from tapui.core.effects import ConnectionId
-from tapui.core.hooks.matching import Pattern
+from tapui.core.hooks.wanted import ActiveRule, HookSet
 from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.host import Sender
-from tapui.wire.message import Level, Tool, ToolInvoke, label_of
-from tapui.wire.provider import Concurrency, HookRule, Transform
+from tapui.wire.message import Tool, ToolInvoke, label_of
+from tapui.wire.provider import Concurrency
 from tapui.wire.subjects import Call, Gate, Provider, Session
 from tapui.wire.turns import Turn
-
-# What a provider wants of calls and prompts
-
-
-@dataclass(slots=True, eq=False)
-class ActiveRule:
-    """A rule with its patterns compiled."""
-
-    rule: HookRule
-    args: Pattern | None
-    file: re.Pattern[str] | None
-
-
-Outcome = Level | Literal["drop"]
-Filter = list[tuple[Pattern, Outcome]]
-"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
-
-
-@dataclass(slots=True)
-class HookSet:
-    """What one provider wants in one session: its rules, sections, contexts and filters."""
-
-    rules: list[ActiveRule] = field(default_factory=list)
-    transforms: dict[str, Transform] = field(default_factory=dict)
-    context: str | None = None
-    startup: str | None = None
-    filters: dict[str, Filter] = field(default_factory=dict)
-    """By the names of its streams, without `@provider`."""
-    is_startup_told: bool = False
-    """Whether the session has had the start-up context."""
-
-    def copy(self) -> "HookSet":
-        """Return the same for another session, where it may change on its own."""
-        return HookSet(
-            self.rules, dict(self.transforms), self.context, self.startup, dict(self.filters)
-        )
-
 
 # Connections
 
@@ -298,64 +259,6 @@ class ConnectedProvider:
     def tool_names(self) -> list[str]:
         """Return the names of its tools in any session, each once."""
         return list(dict.fromkeys(tool.name for tools in self.tools.values() for tool in tools))
-
-
-@dataclass(slots=True, eq=False)
-class DepartedProvider:
-    """What a provider may come back to. `tools` and `hooks` are by session id."""
-
-    view: Provider
-    token: Secret
-    grant: Grant
-    may_bind_all: bool
-    """Whether the person allowed it all sessions."""
-    sessions: list[str]
-    is_everywhere: bool
-    former_ids: list[str]
-    tools: dict[str, list[Tool]]
-    offered: list[Tool]
-    hooks: dict[str, HookSet]
-    declared: HookSet
-    limit: Concurrency | None
-    subscribed: frozenset[str]
-    revisions: dict[str, int]
-    deadline: Deadline | None = None
-
-    @classmethod
-    def of(cls, provider: ConnectedProvider) -> "DepartedProvider":
-        """Return what a provider with a reconnect token may come back to if it left now."""
-        connection = provider.connection
-        assert provider.reconnect is not None, "without a token nobody comes back"
-        assert connection.grant is not None, "providers have shown a token"
-        return cls(
-            view=provider.view,
-            token=provider.reconnect,
-            grant=connection.grant,
-            may_bind_all=connection.may_bind_all == provider.name,
-            sessions=list(provider.sessions),
-            is_everywhere=provider.is_everywhere,
-            former_ids=provider.former_ids,
-            tools=dict(provider.tools),
-            offered=provider.offered,
-            hooks=dict(provider.hooks),
-            declared=provider.declared,
-            limit=provider.limit,
-            subscribed=provider.subscribed,
-            revisions=provider.revisions,
-        )
-
-    def session_replaced(self, former: str, current: str) -> None:
-        """Let it come back to the session that took the place of its own."""
-        named = [current if id_ == former else id_ for id_ in self.sessions]
-        self.sessions = list(dict.fromkeys(named))
-        if former in self.tools:
-            self.tools.setdefault(current, self.tools.pop(former))
-            self.hooks.setdefault(current, self.hooks.pop(former).copy())
-
-    def session_ended(self, session_id: str) -> None:
-        """Forget what it had in a session that ended: one of the same id is another."""
-        self.tools.pop(session_id, None)
-        self.hooks.pop(session_id, None)
 
 
 @dataclass(slots=True, eq=False)

@@ -21,6 +21,7 @@ from tapui.core.conversations.history import History
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.provider import ProviderConversation
 from tapui.core.conversations.reading import Reading
+from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
@@ -204,14 +205,20 @@ class Parts:
             providers=providers,
             tools=tools,
             binding=binding,
-            native=native,
-            subagents=subagents,
             streams=streams,
             injects=injects,
             approvals=approvals,
             modes=modes,
             pairings=pairings,
             history=self.history,
+        )
+        self.session_events = SessionEvents(
+            clock=clock,
+            out=out,
+            sessions=sessions,
+            native=native,
+            subagents=subagents,
+            injects=injects,
         )
         self.tower = TowerConversation(
             out=out,

@@ -5,7 +5,7 @@ from msgspec import Raw
 from tapui.core.effects import EarlierTurns
 from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
-from tapui.core.sessions.sessions import OpenSessions, no_session
+from tapui.core.sessions.sessions import OpenSessions, own_session
 from tapui.core.tickets import Tickets
 from tapui.projection.turns.restored import bounded, unknown_of
 from tapui.wire.codec import decode_as
@@ -39,9 +39,7 @@ class History:
 
     def told(self, connection: Connection, message: SessionHistory) -> None:
         """A host tells what happened before it came."""
-        session = self._sessions.get(message.session_id)
-        if session is None or session.host != connection.id:
-            raise no_session(message.session_id)
+        session = own_session(self._sessions, connection, message.session_id)
         turns = bounded(decode_as(Raw(message.turns), list[Turn], "turns"))
         if session.awaits_history:
             session.told_history = turns

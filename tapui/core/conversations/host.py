@@ -1,14 +1,12 @@
-"""The host's conversation: sessions, their events, approval requests (`tapui/wire/README.md`)."""
+"""The host's conversation: sessions, modes, approval requests (`tapui/wire/README.md`)."""
 
 from math import isfinite
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
-from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
@@ -23,17 +21,15 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.sessions import OpenSessions, no_session, resolved
-from tapui.core.sessions.subagents import Subagents
+from tapui.core.sessions.sessions import OpenSessions, own_session, resolved
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.pairing import Pairings
 from tapui.projection.summary import one_line
 from tapui.wire import limits
-from tapui.wire.bounds import Id
-from tapui.wire.codec import decode_as, given_object, raw
+from tapui.wire.codec import decode_as, given_object
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import SessionHappened, SessionOpened, SessionReplaced, UnattachedFound
+from tapui.wire.events import SessionOpened, SessionReplaced, UnattachedFound
 from tapui.wire.host import (
     Agent,
     ApprovalRequest,
@@ -47,39 +43,14 @@ from tapui.wire.host import (
     ModeResult,
     SessionClose,
     SessionOpen,
-    SessionSent,
     SessionsUnattached,
     SessionUpdate,
 )
-from tapui.wire.message import NowText, SessionEvent
-from tapui.wire.provider import SessionLifecycle
-from tapui.wire.subjects import ContextUse, Session
+from tapui.wire.message import NowText
+from tapui.wire.subjects import Session
 from tapui.wire.tower import Notice
 
 LOCAL_KIND = "local"
-
-
-class _SubagentStarted(Struct, rename="camel"):
-    remote_session_id: Id
-    agent_name: Id
-    tool_call_id: Id | None = None
-
-
-class _SubagentEnded(Struct, rename="camel"):
-    tool_call_id: Id
-
-
-class _Abort(Struct, rename="camel"):
-    agent_id: Id | None = None
-
-
-_READ: dict[str, type[Struct]] = {
-    "subagent.started": _SubagentStarted,
-    "subagent.completed": _SubagentEnded,
-    "subagent.failed": _SubagentEnded,
-    "abort": _Abort,
-}
-"""Events of which the gateway reads the data."""
 
 
 class HostConversation:
@@ -99,8 +70,6 @@ class HostConversation:
         providers: Providers,
         tools: ToolTable,
         binding: Binding,
-        native: NativeCalls,
-        subagents: Subagents,
         streams: Streams,
         injects: Injects,
         approvals: Approvals,
@@ -119,8 +88,6 @@ class HostConversation:
         self._providers = providers
         self._tools = tools
         self._binding = binding
-        self._native = native
-        self._subagents = subagents
         self._streams = streams
         self._injects = injects
         self._approvals = approvals
@@ -221,7 +188,7 @@ class HostConversation:
 
     def session_update(self, connection: Connection, message: SessionUpdate) -> None:
         """Something about a session changed."""
-        session = self._own(connection, message.session_id)
+        session = own_session(self._sessions, connection, message.session_id)
         if message.mode is not None:
             self._modes.changed_by_host(session, message.mode, connection.name)
         changes = {
@@ -242,7 +209,7 @@ class HostConversation:
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """A session ended, or one that opened beside it took its place."""
-        session = self._own(connection, message.session_id)
+        session = own_session(self._sessions, connection, message.session_id)
         current = self._sessions.get(message.replaced_by) if message.replaced_by else None
         if current is session:
             return  # that was told already: the former id is the other's alias
@@ -275,7 +242,7 @@ class HostConversation:
 
     def now_text(self, connection: Connection, message: NowText) -> None:
         """What an agent writes this moment goes to the towers, and nowhere else."""
-        session = self._own(connection, message.session_id)
+        session = own_session(self._sessions, connection, message.session_id)
         now = self._clock.now
         if session.told_now is not None and now - session.told_now < limits.NOW_INTERVAL:
             return
@@ -283,85 +250,6 @@ class HostConversation:
         told = replace(message, text=one_line(message.text))
         for tower in self._connections.of_standing(Standing.TOWER):
             self._out.effects.append(Mention(tower.id, told))
-
-    def _own(self, connection: Connection, session_id: str) -> OpenSession:
-        session = self._sessions.get(session_id)
-        if session is None or session.host != connection.id:
-            raise no_session(session_id)
-        return session
-
-    # Events
-
-    def session_event(self, connection: Connection, message: SessionEvent) -> None:
-        """Something happened in a session."""
-        session = self._own(connection, message.session_id)
-        given = given_object(message.data, "data")
-        if given is not message.data:
-            message = replace(message, data=given)
-        event = message.event
-        what = decode_as(message.data, _READ[event], "data") if event in _READ else None
-        if event in ("tool.execution_start", "tool.execution_complete"):
-            message = replace(
-                message, data=self._native.happened(session, connection.name, message)
-            )
-        elif event == "session.context":
-            use = decode_as(message.data, ContextUse, "data")
-            self._sessions.update(session, context=use)
-        else:
-            data, data_cut = self._out.recordable(message.data)
-            self._out.emit(SessionHappened(session.id, event, data, data_cut))
-        session.last_activity = self._clock.now
-        if session.subscribers:
-            self._forward(session, message)
-        if event == "session.idle":
-            self._idle(session)
-        elif event in ("session.busy", "assistant.turn_start"):
-            self._injects.turn_began(session)
-            self._sessions.update(session, state="busy")
-        elif event == "user.message":
-            self._injects.person_spoke(session)
-            self._injects.deliver(session)
-        elif isinstance(what, _SubagentStarted):
-            self._subagents.started(
-                session, what.remote_session_id, what.agent_name, what.tool_call_id
-            )
-        elif isinstance(what, _SubagentEnded):
-            is_ok = event == "subagent.completed"
-            self._subagents.ended(session, what.tool_call_id, "completed" if is_ok else "failed")
-        elif isinstance(what, _Abort):
-            self._aborted(session, what.agent_id)
-
-    def _forward(self, session: OpenSession, message: SessionEvent) -> None:
-        """Hand an event on to the providers that subscribed to it."""
-        for provider in session.subscribers.get(message.event, ()):
-            self._out.send(
-                provider.connection.id, SessionEvent(session.id, message.event, message.data)
-            )
-
-    def _idle(self, session: OpenSession) -> None:
-        self._native.turn_ended(session, "the turn ended before the tool's end was reported")
-        self._subagents.turn_ended(session, "completed")
-        self._sessions.update(session, state="idle")
-        for provider in session.providers.values():
-            if not provider.connection.is_builtin:
-                self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
-        self._injects.no_turn(session)
-
-    def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
-        """A turn was stopped, or that of one subagent: what it left open will not end."""
-        self._native.turn_ended(session, "the turn was aborted", agent_id)
-        if agent_id is None:
-            self._subagents.turn_ended(session, "failed")
-
-    def session_sent(self, connection: Connection, message: SessionSent) -> None:
-        """A prompt was handed to its session, or could not be: then the next one may go."""
-        session = self._own(connection, message.session_id)
-        if message.ok:
-            return
-        error = message.error or "the host could not send the prompt"
-        self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
-        if session.awaits_turn and not session.is_busy:
-            self._injects.no_turn(session)
 
     # Modes and approvals
 

@@ -22,14 +22,8 @@ from tapui.core.hooks.sections import (
     require_transforms,
     warnings,
 )
-from tapui.core.model import (
-    ConnectedProvider,
-    Connection,
-    HookSet,
-    OpenSession,
-    PendingCall,
-    Standing,
-)
+from tapui.core.hooks.wanted import HookSet
+from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts

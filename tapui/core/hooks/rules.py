@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from msgspec import Raw
 
 from tapui.core.hooks.matching import Matcher, Subject, compiled, file_pattern, matches
-from tapui.core.model import ActiveRule, ConnectedProvider, OpenSession, RuleEntry, RuleIndex
+from tapui.core.hooks.wanted import ActiveRule
+from tapui.core.model import ConnectedProvider, OpenSession, RuleEntry, RuleIndex
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError

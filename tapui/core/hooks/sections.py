@@ -5,7 +5,8 @@ Provider Interface v2 "Protected prompt sections", "Transform rules".
 
 from collections.abc import Iterable, Mapping
 
-from tapui.core.model import ConnectedProvider, HookSet, OpenSession
+from tapui.core.hooks.wanted import HookSet
+from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError

@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.mint import Mint
-from tapui.core.model import ConnectedProvider, DepartedProvider, OpenSession
+from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.output import Output
+from tapui.core.providers.departed import DepartedProvider
 from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
 from tapui.wire import limits

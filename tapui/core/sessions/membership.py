@@ -5,7 +5,8 @@ from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.rules import reindex
-from tapui.core.model import ConnectedProvider, HookSet, OpenSession
+from tapui.core.hooks.wanted import HookSet
+from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.instances import instances_of
 from tapui.core.providers.tools import ToolTable

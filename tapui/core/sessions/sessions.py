@@ -5,7 +5,7 @@ Provider Interface v2 "Multi-session model"; `tapui/wire/README.md`.
 
 from msgspec.structs import replace
 
-from tapui.core.model import OpenSession
+from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.trust.grants import Grant
 from tapui.wire import limits
@@ -175,3 +175,11 @@ def resolved(sessions: OpenSessions, session_id: str) -> OpenSession:
         return sessions.resolve(session_id)[0]
     except UnknownSessionError as error:
         raise WireError(ErrorCode.INVALID_SESSION, str(error), session_id=session_id) from None
+
+
+def own_session(sessions: OpenSessions, host: Connection, session_id: str) -> OpenSession:
+    """Return a session of this host. Raises `WireError` (`INVALID_SESSION`)."""
+    session = sessions.get(session_id)
+    if session is None or session.host != host.id:
+        raise no_session(session_id)
+    return session

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from msgspec import Raw
 
 from tapui.core.clock import Clock
-from tapui.core.model import ConnectedProvider, HeldInject, OpenSession, Outcome
+from tapui.core.hooks.wanted import Outcome
+from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.sessions import no_session

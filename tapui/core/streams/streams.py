@@ -10,7 +10,7 @@ from msgspec import Raw
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadline, Deadlines, Due
 from tapui.core.hooks.matching import Matcher, compiled, matches
-from tapui.core.model import Filter, Outcome
+from tapui.core.hooks.wanted import Filter, Outcome
 from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.codec import compact
