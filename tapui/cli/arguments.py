@@ -4,6 +4,7 @@ import argparse
 import difflib
 import re
 import textwrap
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from tapui.text import safe_text
@@ -19,7 +20,19 @@ _NO_COMMAND = re.compile(r"argument (?P<what>COMMAND|ACTION): invalid choice: '(
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Errors in the commands' own form: one line, then where the help is."""
+    """Errors in the commands' own form: one line, then where the help is.
+
+    `details` gives what the help says besides; it is asked for when the help is printed.
+    """
+
+    details: Callable[[], str] | None = None
+
+    def format_help(self) -> str:
+        """Return the help, its details before the exit codes."""
+        if self.details is not None:
+            self.epilog = f"{self.details()}\n\n{self.epilog or ''}".rstrip()
+            self.details = None
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """End the process with exit code 2."""

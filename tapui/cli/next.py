@@ -7,7 +7,8 @@ from tapui.cli import output
 from tapui.cli.starting import gateway, need_terminal, options
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection.state import is_waiting
+from tapui.tower.urgency import requests
+from tapui.tower.view import View
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,4 +25,6 @@ def run(args: argparse.Namespace) -> int:
 
 async def _waits(chosen: FoundGateway) -> bool:
     async with await GatewayConnection.open(chosen, name="tapui next") as connection:
-        return any(is_waiting(one) for one in connection.snapshot.state.approvals)
+        view = View()
+        view.apply(connection.snapshot)
+        return bool(requests(view))

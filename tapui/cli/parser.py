@@ -251,15 +251,23 @@ def _add_finding(commands: "Commands") -> None:
         parser.add_argument("--json", action="store_true", help="print a JSON object a line")
 
 
+def _replay_keys() -> str:
+    from tapui.tower.keys.names import key_names
+    from tapui.tower.keys.table import TABLE
+
+    keys = [f"  {key_names(one.keys):<3} {one.does}" for one in TABLE if one.area == "replay"]
+    return "\n".join(["keys, beside the tower's own:", *keys])
+
+
 def _add_replay(commands: "Commands") -> None:
     replay = add_command(
         commands,
         "replay",
         "replay",
         "go through what a session did, on the tower's screens",
-        "Reads the files: no gateway needs to run, and nothing can be changed.\n"
-        "Keys: < > an event, { } a turn, p plays, ( ) slower, faster, w goes to a time.",
+        "Reads the files: no gateway needs to run, and nothing can be changed.",
     )
+    replay.details = _replay_keys
     replay.add_argument(
         "session",
         metavar="SESSION|DIR",

@@ -278,7 +278,7 @@ class TowerApp(BaseApp):
         """Show the keys."""
         from tapui.tower.screens.help import HelpScreen, sections
 
-        told = sections(self.main.current_kind, self.pane_kinds, self.keys_of)
+        told = sections(self.main.current_kind, self.pane_kinds, self.keys_of, self.key_areas)
         self.push_screen(HelpScreen(told))
 
     # The end

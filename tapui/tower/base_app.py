@@ -16,7 +16,7 @@ from tapui.tower.finding import Finder, LastFind
 from tapui.tower.glyphs import AsciiGlyphs
 from tapui.tower.keys.chosen import keymap
 from tapui.tower.keys.names import key_name, key_names
-from tapui.tower.keys.table import BY_ID
+from tapui.tower.keys.table import AREAS, BY_ID, Area
 from tapui.tower.main_screen import MainScreen
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.panes.registry import PANES
@@ -179,6 +179,11 @@ class BaseApp(PlainApp):
             self._copies.put(text, what, keeps_lines=keeps_lines)
 
     # The keys
+
+    @property
+    def key_areas(self) -> tuple[Area, ...]:
+        """Where keys work, for the help."""
+        return tuple(one for one in AREAS if one != "replay")
 
     def key_of(self, action_id: str) -> str:
         """Return the key of an action as the person reads it."""

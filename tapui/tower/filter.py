@@ -48,6 +48,13 @@ class Filter:
             raise Undecided(is_slow=True) from error
 
 
+def exactly(first: str) -> Filter:
+    """Return a filter for rows whose first cell is this text, and no longer one."""
+    import regex
+
+    return Filter(first, pattern=regex.compile(f"^{regex.escape(first)}(  |$)"))
+
+
 def parse(text: str) -> Filter | None:
     """Return the filter that `text` asks for, None for none.
 

@@ -2,7 +2,6 @@
 
 from typing import ClassVar
 
-from tapui.projection.state import is_waiting
 from tapui.tower.app import TowerApp
 from tapui.tower.screens.approval import ApprovalScreen
 from tapui.tower.urgency import requests
@@ -46,17 +45,18 @@ class NextApp(TowerApp):
         self._was_up = is_up
         if not is_up or len(self.screen_stack) > 1:
             return
-        ids = [one.approval.id for one in requests(self.view)]
-        waiting = [id_ for id_ in ids if id_ not in self._left]
+        waiting = [id_ for id_ in self._waiting() if id_ not in self._left]
         if not waiting:
             self.leave(NONE_LEFT)
             return
         sheet = ApprovalScreen(waiting[0], self._left)
 
         def closed(_result: None) -> None:
-            known = self.view.state.approvals.get(sheet.key)
-            if known is not None and is_waiting(known):
+            if sheet.key in self._waiting():
                 self._left.add(sheet.key)
             self.wake()
 
         self.push_screen(sheet, closed)
+
+    def _waiting(self) -> list[str]:
+        return [one.approval.id for one in requests(self.view)]

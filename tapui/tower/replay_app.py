@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from tapui import times
 from tapui.tower.app import TowerApp
 from tapui.tower.feed import ReplayedFeed
 from tapui.tower.finding import FoundRecord
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.keys.table import AREAS, TABLE, Area
 from tapui.tower.screens.moment import MomentScreen
 from tapui.tower.time_bar import TimeBar
 from tapui.wire import events as ev
@@ -18,21 +20,24 @@ from tapui.wire import events as ev
 class ReplayApp(TowerApp):
     """The tower, read-only, with its time bar. The clock on screen is the replay's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("less_than_sign", "step(-1)", "Event", key_display="<"),
-        Binding("greater_than_sign", "step(1)", "Event", key_display=">"),
-        Binding("left_curly_bracket", "step_turn(-1)", "Turn", key_display="{"),
-        Binding("right_curly_bracket", "step_turn(1)", "Turn", key_display="}"),
-        Binding("p", "play", "Play"),
-        Binding("left_parenthesis", "speed(-1)", "Slower", show=False),
-        Binding("right_parenthesis", "speed(1)", "Faster", show=False),
-        Binding("w", "go_to", "Time"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        *(one.id for one in TABLE if one.area == "replay")
+    )
 
     def __init__(self, feed: ReplayedFeed, **wiring: Any) -> None:
         super().__init__(feed, clock=feed.now, **wiring)
         self._replayed = feed
         self._bar = TimeBar()
+
+    @property
+    def key_areas(self) -> tuple[Area, ...]:
+        """Where keys work, for the help."""
+        return tuple(AREAS)
+
+    @property
+    def can_call(self) -> bool:
+        """Nothing is called: these are records."""
+        return False
 
     def _shown(self) -> None:
         """The screen is there: put the bar below its panes."""
@@ -55,23 +60,23 @@ class ReplayApp(TowerApp):
             return None
         return partial(self._replayed.go_to, seconds)
 
-    def action_step(self, events: int) -> None:
+    def action_replay_event(self, events: int) -> None:
         """Go on by an event, or back."""
         self._replayed.step(events)
 
-    def action_step_turn(self, direction: int) -> None:
+    def action_replay_turn(self, direction: int) -> None:
         """Go to the beginning of another turn."""
         self._replayed.step_turn(direction)
 
-    def action_play(self) -> None:
+    def action_replay_play(self) -> None:
         """Play, or stop."""
         self._replayed.play()
 
-    def action_speed(self, direction: int) -> None:
+    def action_replay_speed(self, direction: int) -> None:
         """Play faster or slower."""
         self._replayed.change_speed(direction)
 
-    def action_go_to(self) -> None:
+    def action_replay_time(self) -> None:
         """Ask for a time and go there."""
 
         def given(seconds: float | None) -> None:

@@ -65,9 +65,11 @@ class Replayed:
 
 
 @asynccontextmanager
-async def replayed(state: Path, size: tuple[int, int] = SIZE) -> AsyncIterator[Replayed]:
+async def replayed(
+    state: Path, size: tuple[int, int] = SIZE, **wiring: object
+) -> AsyncIterator[Replayed]:
     feed = ReplayFeed(register.folders(state, "s1"), state, "session s1")
-    app = ReplayApp(feed)
+    app = ReplayApp(feed, **wiring)
     try:
         async with app.run_test(size=size) as pilot:
             yield Replayed(app, feed, pilot)
@@ -204,6 +206,19 @@ async def test_what_a_tower_reads_is_that_of_the_moment(state: Path) -> None:
         assert [turn.head.number for turn in turns.turns] == [TURNS - 2, TURNS - 1]
         assert turns.turns[0].steps
         assert not turns.turns[1].steps
+
+
+@pytest.mark.usefixtures("journal")
+async def test_its_keys_are_in_the_help_and_those_of_the_person_work(state: Path) -> None:
+    async with replayed(state, (120, 60), keys={"event-back": "A"}) as rig:
+        await rig.settled()
+        total = rig.feed.position.total
+        await rig.pilot.press("A")
+        await rig.at(total - 1)
+        await rig.pilot.press("question_mark", "end")
+        await rig.until(lambda: "In a replay" in rig.text)
+        assert "A           an event back" in rig.text
+        assert ">           an event on" in rig.text
 
 
 @pytest.mark.usefixtures("journal")

@@ -1,12 +1,14 @@
 """The table of keys: what the person may change of it, and that nothing in it clashes."""
 
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
 from tapui.tower.keys.chosen import faults, keymap
-from tapui.tower.keys.names import key_name, textual_key, written_keys
+from tapui.tower.keys.names import key_name, key_names, textual_key, written_keys
 from tapui.tower.keys.table import BY_ID, TABLE, meet
+from tests.rig.gateway import Home
 from tests.tower.running import running
 from tests.tower.scripted import world
 
@@ -103,3 +105,20 @@ async def test_alt_and_a_key_is_escape_and_the_key_unless_it_is_bound() -> None:
         await rig.type("alt+h")
         assert rig.app.main.area.is_zoomed
         assert len(rig.app.screen_stack) == 2
+
+
+async def test_the_keys_of_a_replay_are_told_where_they_work_and_can_be_changed(
+    home: Home,
+) -> None:
+    replay = [one for one in TABLE if one.area == "replay"]
+    assert len(replay) == 8
+    told = home.run("replay", "--help").stdout
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text()
+    for one in replay:
+        assert f"  {key_names(one.keys):<3} {one.does}\n" in told
+        assert f"`{key_names(one.keys)}`" in readme
+    assert faults({"play": "P"}) == {}
+    assert "is the key of answer already" in faults({"play": "a"})["play"]
+    async with running(world(), size=(120, 50)) as rig:
+        await rig.press("question_mark", "end")
+        assert "In a replay" not in rig.text

@@ -1,5 +1,6 @@
 """Keys by name: as Textual calls them, as the person reads and writes them."""
 
+import re
 import unicodedata
 
 _SHOWN = {
@@ -38,6 +39,7 @@ _UNICODE = {
 }
 """Textual's own names of characters whose Unicode name is another."""
 _TEXTUAL = {name: key for key, name in _UNICODE.items()}
+_HYPHENS = re.compile(r"(?<=HYPHEN) (?=MINUS)|(?<=LESS) (?=THAN)|(?<=GREATER) (?=THAN)")
 _MODIFIERS = ("ctrl", "alt", "shift")
 
 
@@ -82,7 +84,7 @@ def _character_key(character: str) -> str | None:
 def _character(name: str) -> str:
     """Return the character that Textual calls `name`, "" for none."""
     unicode_name = _UNICODE.get(name, name).replace("_", " ").upper()
-    for found in (unicode_name, unicode_name.replace("HYPHEN MINUS", "HYPHEN-MINUS")):
+    for found in (unicode_name, _HYPHENS.sub("-", unicode_name)):
         try:
             return unicodedata.lookup(found)
         except KeyError:

@@ -7,8 +7,9 @@ imports Textual: the command line checks the settings with it.
 from dataclasses import dataclass
 from typing import Literal
 
-Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet"]
-"""Where a key works. `screen` is the main screen, `pane` any pane, `list` the rows in focus."""
+Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet", "replay"]
+"""Where a key works. `screen` is the main screen, `pane` any pane, `list` the rows in focus,
+`replay` the panes of `tapui replay`."""
 
 AREAS: dict[Area, str] = {
     "screen": "The main screen",
@@ -16,16 +17,19 @@ AREAS: dict[Area, str] = {
     "list": "In a list",
     "streams": "Streams",
     "sheet": "In a sheet",
+    "replay": "In a replay",
     "everywhere": "Everywhere",
 }
 """The areas in the order of the help, with their titles."""
 
+_PANES: frozenset[Area] = frozenset({"everywhere", "screen", "pane", "list", "streams", "replay"})
 _MEET: dict[Area, frozenset[Area]] = {
     "everywhere": frozenset(AREAS),
-    "screen": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
-    "pane": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
-    "list": frozenset({"everywhere", "screen", "pane", "list", "streams", "sheet"}),
-    "streams": frozenset({"everywhere", "screen", "pane", "list", "streams"}),
+    "screen": _PANES,
+    "pane": _PANES,
+    "list": _PANES | {"sheet"},
+    "streams": _PANES,
+    "replay": _PANES,
     "sheet": frozenset({"everywhere", "list", "sheet"}),
 }
 
@@ -80,6 +84,7 @@ TABLE: tuple[KeyAction, ...] = (
         "copy the line",
     ),
     KeyAction("find", "f,ctrl+f", "find", "screen", "find in all that was recorded", "find"),
+    KeyAction("by-tool", "v", "by_tool", "pane", "Calls: by tool, or call by call", "by tool"),
     KeyAction("undo-move", "u", "undo_move", "screen", "undo a provider's last move", "undo move"),
     KeyAction("start-here", "b", "start_here", "screen", "start a gateway here", "start a gateway"),
     KeyAction("zoom", "z", "zoom", "screen", "give this pane all the room, or end that", "zoom"),
@@ -119,6 +124,18 @@ TABLE: tuple[KeyAction, ...] = (
         "sheet",
         "a request: choose to deny it, and write why",
     ),
+    KeyAction(
+        "event-back", "less_than_sign", "replay_event(-1)", "replay", "an event back", "event"
+    ),
+    KeyAction("event-on", "greater_than_sign", "replay_event(1)", "replay", "an event on", "event"),
+    KeyAction(
+        "turn-back", "left_curly_bracket", "replay_turn(-1)", "replay", "a turn back", "turn"
+    ),
+    KeyAction("turn-on", "right_curly_bracket", "replay_turn(1)", "replay", "a turn on", "turn"),
+    KeyAction("play", "p", "replay_play", "replay", "play, or stop", "play"),
+    KeyAction("slower", "left_parenthesis", "replay_speed(-1)", "replay", "play slower"),
+    KeyAction("faster", "right_parenthesis", "replay_speed(1)", "replay", "play faster"),
+    KeyAction("go-to-time", "w", "replay_time", "replay", "go to a time", "time"),
     KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet", "close"),
 )
 """All of them; the footer offers them in this order."""

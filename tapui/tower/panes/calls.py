@@ -12,15 +12,27 @@ from tapui.projection.turns.programs import has_failed
 from tapui.tower import marks
 from tapui.tower.app_protocol import RowAction
 from tapui.tower.columns import Cell, Column, Row, heading
+from tapui.tower.filter import exactly
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.screens.cancel import ask_cancel
 from tapui.tower.table import Table
+from tapui.tower.tool_times import ToolTimes, by_tool
 from tapui.tower.view import View
 from tapui.tower.words import can_call, can_cancel, taken
 from tapui.wire import subjects
 
 _GATE = "gate "
+_TOOL = "tool "
+_TOOL_COLUMNS = (
+    Column("tool", 14, grows=True, cuts_middle=True),
+    Column("by", 8, 20, rank=1, is_common=True),
+    Column("calls", 5, 6, right=True),
+    Column("running", 7, 7, rank=2, right=True),
+    Column("failed", 6, 6, right=True),
+    Column("p50", 6, 7, right=True),
+    Column("p95", 6, 7, right=True),
+)
 
 
 class CallsPane(TablePane):
@@ -30,9 +42,10 @@ class CallsPane(TablePane):
     HELP = """\
 *Time* is how long a call has run, and its timeout. *By* is the provider that runs it; the session's
 own tools carry the name of its host, such as `copilot`. `cancelling`: the caller has its answer and
-the provider was told to stop. `gate`: providers are asked whether it may run.
+the provider was told to stop. `gate`: providers are asked whether it may run. *By tool* counts the
+calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no longer than *p95*.
 """
-    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop", "by-tool")
     COLUMNS = (
         Column("tool", 14, 32, cuts_middle=True),
         Column("", 8, grows=True, half=True),
@@ -46,6 +59,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
     def __init__(self) -> None:
         super().__init__()
         self._ended = _Rows()
+        self._is_by_tool = False
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Calls in flight at a provider can be stopped."""
@@ -57,6 +71,9 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show a call with its arguments and result."""
         event.stop()
+        if self._is_by_tool:
+            self._show_tool(event.key.removeprefix(_TOOL))
+            return
         if self.tower.view.call(event.key) is None:
             return
         from tapui.tower.screens.call import CallScreen
@@ -97,8 +114,30 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
         if call is not None and can_cancel(call):
             ask_cancel(self.tower, self.app, call)
 
+    # By tool
+
+    def title(self) -> str:
+        """Return the pane's title."""
+        return "Calls by tool" if self._is_by_tool else super().title()
+
+    def action_by_tool(self) -> None:
+        """Show the tools instead of the calls, or the calls again."""
+        self._is_by_tool = not self._is_by_tool
+        self.table.set_columns(_TOOL_COLUMNS if self._is_by_tool else self.COLUMNS)
+        self.sort_by(None)
+
+    def _show_tool(self, tool: str) -> None:
+        """Show the calls of one tool."""
+        self.action_by_tool()
+        self.filter_by(exactly(tool))
+
+    # Rows
+
     def rows(self, view: View) -> list[Row]:
-        """Calls in flight, oldest first, then ended ones, newest first."""
+        """Calls in flight, oldest first, then ended ones, newest first; or the tools by name."""
+        if self._is_by_tool:
+            calls = (*view.state.recent_calls.values(), *view.state.calls.values())
+            return [_tool_row(one) for one in by_tool(calls)]
         rows = [_gate_row(view, gate) for gate in view.state.gates.values() if is_pending(gate)]
         rows += [_row(view, call) for call in view.state.calls.values()]
         if view.state.recent_calls:
@@ -117,7 +156,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run.
         ]
 
     def _call(self) -> subjects.Call | None:
-        return self.tower.view.call(self.selected)
+        return None if self._is_by_tool else self.tower.view.call(self.selected)
 
 
 class _Rows:
@@ -137,6 +176,30 @@ class _Rows:
             made[call.id] = known
         self._made = made
         return [one[2] for one in made.values()]
+
+
+def _tool_row(one: ToolTimes) -> Row:
+    times_of = [one.percentile(share) for share in (0.5, 0.95)]
+    return Row(
+        _TOOL + one.tool,
+        (
+            Cell(one.tool, "strong" if one.running else ""),
+            Cell(one.last.provider, "muted" if marks.is_own_tool(one.last) else ""),
+            Cell(str(one.calls)),
+            Cell(str(one.running) if one.running else "", "primary"),
+            Cell(str(one.failed) if one.failed else "", "error"),
+            *(Cell("" if took is None else times.span(took / 1000)) for took in times_of),
+        ),
+        values={
+            0: one.tool.casefold(),
+            1: one.last.provider,
+            2: one.calls,
+            3: one.running,
+            4: one.failed,
+            5: times_of[0] or 0.0,
+            6: times_of[1] or 0.0,
+        },
+    )
 
 
 def _gate_row(view: View, gate: subjects.Gate) -> Row:

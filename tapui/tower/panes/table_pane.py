@@ -158,6 +158,11 @@ class TablePane(Pane):
             self.screen.set_focus(self.table)
         self.show_again()
 
+    def filter_by(self, chosen: Filter) -> None:
+        """Show what this filter finds, as if it had been typed."""
+        self._filter = self._searched = chosen
+        self.show_again()
+
     def action_match(self, step: int) -> None:
         """Go to the next or previous row that the last filter finds, round the ends."""
         searched, rows = self._searched, self.table.rows

@@ -6,7 +6,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from tapui.tower.keys.table import AREAS, TABLE
+from tapui.tower.keys.table import AREAS, TABLE, Area
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.reader import Paragraph, Reader, title
@@ -44,17 +44,20 @@ class HelpScreen(LiveScreen[None]):
 
 
 def sections(
-    current: PaneKind, kinds: Sequence[PaneKind], keys_of: Callable[[str], str]
+    current: PaneKind,
+    kinds: Sequence[PaneKind],
+    keys_of: Callable[[str], str],
+    areas: Iterable[Area],
 ) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Return what the help tells: what the current pane shows, then all keys by where they work."""
+    """Return what the help tells: what the current pane shows, then the keys of these areas."""
     told: list[tuple[str, str, list[tuple[str, str]]]] = [
         (f"{current.title} (this pane)", current.load().HELP or "", [])
     ]
-    for area, name in AREAS.items():
+    for area in areas:
         keys = [(keys_of(one.id), one.does) for one in TABLE if one.area == area]
         if area == "screen":
             keys.insert(0, (" ".join(kind.key for kind in kinds), "go to a pane"))
-        told.append((name, "", keys))
+        told.append((AREAS[area], "", keys))
     return told + [
         (kind.title, kind.load().HELP or "", []) for kind in kinds if kind is not current
     ]
