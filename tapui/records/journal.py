@@ -3,7 +3,6 @@
 import errno
 import logging
 import os
-import resource
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -13,12 +12,12 @@ from pathlib import Path
 import msgspec
 
 from tapui import invocation
-from tapui.home.locked_folder import LockedFolder, make_path
+from tapui.home.locked_folder import make_path
 from tapui.records import register
 from tapui.records.masking import Masks
+from tapui.records.open_files import OpenFiles
 from tapui.records.place import Place
 from tapui.records.record_file import AppendError, Handle, RecordFile
-from tapui.records.rotation import put_back, rotate, trim
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
 from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
@@ -37,14 +36,11 @@ from tapui.wire.events import (
 
 _log = logging.getLogger(__name__)
 
-MAX_OPEN_FILES = 256
-"""Open files of records at most; the least recently used is closed for the next one."""
 _ENDED_SESSIONS = 64
 _TURNS = 1024
 _LF, _CR = b"\n\r"
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
 
-_Key = tuple[str | None, type]
 _COLLECTION_OF: dict[type, str] = {
     kind: COLLECTIONS[str(kind.__struct_config__.tag).partition(".")[0]]
     for kind in Event.__subclasses__()
@@ -76,7 +72,6 @@ class Journal:
         self._state_dir = state_dir.absolute()
         self.run = run
         self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
-        self._limits = limits
         self._report = report
         self._masks = masks or Masks()
         self._syncer = Syncer(report, interval)
@@ -86,14 +81,10 @@ class Journal:
         """Sessions whose files close at the end of the turn."""
         self._gone: dict[str, None] = {}
         """Ended sessions that late records may still name."""
-        self._folders: dict[Path, tuple[LockedFolder, dict[str, RecordFile]]] = {}
-        self._routes: dict[_Key, RecordFile] = {}
-        # A file costs up to three descriptors (itself, its folder, its lock).
-        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
         self._turn = 0
         self._turns: deque[tuple[int, int, frozenset[int], list[Handle]]] = deque(maxlen=_TURNS)
         self._trouble = Trouble(report, clock)
+        self._files = OpenFiles(limits, self._syncer, self._trouble, report)
         self._closed = False
 
     # The turn
@@ -114,7 +105,7 @@ class Journal:
         if self._closed:
             return frozenset(entry.seq for entry, _ in entries)
         self._turn += 1
-        turn, head, routes = self._turn, self._head, self._routes
+        turn, head, routes = self._turn, self._head, self._files.routes
         failed: list[int] = []
         files: list[RecordFile] = []
         for entry, body in entries:
@@ -166,7 +157,7 @@ class Journal:
         """Append to the file or its successor; return None, or how many records are in it."""
         if file.handle.stale is not None:
             file.folder.named.clear()
-            self._close_folder(file.folder.path)
+            self._files.close_folder(file.folder.path)
         if file.handle.retired:
             successor = self._locate(*file.key)
             if successor is None:
@@ -175,7 +166,7 @@ class Journal:
         kept = None
         try:
             if file.size and file.size + len(data) > file.rotate_at:
-                self._rotate(file)
+                self._files.rotate(file)
             file.append(data)
         except AppendError as error:
             self._trouble.fail(file.path, error.error)
@@ -231,8 +222,7 @@ class Journal:
         if self._closed:
             return True
         self._closed = True
-        for path in list(self._folders):
-            self._close_folder(path)
+        self._files.close()
         in_time = self._syncer.close(timeout)
         if not in_time:
             self._report(f"The last records were not on the disk after {timeout:g} s", "error")
@@ -248,7 +238,7 @@ class Journal:
         self._ended.discard(session_id)
         if known is None or known.candidates[0].path != place.candidates[0].path:
             self._places[session_id] = place
-            self._forget_routes(session_id)
+            self._files.forget_routes(session_id)
 
     def folder_of(self, session_id: str | None) -> Path:
         """Return the folder in which a session's records are now (None: the gateway's)."""
@@ -258,7 +248,7 @@ class Journal:
         """Keep a session's folder within its total, after a result was copied to it."""
         file = None if self._closed else self._locate(session_id, CallFinished)
         if file is not None:
-            self._trim_later(file.folder)
+            self._files.trim_later(file.folder)
 
     def open_folder(self, session_id: str) -> tuple[int, Path] | None:
         """Return a descriptor of a session's folder, to be closed by the caller, and its path.
@@ -281,7 +271,7 @@ class Journal:
             case SessionUpdated():
                 place = self._places.get(event.session_id)
                 if place is not None and place.position and place.returns():
-                    self._forget_routes(place.session_id)
+                    self._files.forget_routes(place.session_id)
                     self._report(
                         f"Records of {safe_text(place.name)} go to {shown(place.path)} from now on",
                         "info",
@@ -294,7 +284,7 @@ class Journal:
             if place is None:
                 continue
             for folder in place.candidates:
-                self._close_folder(folder.path)
+                self._files.close_folder(folder.path)
             self._gone[session_id] = None
         self._ended.clear()
         while len(self._gone) > _ENDED_SESSIONS:
@@ -317,7 +307,7 @@ class Journal:
         for position in range(place.position, len(place.candidates)):
             path = place.candidates[position].path / f"{collection}.jsonl"
             try:
-                file = self._open(place.candidates[position], collection)
+                file = self._files.open(place.candidates[position], collection)
             except OSError as error:
                 refusals.append((path, error))
                 if error.errno in _PASSING:
@@ -331,7 +321,7 @@ class Journal:
             if not place.is_noted:
                 self._note(place, path.parent)
             file.key = (place.session_id, kind)
-            self._routes[file.key] = file
+            self._files.routes[file.key] = file
             return file
         self._trouble.fail(*refusals[0])
         return None
@@ -339,7 +329,7 @@ class Journal:
     def _move(self, place: Place, position: int, path: Path, error: OSError) -> None:
         """Go on in another folder, and say why."""
         place.move(position, error)
-        self._forget_routes(place.session_id)
+        self._files.forget_routes(place.session_id)
         self._report(
             f"{shown(path)}: {error.strerror}; records of {safe_text(place.name)} go to "
             f"{shown(place.path)}",
@@ -361,103 +351,3 @@ class Journal:
         else:
             if has_grown:
                 self._syncer.run(partial(register.compact, self._state_dir))
-
-    def _open(self, folder: LockedFolder, collection: str) -> RecordFile:
-        known = self._folders.get(folder.path)
-        if known is None:
-            folder.open()
-            known = self._folders[folder.path] = (folder, {})
-            if not folder.is_locked:
-                self._report(
-                    f"{shown(folder.path)}: this file system has no locks; let no second gateway "
-                    "write there",
-                    "warning",
-                )
-        folder, files = known
-        file = files.get(collection)
-        if file is None:
-            self._make_room(folder)
-            try:
-                file = RecordFile(folder, collection, self._limits.file)
-            except OSError:
-                if not files:
-                    self._close_folder(folder.path)
-                raise
-            files[collection] = file
-            if file.cut:
-                self._report(
-                    f"{shown(file.path)}: an incomplete last record ({file.cut:,} bytes) was cut "
-                    "off; its writer was stopped in the middle",
-                    "warning",
-                )
-        return file
-
-    def _make_room(self, keep: LockedFolder) -> None:
-        opened = [file for _, files in self._folders.values() for file in files.values()]
-        for file in sorted(opened, key=lambda one: one.used)[: len(opened) - self._room + 1]:
-            self._close_file(file)
-            if file.folder is not keep and not self._folders[file.folder.path][1]:
-                self._close_folder(file.folder.path)
-
-    def _close_file(self, file: RecordFile) -> None:
-        del self._folders[file.folder.path][1][file.collection]
-        for key in [key for key, routed in self._routes.items() if routed is file]:
-            del self._routes[key]
-        self._syncer.retire(file.handle)
-
-    def _close_folder(self, path: Path) -> None:
-        self._trouble.forget(path)
-        known = self._folders.get(path)
-        if known is None:
-            return
-        folder, files = known
-        for file in list(files.values()):
-            self._close_file(file)
-        folder.close()
-        del self._folders[path]
-
-    def _forget_routes(self, session_id: str | None) -> None:
-        for key in [key for key in self._routes if key[0] == session_id]:
-            del self._routes[key]
-
-    def _rotate(self, file: RecordFile) -> None:
-        """Begin another file; where that fails, the full one goes on for as much again."""
-        former = file.handle
-        try:
-            numbered = rotate(file.folder, file.collection)
-            try:
-                file.reopen()
-            except OSError:
-                put_back(file.folder, file.collection, numbered)
-                raise
-        except OSError as error:
-            self._report(f"{shown(file.path)}: cannot be rotated: {error.strerror}", "warning")
-            file.rotate_at = file.size + self._limits.file
-            return
-        self._syncer.retire(former)
-        file.rotate_at = self._limits.file
-        self._trim_later(file.folder)
-
-    def _trim_later(self, folder: LockedFolder) -> None:
-        try:
-            fd = os.dup(folder.fd)
-        except OSError as error:  # the next rotation trims it
-            self._report(f"{shown(folder.path)}: {error.strerror}", "warning")
-            return
-        self._syncer.run(partial(self._trim, fd, folder.path))
-
-    def _trim(self, folder: int, path: Path) -> None:
-        """Keep a folder within its total; runs in the journal's thread and closes `folder`."""
-        try:
-            dropped = trim(folder, self._limits.session)
-        except OSError as error:
-            self._report(f"{shown(path)}: {error.strerror}", "warning")
-            return
-        finally:
-            os.close(folder)
-        for name in dropped:
-            self._report(
-                f"{shown(path / name)} was dropped: the session's records exceeded "
-                f"{self._limits.session:,} bytes",
-                "info",
-            )

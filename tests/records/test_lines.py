@@ -168,7 +168,7 @@ def test_after_close_nothing_is_written_and_it_says_so(state: Path) -> None:
 
 
 def test_many_sessions_keep_few_files_open(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapui.records.journal.MAX_OPEN_FILES", 32)
+    monkeypatch.setattr("tapui.records.open_files.MAX_OPEN_FILES", 32)
     names = [f"s{number}" for number in range(150)]
     with Writer(state) as writer:
         before = len(list(Path("/dev/fd").iterdir()))

@@ -1,0 +1,140 @@
+"""The files of records that are open: few at a time, and within their sizes."""
+
+import os
+import resource
+from functools import partial
+from pathlib import Path
+
+from tapui.home.locked_folder import LockedFolder
+from tapui.records.record_file import RecordFile
+from tapui.records.rotation import put_back, rotate, trim
+from tapui.records.syncer import Report, Syncer
+from tapui.records.trouble import Trouble, shown
+from tapui.settings import Records
+
+MAX_OPEN_FILES = 256
+"""Open files of records at most; the least recently used is closed for the next one."""
+
+
+class OpenFiles:
+    """The journal's open files. `routes` is which of them takes an event: (session id, type)."""
+
+    def __init__(self, limits: Records, syncer: Syncer, trouble: Trouble, report: Report) -> None:
+        self._limits = limits
+        self._syncer = syncer
+        self._trouble = trouble
+        self._report = report
+        self.routes: dict[tuple[str | None, type], RecordFile] = {}
+        self._folders: dict[Path, tuple[LockedFolder, dict[str, RecordFile]]] = {}
+        # A file costs up to three descriptors (itself, its folder, its lock).
+        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
+
+    def close(self) -> None:
+        """Close all of them."""
+        for path in list(self._folders):
+            self.close_folder(path)
+
+    def open(self, folder: LockedFolder, collection: str) -> RecordFile:
+        """Return a collection's file in a folder, open; raises `OSError`."""
+        known = self._folders.get(folder.path)
+        if known is None:
+            folder.open()
+            known = self._folders[folder.path] = (folder, {})
+            if not folder.is_locked:
+                self._report(
+                    f"{shown(folder.path)}: this file system has no locks; let no second gateway "
+                    "write there",
+                    "warning",
+                )
+        folder, files = known
+        file = files.get(collection)
+        if file is None:
+            self._make_room(folder)
+            try:
+                file = RecordFile(folder, collection, self._limits.file)
+            except OSError:
+                if not files:
+                    self.close_folder(folder.path)
+                raise
+            files[collection] = file
+            if file.cut:
+                self._report(
+                    f"{shown(file.path)}: an incomplete last record ({file.cut:,} bytes) was cut "
+                    "off; its writer was stopped in the middle",
+                    "warning",
+                )
+        return file
+
+    def _make_room(self, keep: LockedFolder) -> None:
+        opened = [file for _, files in self._folders.values() for file in files.values()]
+        for file in sorted(opened, key=lambda one: one.used)[: len(opened) - self._room + 1]:
+            self._close_file(file)
+            if file.folder is not keep and not self._folders[file.folder.path][1]:
+                self.close_folder(file.folder.path)
+
+    def _close_file(self, file: RecordFile) -> None:
+        del self._folders[file.folder.path][1][file.collection]
+        for key in [key for key, routed in self.routes.items() if routed is file]:
+            del self.routes[key]
+        self._syncer.retire(file.handle)
+
+    def close_folder(self, path: Path) -> None:
+        """Close a folder's files and let its lock go."""
+        self._trouble.forget(path)
+        known = self._folders.get(path)
+        if known is None:
+            return
+        folder, files = known
+        for file in list(files.values()):
+            self._close_file(file)
+        folder.close()
+        del self._folders[path]
+
+    def forget_routes(self, session_id: str | None) -> None:
+        """Look up anew where a session's events go."""
+        for key in [key for key in self.routes if key[0] == session_id]:
+            del self.routes[key]
+
+    def rotate(self, file: RecordFile) -> None:
+        """Begin another file; where that fails, the full one goes on for as much again."""
+        former = file.handle
+        try:
+            numbered = rotate(file.folder, file.collection)
+            try:
+                file.reopen()
+            except OSError:
+                put_back(file.folder, file.collection, numbered)
+                raise
+        except OSError as error:
+            self._report(f"{shown(file.path)}: cannot be rotated: {error.strerror}", "warning")
+            file.rotate_at = file.size + self._limits.file
+            return
+        self._syncer.retire(former)
+        file.rotate_at = self._limits.file
+        self.trim_later(file.folder)
+
+    def trim_later(self, folder: LockedFolder) -> None:
+        """Keep a folder within its total, on the journal's thread."""
+        try:
+            fd = os.dup(folder.fd)
+        except OSError as error:  # the next rotation trims it
+            self._report(f"{shown(folder.path)}: {error.strerror}", "warning")
+            return
+        self._syncer.run(partial(self._trim, fd, folder.path))
+
+    def _trim(self, folder: int, path: Path) -> None:
+        """Keep a folder within its total; runs in the journal's thread and closes `folder`."""
+        try:
+            dropped = trim(folder, self._limits.session)
+        except OSError as error:
+            self._report(f"{shown(path)}: {error.strerror}", "warning")
+            return
+        finally:
+            os.close(folder)
+        for name in dropped:
+            self._report(
+                f"{shown(path / name)} was dropped: the session's records exceeded "
+                f"{self._limits.session:,} bytes",
+                "info",
+            )
