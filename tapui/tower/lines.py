@@ -9,7 +9,7 @@ from operator import attrgetter
 from time import perf_counter
 
 from tapui.tower.filter import Filter, FilterError, Undecided
-from tapui.tower.view import RING_BYTES, RING_LINES, Ring
+from tapui.tower.rings import RING_BYTES, RING_LINES, Ring
 from tapui.wire.message import Line
 
 HELD_LINES = 2 * RING_LINES

@@ -5,8 +5,7 @@ is a set of topics.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from msgspec import Raw
@@ -24,9 +23,11 @@ from tapui.projection.state import (
 from tapui.projection.turns.programs import has_failed
 from tapui.times import epoch
 from tapui.tower.feed import FeedItem, Link
+from tapui.tower.payloads import Payloads, length
+from tapui.tower.rings import Ring
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
-from tapui.wire.message import Error, Line, Message, NowText
+from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
     RevealedCode,
@@ -44,91 +45,12 @@ ALL_TOPICS: frozenset[str] = frozenset(
     ("sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock")
 )
 
-RING_LINES = 2000
-"""Lines of one stream that the tower keeps."""
-RING_BYTES = 4 * 1024 * 1024
-"""Bytes of one stream's lines that the tower keeps."""
-PAYLOAD_BYTES = 16 * 1024 * 1024
-"""Bytes of arguments and results, of all calls together, beyond what the state keeps."""
 KEPT_DETAILS = 8
 """Calls, approvals and providers whose whole text the tower keeps after it was read."""
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which an agent no longer writes what it wrote."""
 LIFE_EVENTS = 200
 """Events of one session's own that the tower keeps."""
-
-
-@dataclass(slots=True)
-class Ring:
-    """The newest lines of one stream, oldest first, by rising `seq`.
-
-    `unread` counts the lines since the person last looked, `levels` the same by level. `epoch`
-    rises when the stream begins anew, `merges` when lines were put in before the newest: what
-    follows a ring sees by them that more happened than lines at its ends. `head` is the number of
-    a line of which a snapshot brought the beginning only.
-    """
-
-    lines: deque[Line] = field(default_factory=deque)
-    size: int = 0
-    unread: int = 0
-    levels: dict[str, int] = field(default_factory=dict)
-    epoch: int = 0
-    merges: int = 0
-    head: int | None = None
-
-    def append(self, line: Line) -> None:
-        """Add the newest line. A `seq` that does not rise means that the stream began anew."""
-        lines = self.lines
-        if lines and line.seq <= lines[-1].seq:
-            self.clear()
-        lines.append(line)
-        self.size += _weight(line)
-        while len(lines) > RING_LINES or (self.size > RING_BYTES and len(lines) > 1):
-            self.size -= _weight(lines.popleft())
-        self.unread += 1
-        self.levels[line.level] = self.levels.get(line.level, 0) + 1
-
-    def merge(self, found: Iterable[Line]) -> None:
-        """Put lines that were read from the gateway in their places; they are not unread."""
-        self.merges += 1
-        known = {line.seq: line for line in found}
-        if self.head in known:
-            self.lines = deque(line for line in self.lines if line.seq != self.head)
-            self.head = None
-        known.update((line.seq, line) for line in self.lines)
-        self.lines = deque(known[seq] for seq in sorted(known))
-        self.size = sum(map(_weight, self.lines))
-        while len(self.lines) > RING_LINES or (self.size > RING_BYTES and len(self.lines) > 1):
-            self.size -= _weight(self.lines.popleft())
-
-    def line(self, seq: int) -> Line | None:
-        """Return the line of this number."""
-        return next((line for line in self.lines if line.seq == seq), None)
-
-    def mark_read(self) -> None:
-        """The person has seen it."""
-        self.unread = 0
-        self.levels.clear()
-
-    def clear(self) -> None:
-        """Drop all lines."""
-        self.epoch += 1
-        self.lines.clear()
-        self.size = 0
-        self.mark_read()
-
-
-@dataclass(slots=True)
-class Payload:
-    """Arguments and result of a call, whole as its events carried them."""
-
-    args: Raw | None = None
-    data: Raw | None = None
-
-    @property
-    def size(self) -> int:
-        """Bytes held."""
-        return _length(self.args) + _length(self.data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +114,7 @@ class View:
         self.decided_at: dict[str, str] = {}
         self.looked_at = 0.0
         self.failures: deque[FailedCall] = deque(maxlen=1000)
-        self._payloads: dict[str, Payload] = {}
-        self._payload_bytes = 0
+        self._payloads = Payloads()
         self._reads: dict[str, StreamKey] = {}
         self.details: dict[DetailKey, Whole | None] = {}
         self._detail_reads: dict[str, DetailKey] = {}
@@ -257,14 +178,14 @@ class View:
 
     def arguments(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's arguments: whole if an event brought them whole and they still fit."""
-        payload = self._payloads.get(call.id)
+        payload = self._payloads.of(call.id)
         if payload is not None and payload.args is not None:
             return payload.args
         return call.args if call.args is not None else call.args_cut
 
     def result(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's result data, as `arguments` does."""
-        payload = self._payloads.get(call.id)
+        payload = self._payloads.of(call.id)
         if payload is not None and payload.data is not None:
             return payload.data
         return call.data if call.data is not None else call.data_cut
@@ -320,7 +241,6 @@ class View:
             self.codes.clear()
             self.errors.clear()
             self._payloads.clear()
-            self._payload_bytes = 0
         self.writing.clear()
         self._detail_reads.clear()  # asked of a link that is gone
         self.run = snapshot.run
@@ -359,9 +279,11 @@ class View:
             if asked is not None:
                 self._keep_detail(asked, message.call or message.approval or message.provider)
         elif isinstance(message, Error) and message.reply_to == "detail.read":
-            for asked in self._detail_reads.values():
-                self._keep_detail(asked, None)
-            self._detail_reads.clear()
+            refused = [message.id] if message.id is not None else list(self._detail_reads)
+            for read_id in refused:
+                asked = self._detail_reads.pop(read_id, None)
+                if asked is not None:
+                    self._keep_detail(asked, None)
 
     def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:
         self.details[key] = whole
@@ -393,12 +315,12 @@ class View:
     def _note(self, event: ev.Event, ts: str) -> None:
         """Keep what only a tower keeps."""
         if isinstance(event, ev.CallStarted):
-            if _length(event.call.args) > limits.DETAIL_BYTES:
-                self._keep(event.call.id, args=event.call.args)
+            if length(event.call.args) > limits.DETAIL_BYTES:
+                self._payloads.keep(event.call.id, args=event.call.args)
         elif isinstance(event, ev.CallFinished):
             call = event.call
-            if _length(call.data) > limits.DETAIL_BYTES:
-                self._keep(call.id, data=call.data)
+            if length(call.data) > limits.DETAIL_BYTES:
+                self._payloads.keep(call.id, data=call.data)
             if self._has_failed(call):
                 self.failures.append(FailedCall(epoch(ts) or 0.0, call.session_id, call.id))
         elif isinstance(event, ev.SessionHappened):
@@ -444,29 +366,12 @@ class View:
         if old in self.life:
             self.life.setdefault(new, self.life.pop(old))
 
-    def _keep(self, call_id: str, *, args: Raw | None = None, data: Raw | None = None) -> None:
-        payload = self._payloads.setdefault(call_id, Payload())
-        payload.args = args or payload.args
-        payload.data = data or payload.data
-        self._payload_bytes += _length(args) + _length(data)
-        while self._payload_bytes > PAYLOAD_BYTES and self._payloads:
-            oldest = self._payloads.pop(next(iter(self._payloads)))
-            self._payload_bytes -= oldest.size
-
-
-def _weight(line: Line) -> int:
-    return len(line.event) + _length(line.metadata)
-
-
-def _length(raw: Raw | None) -> int:
-    return 0 if raw is None else memoryview(raw).nbytes
-
 
 def _small(event: ev.SessionHappened) -> tuple[Raw | None, subjects.Cut | None]:
     data, data_cut = event.data, event.data_cut
-    if data is not None and _length(data) > limits.DETAIL_BYTES:
+    if data is not None and length(data) > limits.DETAIL_BYTES:
         head = bytes(memoryview(data)[: limits.CUT_HEAD]).decode("utf-8", "ignore")
-        return None, subjects.Cut(head=head, size=_length(data), sha256="")
+        return None, subjects.Cut(head=head, size=length(data), sha256="")
     return data, data_cut
 
 

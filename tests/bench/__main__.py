@@ -20,7 +20,7 @@ import psutil
 
 from tapui.tower.filter import FilterError, parse
 from tapui.tower.lines import Lines
-from tapui.tower.view import Ring
+from tapui.tower.rings import Ring
 from tapui.wire.message import Line
 from tests.bench import (
     crowd,

@@ -10,9 +10,9 @@ from textual.widgets import Input
 from tapui.tower.filter_bar import FilterInput
 from tapui.tower.lines import HELD_LINES
 from tapui.tower.reader import Reader
+from tapui.tower.rings import RING_LINES
 from tapui.tower.screens.line import LineScreen
 from tapui.tower.table import Table
-from tapui.tower.view import RING_LINES
 from tapui.wire.events import SessionReplaced
 from tapui.wire.subjects import Session
 from tapui.wire.tower import StreamRead

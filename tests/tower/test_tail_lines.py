@@ -11,7 +11,7 @@ from tapui.tower import lines as lines_module
 from tapui.tower import view as view_module
 from tapui.tower.filter import MAX_PATTERN, MAX_SUBJECT, FilterError, Undecided, parse
 from tapui.tower.lines import Lines
-from tapui.tower.view import Ring
+from tapui.tower.rings import Ring
 from tapui.wire.message import Line
 from tests.tower.streams_rig import line
 

@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.tower.feed import Link
-from tapui.tower.view import _TOPICS, ALL_TOPICS, PAYLOAD_BYTES, RING_BYTES, RING_LINES, View
+from tapui.tower.payloads import PAYLOAD_BYTES
+from tapui.tower.rings import RING_BYTES, RING_LINES
+from tapui.tower.view import _TOPICS, ALL_TOPICS, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects
-from tapui.wire.message import Line, NowText
-from tapui.wire.tower import RevealedCode, StreamLines, TowersChanged, TowerSnapshot
+from tapui.wire.message import Error, Line, NowText
+from tapui.wire.tower import Detail, RevealedCode, StreamLines, TowersChanged, TowerSnapshot
 from tests.tower.scripted import approval, at, call, lines, provider, session, world
 
 KEY = ("s1", "log@p")
@@ -176,3 +178,17 @@ def test_count_of_towers_follows_the_gateway() -> None:
     view = begun()
     view.apply(TowersChanged(towers=3))
     assert view.towers == 3
+
+
+def test_a_refused_read_of_a_detail_leaves_the_others_awaited() -> None:
+    view = begun()
+    gone: DetailKey = ("call", "c1", "")
+    there: DetailKey = ("approval", "a1", "")
+    view.expect_detail("detail-1", gone)
+    view.expect_detail("detail-2", there)
+    view.apply(Error("NOT_FOUND", "gone", "detail.read", id="detail-1"))
+    assert (view.is_awaited(gone), view.is_awaited(there)) == (False, True)
+    assert view.details == {gone: None}
+    whole = approval("a1", "permission")
+    view.apply(Detail(id="detail-2", approval=whole))
+    assert view.details[there] == whole

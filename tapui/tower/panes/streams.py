@@ -20,9 +20,10 @@ from tapui.tower.levels import LEVEL
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.tail import Tail
 from tapui.tower.plain import plain
+from tapui.tower.rings import RING_LINES, Ring
 from tapui.tower.statics import show_in
 from tapui.tower.table import Table
-from tapui.tower.view import RING_LINES, Ring, View
+from tapui.tower.view import View
 from tapui.wire.message import Line
 from tapui.wire.tower import StreamRead
 

@@ -20,8 +20,8 @@ from tapui.tower.filter import Filter
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.levels import LEVEL
 from tapui.tower.lines import Lines
+from tapui.tower.rings import Ring
 from tapui.tower.textual_inside import set_virtual_size
-from tapui.tower.view import Ring
 from tapui.wire.message import Line
 
 SHOWN_CHARS = 2000
