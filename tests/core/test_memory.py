@@ -79,10 +79,13 @@ def live(talk: Conversation, dice: Random, steps: int) -> None:
     talk.peers.clear()
 
 
+MODEL = ("tapui.core.model.", "tapui.core.hooks.wanted.", "tapui.core.providers.departed.")
+
+
 def who_is_there(talk: Conversation) -> dict[str, int]:
     """Return how many objects of the core's model there are: peers, sessions, calls and so on."""
     found = reachable(talk.gateway)
-    return {name: count for name, count in found.items() if name.startswith("tapui.core.model.")}
+    return {name: count for name, count in found.items() if name.startswith(MODEL)}
 
 
 @pytest.mark.parametrize("seed", range(3))

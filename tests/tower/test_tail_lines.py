@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tapui.tower import lines as lines_module
-from tapui.tower import view as view_module
+from tapui.tower import rings
 from tapui.tower.filter import MAX_PATTERN, MAX_SUBJECT, FilterError, Undecided, parse
 from tapui.tower.lines import Lines
 from tapui.tower.rings import Ring
@@ -23,7 +23,7 @@ TEXTS = st.text("abA1 ", max_size=4)
 def small_rings() -> Iterator[None]:
     """Rings of 12 lines, so that eviction and the limit of what is held come soon."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(view_module, "RING_LINES", 12)
+        patch.setattr(rings, "RING_LINES", 12)
         patch.setattr(lines_module, "HELD_LINES", 20)
         yield
 

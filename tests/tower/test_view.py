@@ -189,6 +189,6 @@ def test_a_refused_read_of_a_detail_leaves_the_others_awaited() -> None:
     view.apply(Error("NOT_FOUND", "gone", "detail.read", id="detail-1"))
     assert (view.is_awaited(gone), view.is_awaited(there)) == (False, True)
     assert view.details == {gone: None}
-    whole = approval("a1", "permission")
+    whole = approval("a1", "permission", {})
     view.apply(Detail(id="detail-2", approval=whole))
     assert view.details[there] == whole
