@@ -10,9 +10,9 @@ from tapui.cli import output
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.indexed import search_of
 from tapui.cli.starting import home
-from tapui.index.edits import Hunk, changed_lines
 from tapui.index.store import IndexUnusable
 from tapui.index.why import Blame, Change, blamed, changes_of
+from tapui.projection.hunks import Hunk, changed_lines
 
 LAST = 5
 """Changes that are printed when `--last` does not say how many."""

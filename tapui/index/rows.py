@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tapui import times
-from tapui.index.edits import MAX_HUNK_BYTES, Edit, Hunk
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
 from tapui.index.texts import MAX_TITLE, Found
+from tapui.projection.hunks import MAX_HUNK_BYTES, Edit, Hunk
 from tapui.wire.codec import encode
 
 _BITS = 10

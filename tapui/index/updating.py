@@ -12,13 +12,13 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.index.edits import Edit, edits_of
 from tapui.index.folder_state import FolderState
 from tapui.index.reading import Placed, in_order
 from tapui.index.rows import IndexRow, RowWriter
 from tapui.index.sources import Source, record_files
 from tapui.index.texts import found_in
 from tapui.projection.fold import fold
+from tapui.projection.hunks import Edit, edits_of
 from tapui.projection.state import State
 from tapui.records.reader import Record
 from tapui.text import safe_text

@@ -4,21 +4,22 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
-from tapui.projection.turns.programs import has_failed
 from tapui.tower.announcing import Announcing
 from tapui.tower.base_app import BaseApp
+from tapui.tower.failures import FailedItem, failures, has_failures
 from tapui.tower.feed import Feed, Link
 from tapui.tower.finding import FoundRecord
 from tapui.tower.frames import Frames
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.queue import KeyQueue, without_alt
 from tapui.tower.leaving import Leaving
+from tapui.tower.returning import Returning
 from tapui.tower.table import Table
 from tapui.tower.terminal import title_sequence
 from tapui.tower.urgency import requests
@@ -28,6 +29,9 @@ from tapui.wire.tower import ProviderMove
 
 if TYPE_CHECKING:
     from textual.command import Provider
+
+    from tapui.tower.panes.sessions import SessionsPane
+    from tapui.tower.panes.turns import TurnsPane
 
 
 def _palette() -> "type[Provider]":
@@ -71,7 +75,7 @@ class TowerApp(BaseApp):
     ]
 
     CALLS_PERSON: ClassVar[bool] = True
-    """Whether the person is called when a request has come."""
+    """Whether the person is called when a request has come, and told what they missed."""
 
     def __init__(
         self,
@@ -90,14 +94,15 @@ class TowerApp(BaseApp):
         super().__init__(feed, **shared)
         self.is_demo = is_demo
         self.was_touched = False
-        self.typed = KeyQueue(self, super().on_event)
+        self.typed = KeyQueue(self, self._typed)
+        self._returning = Returning(self)
         self._frames = Frames(self, self.ticks, cpu)
         self._announcing = Announcing(self, rings=bell, on_notice=on_notice)
         self._leaving = Leaving(
             self, on_start_here=on_start_here, on_demo=None if is_demo else on_demo
         )
         self._on_shown = on_shown
-        self._failure: str | None = None
+        self._failure: FailedItem | None = None
         self._notices = [*notices, *self.theme_faults]
 
     # Start
@@ -132,9 +137,15 @@ class TowerApp(BaseApp):
                 self._looked()
             await super().on_event(event)
 
+    async def _typed(self, event: Key | Paste) -> None:
+        """It is this key's turn: it acts, unless it is for the digest."""
+        if not (self.CALLS_PERSON and self._returning.takes_key()):
+            await super().on_event(event)
+
     def _looked(self) -> None:
         """The person is here: what failed until now was seen."""
         self.was_touched = True
+        self._returning.looked(self.view.looked_at, self.clock())
         if self.view.unseen_failures:
             self.view.touch("link")
             self.wake()
@@ -212,7 +223,7 @@ class TowerApp(BaseApp):
         if action == "answer":
             return bool(self.view.waiting)
         if action == "next_failure":
-            return any(has_failed(one) for one in self.view.state.recent_calls.values())
+            return has_failures(self.view)
         if action == "workbench":
             return self.can_call
         if action == "demo":
@@ -244,15 +255,22 @@ class TowerApp(BaseApp):
 
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""
-        failed = [
-            one.id for one in reversed(self.view.state.recent_calls.values()) if has_failed(one)
-        ]
-        if not failed or "calls" not in self.main.area.pane_ids:
+        found = failures(self.view)
+        panes = self.main.area.pane_ids
+        found = [one for one in found if ("turns" if one.is_step else "calls") in panes]
+        if not found:
             return
-        at = failed.index(self._failure) + 1 if self._failure in failed else 0
-        self._failure = failed[at % len(failed)]
-        await self.show_pane("calls")
-        self.main.current_pane.query_one(Table).select(self._failure)
+        at = found.index(self._failure) + 1 if self._failure in found else 0
+        one = self._failure = found[at % len(found)]
+        if not one.is_step:
+            await self.show_pane("calls")
+            self.main.current_pane.query_one(Table).select(one.key)
+            return
+        sessions = self.main.panes.get("sessions")
+        if sessions is not None:
+            cast("SessionsPane", sessions).select_session(one.session_id)
+        await self.show_pane("turns")
+        cast("TurnsPane", self.main.current_pane).go_to(one.session_id, one.key)
 
     def action_workbench(self) -> None:
         """Call a tool of a session."""

@@ -15,6 +15,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.projection import asking
+from tapui.projection.hunks import Edit, edits_of
 from tapui.tower.readable import readable
 from tapui.tower.view import DetailKey, Happening, View
 from tapui.wire import subjects
@@ -53,11 +54,28 @@ class Bodies:
         key = _key(part)
         if key in self._view.details:
             return _filled(part, self._view.details[key])
+        self._ask(key)
+        return part
+
+    def recorded(self, session_id: str, call_id: str) -> subjects.Call | None:
+        """Return a call that the state keeps no longer, as the records have it; None until it has
+        come, and where they do not have it."""
+        key: DetailKey = ("call", call_id, "recorded")
+        if key in self._view.details:
+            found = self._view.details[key]
+            return found if isinstance(found, subjects.Call) else None
+        self._ask(key, session_id)
+        return None
+
+    def is_recorded_awaited(self, call_id: str) -> bool:
+        """Return whether `recorded` has asked and there was no answer yet."""
+        return self._view.is_awaited(("call", call_id, "recorded"))
+
+    def _ask(self, key: DetailKey, session_id: str | None = None) -> None:
         if not self._view.is_awaited(key):
             read_id = f"detail-{next(self._read_ids)}"
             self._view.expect_detail(read_id, key)
-            self._send(DetailRead(id=read_id, of=key[0], subject=key[1]))
-        return part
+            self._send(DetailRead(read_id, key[0], key[1], session_id))
 
     def is_awaited(self, part: subjects.Call | subjects.Approval | subjects.Provider) -> bool:
         """Return whether the rest of it was asked for and has not come yet."""
@@ -70,6 +88,11 @@ class Bodies:
     def result(self, call: subjects.Call) -> Body:
         """Return a call's result data."""
         return body_of(self._view.result(call))
+
+    def edits(self, call: subjects.Call) -> list[Edit]:
+        """Return what a call changed in files, as far as it is known whole."""
+        args = self._view.arguments(call)
+        return edits_of(replace(call, args=args), call) if isinstance(args, Raw) else []
 
     def happening(self, happening: Happening) -> Body | None:
         """Return the data of a session's own event; None where it brought none."""

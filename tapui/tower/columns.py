@@ -21,12 +21,16 @@ Widths = tuple[tuple[int, int], ...]
 
 Marks = tuple[tuple[int, int], ...]
 """Places in a text, as (start, end), in order."""
+Piece = tuple[str, str]
+"""A text from anywhere, and its tone."""
 
 
 class Cell(NamedTuple):
     """Text from anywhere (the table makes it safe) and a tone; a glyph may stand before it.
 
     `marks` are places in `text` to emphasise: for text that is safe already (`emphasis`).
+    `lead` stands before the text, `rest` right behind it, in tones of their own. Where room is
+    short the text is cut, then pieces of the rest go, the first ones first.
     """
 
     text: str
@@ -34,6 +38,16 @@ class Cell(NamedTuple):
     glyph: str = ""
     glyph_tone: str = ""
     marks: Marks = ()
+    lead: tuple[Piece, ...] = ()
+    rest: tuple[Piece, ...] = ()
+
+    @property
+    def whole(self) -> str:
+        """All of its text, without the glyph."""
+        if not self.lead and not self.rest:
+            return self.text
+        parts = (text for text, _tone in (*self.lead, (self.text, ""), *self.rest))
+        return "".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +78,15 @@ class Row:
     """A row by its key; without cells for all columns it is a heading: its first cell, alone.
 
     `indent` moves the first column and the second line to the right: the row belongs to the one
-    above it. `values` are what it is sorted by, one for each column that can be sorted by.
+    above it. `values` are what it is sorted by, one for each column that can be sorted by. `under`
+    is the key of the row that heads its group: it stays in sight above the group's rows.
     """
 
     key: str
     cells: tuple[Cell, ...]
     is_heading: bool = False
     indent: int = 0
+    under: str = ""
     values: Mapping[int, str | float] = field(default_factory=dict, compare=False)
 
 
@@ -155,13 +171,15 @@ def _want(column: Column, rows: Sequence[Row], index: int) -> int:
         if not row.is_heading and index < len(row.cells):
             cell = row.cells[index]
             more = (row.indent if index == 0 else 0) + (GLYPH if cell.glyph else 0)
-            longest = max(longest, _width_of(cell.text, most) + more)
+            longest = max(longest, _width_of(cell.whole, most) + more)
     return max(column.least, min(most, longest))
 
 
 def _is_hidden(column: Column, rows: Sequence[Row], index: int) -> bool:
     """Return whether a column says nothing: it is empty, or common and the same in several rows."""
-    texts = {row.cells[index].text for row in rows if not row.is_heading and index < len(row.cells)}
+    texts = {
+        row.cells[index].whole for row in rows if not row.is_heading and index < len(row.cells)
+    }
     if not any(texts):
         return bool(rows) and index > 0 and not column.grows
     return column.is_common and len(texts) == 1 and len(rows) > 1

@@ -41,6 +41,19 @@ CALL: dict[str, Mark] = {
     "failed": Mark("✗", "failed", "error"),
     "cancelled": Mark("⊘", "cancelled", "muted"),
 }
+STEP: dict[str, Mark] = {
+    "running": Mark("●", "running", "accent"),
+    "waiting": Mark("!", "asks you", "warning"),
+    "done": Mark("✓", "done", "success"),
+    "failed": Mark("✗", "failed", "error"),
+    "denied": Mark("⊘", "denied", "muted"),
+    "cancelled": Mark("⊘", "cancelled", "muted"),
+    "unknown": Mark("?", "unknown", "muted"),
+}
+TURN: dict[str, Mark] = {
+    **STEP,
+    "stopped": Mark("⊘", "stopped", "muted"),
+}
 GATE: dict[str, Mark] = {
     "waiting": Mark("?", "gate", "primary"),
     "allow": Mark("✓", "allowed", "success"),

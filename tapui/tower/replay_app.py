@@ -24,6 +24,8 @@ class ReplayApp(TowerApp):
         *(one.id for one in TABLE if one.area == "replay")
     )
 
+    CALLS_PERSON: ClassVar[bool] = False
+
     def __init__(self, feed: ReplayedFeed, **wiring: Any) -> None:
         super().__init__(feed, clock=feed.now, **wiring)
         self._replayed = feed

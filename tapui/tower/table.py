@@ -18,7 +18,6 @@ from tapui.text import safe_text
 from tapui.tower.columns import (
     CELL_CHARS,
     GAP,
-    GLYPH,
     Cell,
     Column,
     Row,
@@ -34,6 +33,9 @@ from tapui.tower.textual_inside import set_virtual_size
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
 _KEPT_STRIPS = 600
+_LEAST_TEXT = (8, 16, 32)
+"""Cells that a cell's own text has before what stands behind it is left out: before the last piece
+of that is, the last but one, and each one before it."""
 EDGES = 2
 """Cells of the cursor before a row and of the blank behind it."""
 
@@ -44,7 +46,8 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
     The selection follows its row's key when rows come and go, and that row stays on its line of the
     screen where the rows above and below it allow: nothing but a key or the mouse brings another
     row under the cursor, while its row is there. Narrower than `two_lines_below`, a row has two
-    lines if it has a column for the second one.
+    lines if it has a column for the second one. The head of a group (`Row.under`) stays in sight
+    above the rows of the group.
     """
 
     DEFAULT_CSS = "Table { scrollbar-gutter: stable; overflow-x: hidden; }"
@@ -97,6 +100,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self._two_lines_below = two_lines_below
         self._opens_on_click = opens_on_click
         self._cursor = 0
+        self._below = 0
         self._layout: Widths = ()
         self._layout_for: tuple[int, int] = (-1, -1)
         self._version = 0
@@ -168,11 +172,12 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         if size != self.virtual_size:
             set_virtual_size(self, size)
 
-    def select(self, key: str) -> None:
-        """Select the row of this key, if there is one."""
+    def select(self, key: str, *, below: int = 0) -> None:
+        """Select the row of this key, if there is one; so many rows below it come into sight."""
         for index, row in enumerate(self.rows):
             if row.key == key:
-                self._go(index)
+                self._go(index, below=below)
+                break
 
     def _place(self, key: str | None) -> int:
         if key is not None:
@@ -192,20 +197,37 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
                 at += direction
         return 0
 
-    def _go(self, index: int, step: int = 1) -> None:
+    def _go(self, index: int, step: int = 1, *, below: int = 0) -> None:
         index = self._nearest(index, step)
         if not self.rows or index == self._cursor:
             return
-        self._cursor = index
+        self._cursor, self._below = index, below
         self._show_cursor()
         self.refresh()
         self.post_message(self.Moved(is_own=True))
 
+    @property
+    def _pinned(self) -> int | None:
+        """The index of the row that stands in the first line in place of one of its group: its
+        head, which has gone beyond the edge. None where the first line has its own row."""
+        first, line = divmod(self.scroll_offset.y, self.row_lines)
+        if line or first == self._cursor or not 0 < first < len(self.rows):
+            return None
+        under = self.rows[first].under
+        heads = range(first - 1, -1, -1) if under else ()
+        return next((index for index in heads if self.rows[index].key == under), None)
+
     def _show_cursor(self) -> None:
-        """Scroll the selected row, and the titles above it, into sight."""
+        """Scroll the selected row into sight, with what stands above it, and `_below` rows more."""
+        if not self.size.height:
+            return  # it has no place yet: `on_resize` comes
         high = self.row_lines
+        is_under = 0 <= self._cursor < len(self.rows) and bool(self.rows[self._cursor].under)
+        pinned = high if is_under else 0  # the head of its group stands above it
+        room = self.size.height - self._titles_high - high - pinned
+        below = max(min(self._below * high, room), 0)
         self.scroll_to_region(
-            Region(0, self._cursor * high, 1, high + self._titles_high),
+            Region(0, self._cursor * high - pinned, 1, high + pinned + self._titles_high + below),
             animate=False,
             immediate=True,
             force=True,
@@ -238,7 +260,9 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
                     self.post_message(self.TitleChosen(index))
                     return
             return
-        index = (event.y - self._titles_high + self.scroll_offset.y) // self.row_lines
+        line = event.y - self._titles_high
+        pinned = self._pinned if line < self.row_lines else None
+        index = (line + self.scroll_offset.y) // self.row_lines if pinned is None else pinned
         if index < len(self.rows) and not self.rows[index].is_heading:
             self._go(index)
             if event.chain == 2 or self._opens_on_click:
@@ -272,7 +296,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the cells of a row as one line, whole."""
         for row in self.rows:
             if row.key == key:
-                cells = (" ".join(cell.text.split()) for cell in row.cells)
+                cells = (" ".join(cell.whole.split()) for cell in row.cells)
                 return "  ".join(text for text in cells if text)
         return ""
 
@@ -308,6 +332,8 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         is_title = y < self._titles_high
         at = y - self._titles_high + self.scroll_offset.y
         index, line = (-1, 0) if is_title else divmod(at, self.row_lines)
+        if y - self._titles_high < self.row_lines and not is_title and self._pinned is not None:
+            index = self._pinned
         row = self.rows[index] if 0 <= index < len(self.rows) else None
         width = self._width
         fitted = self._fitted(width - EDGES)
@@ -344,25 +370,44 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         return title
 
     def _heading(self, row: Row, width: int) -> Strip:
-        text = f" {safe_text(row.cells[0].text, limit=CELL_CHARS)}"
+        text = f" {_safe(row.cells[0].text)}"
         return Strip([Segment(fit(text, width), self._style("heading"))], width)
 
     def _row(self, row: Row, width: int, fitted: Widths, *, is_selected: bool) -> Strip:
         over = self._style("cursor") if is_selected else Style.null()
-        segments = [Segment("▌" if is_selected else " ", self._style("") + over)]
+        plain = self._style("") + over
+        segments = [Segment("▌" if is_selected else " ", plain)]
         for position, (index, size) in enumerate(fitted):
-            cell, column = row.cells[index], self.columns[index]
-            text = safe_text(cell.text, limit=CELL_CHARS)
+            cell = row.cells[index]
             before = " " * (GAP if position else row.indent)
             room = size if position else size - row.indent
-            if cell.glyph:
-                tone = self._style(cell.glyph_tone) + over
-                segments.append(Segment(f"{before}{cell.glyph} ", tone))
-                before, room = "", room - GLYPH
-            text = fit(text, room, right=column.right, cuts_middle=column.cuts_middle)
-            segments.append(Segment(before, self._style(cell.tone) + over))
-            segments += self._text(text, cell, over)
-        return Strip(segments).adjust_cell_length(width, self._style("") + over)
+            segments.append(Segment(before, self._style(cell.glyph_tone or cell.tone) + over))
+            segments += self._cell(cell, self.columns[index], room, over)
+        return Strip(segments).adjust_cell_length(width, plain)
+
+    def _cell(self, cell: Cell, column: Column, room: int, over: Style) -> list[Segment]:
+        """Paint a cell, exactly `room` cells wide."""
+        lead = [(f"{cell.glyph} ", cell.glyph_tone), *cell.lead] if cell.glyph else cell.lead
+        segments: list[Segment] = []
+        for text, tone in lead:
+            safe = _safe(text)
+            safe = safe if cell_len(safe) <= room else fit(safe, room)
+            room -= cell_len(safe)
+            segments.append(Segment(safe, self._style(tone) + over))
+        rest = [(_safe(text), tone) for text, tone in cell.rest]
+        text = _safe(cell.text)
+        wide = sum(cell_len(text) for text, _ in rest)
+        while rest:
+            least = _LEAST_TEXT[min(len(rest), len(_LEAST_TEXT)) - 1]
+            if room - wide >= min(cell_len(text), least):
+                break
+            wide -= cell_len(rest.pop(0)[0])
+        room -= wide
+        spare = max(room - cell_len(text), 0) if rest else 0
+        text = fit(text, room - spare, right=column.right, cuts_middle=column.cuts_middle)
+        segments += self._text(text, cell, over)
+        segments += [Segment(text, self._style(tone) + over) for text, tone in rest]
+        return [*segments, Segment(" " * spare, self._style("") + over)] if spare else segments
 
     def _text(self, text: str, cell: Cell, over: Style) -> list[Segment]:
         """Return a cell's text as it was fitted, with what is to be emphasised in it."""
@@ -379,7 +424,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         cell = next(
             cell for cell, column in zip(row.cells, self.columns, strict=False) if column.below
         )
-        text = safe_text(cell.text, limit=CELL_CHARS)
+        text = _safe(cell.text)
         edge = " " * (4 + row.indent)
         text = fit(text, max(width - cell_len(edge) - 2, 0))
         segments = [
@@ -387,3 +432,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             *self._text(text, cell, over),
         ]
         return Strip(segments).adjust_cell_length(width, self._style("") + over)
+
+
+def _safe(text: str) -> str:
+    return safe_text(text, limit=CELL_CHARS)

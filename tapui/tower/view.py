@@ -5,6 +5,7 @@ is a set of topics.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +35,7 @@ from tapui.wire.tower import (
     StreamLines,
     TowersChanged,
     TowerSnapshot,
+    TurnsList,
 )
 
 Topic = Literal[
@@ -118,6 +120,9 @@ class View:
         self._reads: dict[str, StreamKey] = {}
         self.details: dict[DetailKey, Whole | None] = {}
         self._detail_reads: dict[str, DetailKey] = {}
+        self.chosen_session = ""
+        """The session that is selected: others than the list of sessions show it, too."""
+        self._turn_reads: dict[str, tuple[str, frozenset[int]]] = {}
         self._news: deque[ev.Event] = deque(maxlen=100)
         self._dirty: set[str] = set(ALL_TOPICS)
 
@@ -168,6 +173,23 @@ class View:
     def is_awaited(self, key: DetailKey) -> bool:
         """Return whether this was asked for and has not come yet."""
         return key in self._detail_reads.values()
+
+    def choose_session(self, session_id: str) -> None:
+        """Another session is selected; "" for none."""
+        if session_id != self.chosen_session:
+            self.chosen_session = session_id
+            self._dirty.add("life")
+
+    def expect_turns(self, read_id: str, session_id: str, numbers: Iterable[int]) -> None:
+        """A `turns.read` with this id was sent: these turns of a session were asked for."""
+        self._turn_reads[read_id] = (session_id, frozenset(numbers))
+
+    def is_turn_awaited(self, session_id: str, number: int) -> bool:
+        """Return whether this turn was asked for and has not come yet."""
+        return any(
+            session_id == asked and number in numbers
+            for asked, numbers in self._turn_reads.values()
+        )
 
     def mark_read(self, key: StreamKey) -> None:
         """The person has seen this stream to its end."""
@@ -243,6 +265,7 @@ class View:
             self._payloads.clear()
         self.writing.clear()
         self._detail_reads.clear()  # asked of a link that is gone
+        self._turn_reads.clear()
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
@@ -274,6 +297,13 @@ class View:
             if key is not None and key in self.rings:
                 self.rings[key].merge(message.lines)
                 self._dirty.add("streams")
+        elif isinstance(message, TurnsList):
+            session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
+            known = self.state.turns.get(session_id)
+            if known is not None:
+                for turn in message.turns:
+                    known.fill(turn)
+            self._dirty.add("life")
         elif isinstance(message, Detail):
             asked = self._detail_reads.pop(message.id, None)
             if asked is not None:

@@ -64,9 +64,11 @@ def quantity(count: int, noun: str) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Return a rate, or a count that may be large, in four characters: `0`, `9.9k`, `120k`."""
+    """Return a rate, or a large count, in four characters: `0`, `9.9k`, `120k`, `2.1M`."""
     if per_second < 1000:
         return f"{per_second:.0f}"
+    if per_second >= 999_500:
+        return f"{per_second / 1e6:.1f}M" if per_second < 9.95e6 else f"{per_second / 1e6:.0f}M"
     return f"{per_second / 1000:.1f}k" if per_second < 9950 else f"{per_second / 1000:.0f}k"
 
 

@@ -113,12 +113,17 @@ class ToolsRead(Message, tag="tools.read", frozen=True):
 
 
 class DetailRead(Message, tag="detail.read", frozen=True):
-    """Read all of a call, an approval or a provider of which a snapshot has only heads."""
+    """Read all of a call, an approval or a provider of which a snapshot has only heads.
+
+    `session_id` is a call's: with it also one is found that the state keeps no longer, in the
+    records of this run.
+    """
 
     id: Id
     of: Literal["call", "approval", "provider"]
     subject: Id
     """Its id."""
+    session_id: Id | None = None
 
 
 class TokenMint(Message, tag="token.mint", frozen=True):

@@ -43,7 +43,8 @@ SMALL, LARGE = 100, 1024 * 1024
 IDLE_SECONDS = 2.0
 INDEXED_BYTES = 2**30
 LINES_PER_SECOND = 1_000
-STREAMS_KEY = b"4"
+CALLS_PER_SECOND = 500
+STREAMS_KEY = b"3"
 """The tower's key for the pane with the tail."""
 Row = tuple[str, str, str]
 """What was measured, the figures, the target."""
@@ -206,10 +207,7 @@ def screen(seconds: float) -> Iterator[Row]:
                 )
             with scratch() as home, terminal.tower(home, "--no-attach") as running:
                 announced = _announced(home)
-                tokens = (
-                    Path(announced["tokenFile"]).read_text().strip(),
-                    Path(announced["internalTokenFile"]).read_text().strip(),
-                )
+                tokens = _tokens(announced)
                 running.press(STREAMS_KEY)
                 shown.append(
                     _beside_lines(
@@ -225,6 +223,43 @@ def screen(seconds: float) -> Iterator[Row]:
         yield f"serve, {name}, 1,000 lines/s", _calls(one), ""
         ratio = f"  p99 x {other.p99 / one.p99:.2f} (+ {other.p99 - one.p99:.2f} ms)"
         yield f"tower on, {name}, 1,000 lines/s", _calls(other) + ratio, target
+
+
+def turns(seconds: float) -> Iterator[Row]:
+    """What 500 calls a second cost that Turns and Calls show, both in sight, against `serve`."""
+    served, shown, used = [], [], []
+    for _ in range(3):
+        with scratch() as home, Gateway(home, "--no-attach") as gateway:
+            served.append(
+                roundtrip.through(gateway, SMALL, 0, seconds, per_second=CALLS_PER_SECOND)
+            )
+        with scratch() as home, terminal.tower(home, "--no-attach", size=(200, 50)) as running:
+            announced = _announced(home)
+            pid = running.process.pid
+            cpu, began = roundtrip.cpu_seconds(pid), time.perf_counter()
+            rate = roundtrip.relayed(
+                announced["url"],
+                pid,
+                _tokens(announced),
+                SMALL,
+                0,
+                seconds,
+                per_second=CALLS_PER_SECOND,
+            )
+            spent = time.perf_counter() - began
+            used.append((roundtrip.cpu_seconds(pid) - cpu) / spent)
+            shown.append(rate)
+    one, other = (sorted(rates, key=lambda rate: rate.p99)[1] for rates in (served, shown))
+    what = f"{CALLS_PER_SECOND} calls/s"
+    yield f"serve, {what}", _calls(one), ""
+    ratio = f"  p99 x {other.p99 / one.p99:.2f}  {sorted(used)[1]:.0%} of a core"
+    yield f"{what} shown in Turns and Calls", _calls(other) + ratio, "p99 ≤ serve + 2.5 ms"
+
+
+def _tokens(announced: dict[str, str]) -> tuple[str, str]:
+    files = (announced["tokenFile"], announced["internalTokenFile"])
+    provider, internal = (Path(one).read_text().strip() for one in files)
+    return provider, internal
 
 
 def _beside_lines(
@@ -327,6 +362,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "filters": filters,
     "pushes": pushes,
     "screen": screen,
+    "turns": turns,
     "lag": lag,
     "disk": disk,
     "patterns": patterns,

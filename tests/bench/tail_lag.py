@@ -140,9 +140,9 @@ async def watch(app: TowerApp, feed: PouringFeed, seconds: float, out: Path) -> 
     """Measure the running app, write the result and leave."""
     lags: list[float] = []
     await until_async(lambda: app.view.state.streams, what="the first line is there")
-    app.post_message(Key("4", "4"))
+    app.post_message(Key("3", "3"))
     await asyncio.sleep(WARM_SECONDS)
-    pace = app._pace = CountedPace()
+    pace = app._frames._pace = CountedPace()
     cpu, began = time.process_time(), time.perf_counter()
     probing = asyncio.create_task(probe(lags))
     await asyncio.sleep(seconds)

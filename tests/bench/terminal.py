@@ -106,9 +106,9 @@ def rss(pid: int) -> float:
 
 
 @contextmanager
-def tower(home: Home, *args: str) -> Iterator[OnPty]:
+def tower(home: Home, *args: str, size: tuple[int, int] = (120, 36)) -> Iterator[OnPty]:
     """Run `tapui` with `args` and a free port on a pty."""
-    with OnPty(tapui_argv("--port", "0", *args), home, TOWER_MARK) as running:
+    with OnPty(tapui_argv("--port", "0", *args), home, TOWER_MARK, size) as running:
         yield running
 
 

@@ -68,6 +68,24 @@ def test_a_small_call_is_answered_from_memory(scene: Scene) -> None:
     assert scene.talk.reads == []
 
 
+def test_a_call_that_the_state_keeps_no_longer_is_read_with_its_session(scene: Scene) -> None:
+    first = ""
+    for number in range(limits.RECENT_CALLS + 1):
+        scene.host.invoke("s1", args={"a": number})
+        call = scene.provider.take_call()
+        first = first or call
+        scene.provider.result(call, data=number)
+    assert first not in {one["id"] for one in snapshot(scene)["calls"]}
+    asked = {"type": "detail.read", "id": "d", "of": "call", "subject": first}
+    assert scene.tower.error(**asked)["code"] == "NOT_FOUND"
+    assert scene.tower.error(**asked, sessionId="elsewhere")["code"] == "NOT_FOUND"
+    scene.tower.hear()
+    found = scene.tower.say(**asked, sessionId="s1").hear_one("detail")["call"]
+    assert (found["args"], found["data"], found["state"]) == ({"a": 0}, 0, "done")
+    other = {**asked, "subject": "nobody", "sessionId": "s1"}
+    assert scene.tower.error(**other)["code"] == "NOT_FOUND"
+
+
 def test_an_approval_with_a_large_detail(scene: Scene) -> None:
     asked = {"fullCommandText": "rm " + LONG, "files": [LONG] * 5, "kind": "shell"}
     scene.host.say(type="approval.request", id="r", sessionId="s1", kind="permission", detail=asked)

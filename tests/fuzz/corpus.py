@@ -134,7 +134,7 @@ MESSAGES: list[Json] = [
      "before": 5},
     {"type": "tools.read", "id": "x", "sessionId": "s1"},
     {"type": "turns.read", "id": "x", "sessionId": "s1", "before": 9, "last": 3},
-    {"type": "detail.read", "id": "x", "of": "call", "subject": "call-1"},
+    {"type": "detail.read", "id": "x", "of": "call", "subject": "call-1", "sessionId": "s1"},
     {"type": "token.mint", "id": "x", "sessionId": "s1"},
     {"type": "gateway.stop"},
 ]  # fmt: skip

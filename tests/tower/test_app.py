@@ -43,7 +43,7 @@ def seen(rig: Running) -> list[str]:
 
 @pytest.mark.parametrize(
     ("key", "title"),
-    [("1", "Sessions"), ("3", "Streams"), ("4", "Providers"), ("5", "Calls")],
+    [("1", "Sessions"), ("2", "Turns"), ("3", "Streams"), ("4", "Providers"), ("5", "Calls")],
 )
 async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
     async with running(world()) as rig:
@@ -72,10 +72,10 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
         ((80, 24), ["Sessions"]),
         ((99, 30), ["Sessions"]),
         ((20, 5), ["Sessions"]),
-        ((100, 30), ["Sessions", "Streams"]),
-        ((120, 36), ["Sessions", "Streams", "Providers", "Calls"]),
-        ((160, 45), ["Sessions", "Streams", "Providers", "Calls"]),
-        ((200, 50), ["Sessions", "Streams", "Providers", "Calls"]),
+        ((100, 30), ["Sessions", "Turns"]),
+        ((120, 36), ["Sessions", "Turns", "Streams", "Providers"]),
+        ((160, 45), ["Sessions", "Turns", "Streams", "Providers", "Calls"]),
+        ((200, 50), ["Sessions", "Turns", "Streams", "Providers", "Calls"]),
     ],
 )
 async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: list[str]) -> None:

@@ -4,6 +4,7 @@ import unicodedata
 
 import pytest
 from msgspec import Raw, json
+from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
@@ -11,6 +12,7 @@ from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line
 from tapui.wire.tower import Notice, RevealedCode, Snapshot
+from tapui.wire.turns import FileChange, SessionTurns, Step, Turn, TurnHead, TurnSource
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session
 
@@ -76,7 +78,46 @@ def hostile_world(text: str) -> State:
     line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
     streams = [subjects.Stream(text, text, "s1", 3, line)]
     apart = [subjects.Unattached(text, text, 7, text)]
-    return State.of(Snapshot(sessions, providers, calls, streams, approvals, unattached=apart))
+    snapshot = Snapshot(sessions, providers, calls, streams, approvals, unattached=apart)
+    return State.of(replace(snapshot, turns=hostile_turns(text)))
+
+
+def hostile_turns(text: str) -> list[SessionTurns]:
+    kinds = ("call", "message", "prompt", "mode", "model", "compaction", "error", "gate")
+    steps = [
+        Step(
+            id=f"2.{number}",
+            kind=kind,
+            state="failed",
+            at=at(number),
+            tool=text,
+            provider=text,
+            summary=text,
+            error=text,
+            call_id="c3" if kind == "call" else text,
+            decided_by=text,
+        )
+        for number, kind in enumerate(kinds, 1)
+    ]
+    agent = Step(
+        id="2.9", kind="subagent", state="running", at=text, tool=text, summary=text, steps=steps
+    )
+    source = TurnSource("provider", text)
+    files = [FileChange(text, 1, 2), FileChange(text, is_probable=True)]
+    heads = [
+        TurnHead(
+            number=number,
+            session_id="s1",
+            started_at=at(100 - number),
+            state="unknown" if number == 1 else "running",
+            source=source,
+            prompt=text,
+            files=files,
+            is_history=number == 1,
+        )
+        for number in (1, 2)
+    ]
+    return [SessionTurns("s1", heads[:1], Turn(heads[1], [*steps, agent]))]
 
 
 def check(app: TowerApp, where: str) -> None:
@@ -97,7 +138,7 @@ def check(app: TowerApp, where: str) -> None:
 
 
 async def visit(rig: Running) -> None:
-    for number in "1345":
+    for number in "12345":
         await rig.press(number)
         check(rig.app, f"pane {number}")
 
@@ -135,6 +176,12 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             ["4", "full_stop"],
             ["4", "full_stop", "m"],
             ["4", "x"],
+            ["2", "home", "enter", "enter"],
+            ["2", "home", "full_stop"],
+            ["2", "home", "full_stop", "o"],
+            *(["2", "home", *["down"] * index, "enter"] for index in range(1, 10)),
+            *(["2", "home", *["down"] * index, "enter", "v"] for index in (1, 4)),
+            ["2", "slash", "x", "enter", "escape"],
             ["5", "enter"],
             ["5", "down", "enter"],
             ["5", "down", "enter"],

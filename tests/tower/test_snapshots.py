@@ -16,6 +16,7 @@ from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.test_find import Finds
+from tests.tower.told import crowded, turns_world
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
 SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
@@ -32,13 +33,14 @@ def compare(
     then: Callable[[ScriptedFeed], None] | None = None,
     state: State | None = None,
     glyphs: str = "unicode",
+    away: float = 0,
 ) -> None:
     feed, clock = ScriptedFeed(), HandClock()
     app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, glyphs=glyphs, on_demo=lambda: None)
 
     async def prepare(pilot: Pilot[str]) -> None:
         await settle(pilot, feed)
-        feed.begin(None if is_empty else state or world())
+        feed.begin(None if is_empty else state or turns_world())
         if not is_empty and state is None:
             feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[48:]))
         await settle(pilot, feed)
@@ -46,8 +48,11 @@ def compare(
         if then is not None:
             then(feed)
         await settle(pilot, feed)
-        clock.turn(1)
+        clock.turn(away or 1)
         await settle(pilot, feed)
+        if away:
+            await pilot.press("space")
+            await settle(pilot, feed)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
@@ -125,6 +130,52 @@ def test_quit(snap_compare: Compare) -> None:
 
 def test_help(snap_compare: Compare) -> None:
     compare(snap_compare, (80, 24), ["question_mark"])
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize(
+    ("told", "keys"),
+    [(turns_world, ["up", "enter", "down"]), (crowded, ["up"])],
+    ids=["populated", "overfull"],
+)
+def test_turns(
+    snap_compare: Compare, told: Callable[[], State], keys: list[str], size: tuple[int, int]
+) -> None:
+    compare(snap_compare, size, ["2", *keys], state=told())
+
+
+def test_turns_empty(snap_compare: Compare) -> None:
+    compare(snap_compare, SIZES[0], ["2"], state=world())
+
+
+def test_digest(snap_compare: Compare) -> None:
+    def come_back(feed: ScriptedFeed) -> None:
+        feed.happen(ev.SessionHappened("s1", "session.idle"), ts=at(-300))
+
+    compare(snap_compare, SIZES[0], [], state=turns_world(), then=come_back, away=1000)
+
+
+def test_turns_filtered(snap_compare: Compare) -> None:
+    compare(snap_compare, SIZES[2], ["2", "slash", *"failed", "enter"], state=turns_world())
+
+
+@pytest.mark.parametrize("theme", ["tapui-light", "tapui-high-contrast"])
+def test_turns_in_theme(snap_compare: Compare, theme: str) -> None:
+    compare(snap_compare, SIZES[2], ["2"], state=turns_world(), theme=theme)
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_step(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["2", *["up"] * 3, "enter"], state=turns_world())
+
+
+@pytest.mark.parametrize("theme", ["tapui-light", "tapui-high-contrast"])
+def test_step_in_theme(snap_compare: Compare, theme: str) -> None:
+    compare(snap_compare, SIZES[2], ["2", *["up"] * 3, "enter"], state=turns_world(), theme=theme)
+
+
+def test_failed_step(snap_compare: Compare) -> None:
+    compare(snap_compare, SIZES[0], ["e", "enter"], state=turns_world())
 
 
 DIFF = """\

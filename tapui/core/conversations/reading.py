@@ -126,7 +126,8 @@ class Reading:
             call = state.calls.get(subject) or state.recent_calls.get(subject)
             if call is not None and not call.is_cut:
                 return Detail(message.id, call=call), None
-            return None, None if call is None else call.session_id
+            asked = message.session_id if message.session_id in state.sessions else None
+            return None, asked if call is None else call.session_id
         if message.of == "approval":
             approvals = self._approvals
             waiting = approvals.waiting.get(subject) or approvals.deciding.get(subject)
@@ -184,6 +185,8 @@ def detail_asked(state: State, message: DetailRead, entries: list[Entry]) -> Det
     subject = message.subject
     if message.of == "call":
         known = state.recent_calls.get(subject) or state.calls.get(subject)
+        told = [getattr(entry.event, "call", None) for entry in entries]
+        known = known or next((one for one in reversed(told) if one is not None), None)
         if known is not None:
             return Detail(message.id, call=_whole_call(known, entries))
     approval = state.approvals.get(subject)

@@ -111,6 +111,14 @@ class LiveTurns:
         self._forget_steps()
         self._follow(self.turns[-1])
 
+    def fill(self, turn: Turn) -> None:
+        """Take over a turn that was read whole, where only its head is known."""
+        for at, known in enumerate(self.turns):
+            if (known.number, known.started_at) == (turn.head.number, turn.head.started_at):
+                if not known.is_whole:
+                    self.turns[at] = LiveTurn.of(turn)
+                return
+
     def _carry(self, before: LiveTurn, turn: LiveTurn) -> None:
         turn.steps = [step for step in before.steps if step.is_open]
         if turn.steps:

@@ -66,7 +66,7 @@ class LiveTurn(Struct, eq=False, gc=False):
         for change in changes:
             path = change.path[: limits.MAX_SUMMARY]
             known = self.files.pop(path, None)
-            self.files[path] = _together(path, known, change)
+            self.files[path] = together(path, known, change)
         while len(self.files) > limits.TURN_FILES:
             del self.files[next(iter(self.files))]
 
@@ -154,7 +154,8 @@ def added(one: Usage, other: Usage) -> Usage:
     )
 
 
-def _together(path: str, known: FileChange | None, change: FileChange) -> FileChange:
+def together(path: str, known: FileChange | None, change: FileChange) -> FileChange:
+    """Return what is known of a file, and what was changed in it since, as one change."""
     if known is None:
         return FileChange(path, change.added, change.removed, change.is_probable)
     return FileChange(

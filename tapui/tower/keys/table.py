@@ -115,6 +115,7 @@ TABLE: tuple[KeyAction, ...] = (
         "previous-item", "left", "turn(-1)", "sheet", "previous item of the list", "previous"
     ),
     KeyAction("next-item", "right", "turn(1)", "sheet", "next item of the list", "next"),
+    KeyAction("raw", "v", "raw", "sheet", "the record as it is, or as before", "record"),
     KeyAction("allow", "y", "choose('allow')", "sheet", "a request: choose to allow it"),
     KeyAction("deny", "d", "choose('deny')", "sheet", "a request: choose to deny it"),
     KeyAction(

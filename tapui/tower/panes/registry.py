@@ -14,6 +14,12 @@ def _sessions() -> type[Pane]:
     return SessionsPane
 
 
+def _turns() -> type[Pane]:
+    from tapui.tower.panes.turns import TurnsPane
+
+    return TurnsPane
+
+
 def _streams() -> type[Pane]:
     from tapui.tower.panes.streams import StreamsPane
 
@@ -39,6 +45,7 @@ def _unread(view: View) -> str:
 
 PANES: tuple[PaneKind, ...] = (
     PaneKind("sessions", "1", "Sessions", _sessions),
+    PaneKind("turns", "2", "Turns", _turns),
     PaneKind("streams", "3", "Streams", _streams, note=_unread),
     PaneKind("providers", "4", "Providers", _providers),
     PaneKind("calls", "5", "Calls", _calls),

@@ -77,6 +77,7 @@ port for tapui; the command beside them changes that.
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint the rows, and what to do first."""
         super().show(view, dirty)
+        self._choose()
         is_first = view.is_empty and bool(self.table.rows)
         self.set_class(is_first, "-first")
         if is_first:
@@ -120,6 +121,20 @@ port for tapui; the command beside them changes that.
             found.append(((pin, need, -_began(stands)), group))
         found.sort(key=lambda one: one[0])
         return found
+
+    def moved(self, *, is_own: bool) -> None:
+        """Others than this list show the selected session, too."""
+        del is_own
+        self._choose()
+
+    def _choose(self) -> None:
+        session = self._session()
+        self.tower.view.choose_session(session.id if session is not None else "")
+
+    def select_session(self, session_id: str) -> None:
+        """Select a session, if it is listed."""
+        self.table.select(session_id)
+        self._choose()
 
     def frame_notes(self) -> list[FrameNote]:
         """Return the order, and the titles of the columns at the right."""

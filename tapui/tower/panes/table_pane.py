@@ -87,7 +87,7 @@ class TablePane(Pane):
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
         if self._filter is not None:
-            rows = [row for row in rows if not row.is_heading and _finds(self._filter, row)]
+            rows = self.filtered(rows, self._filter)
         if self.order_by is not None:
             column, is_reversed = self.order_by
             rows = sorted_rows(rows, column, is_reversed=is_reversed)
@@ -96,14 +96,33 @@ class TablePane(Pane):
             return held(rows, table.selected, table.cursor)
         return rows
 
+    def filtered(self, rows: list[Row], wanted: Filter) -> list[Row]:
+        """Return the rows that a filter leaves."""
+        return [row for row in rows if not row.is_heading and self.finds(wanted, row)]
+
+    def finds(self, wanted: Filter, row: Row) -> bool:
+        """Return whether a filter finds a row."""
+        try:
+            return wanted.finds("  ".join(cell.whole for cell in row.cells))
+        except Undecided:
+            return False
+
+    def parsed(self, text: str) -> Filter | None:
+        """Return the filter that is typed, None for none. Raises `FilterError`."""
+        return parse(text)
+
     def show_again(self) -> None:
         """Paint the rows after the order or the filter changed."""
         self.show(self.tower.view, self.TOPICS)
         self.tower.wake()
 
-    def on_table_moved(self) -> None:
+    def on_table_moved(self, event: Table.Moved) -> None:
         """Another row is selected."""
+        self.moved(is_own=event.is_own)
         self.tower.wake()  # other keys may work on it
+
+    def moved(self, *, is_own: bool) -> None:
+        """Another row is selected. `is_own`: by a key or the mouse in the table."""
 
     def on_resize(self) -> None:
         """Other first steps may fit."""
@@ -147,7 +166,7 @@ class TablePane(Pane):
         event.stop()
         bar = self.query_one(FilterBar)
         try:
-            self._filter = parse(event.text)
+            self._filter = self.parsed(event.text)
         except FilterError as error:
             bar.refuse(error)
             return
@@ -171,7 +190,7 @@ class TablePane(Pane):
         count = len(rows)
         for away in range(1, count + 1):
             row = rows[(self.table.cursor + step * away) % count]
-            if not row.is_heading and _finds(searched, row):
+            if not row.is_heading and self.finds(searched, row):
                 self.table.select(row.key)
                 return
 
@@ -236,10 +255,3 @@ class TablePane(Pane):
             if longer.get_height({}, width) <= room or room < 0:
                 shown = longer
         show_in(self.query_one(".empty", Static), shown)
-
-
-def _finds(searched: Filter, row: Row) -> bool:
-    try:
-        return searched.finds("  ".join(cell.text for cell in row.cells))
-    except Undecided:
-        return False

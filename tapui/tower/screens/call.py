@@ -8,6 +8,7 @@ from tapui import times
 from tapui.projection import asking
 from tapui.tower import marks
 from tapui.tower.bodies import Bodies
+from tapui.tower.changes import changes, edited
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.cancel import ask_cancel
@@ -46,7 +47,7 @@ class CallScreen(Sheet):
         is_waiting = bodies.is_awaited(call)
         if call is not self._last or is_waiting != self._is_waiting:
             self._last, self._is_waiting = call, is_waiting
-            self.reader.set_parts(_parts(view, bodies, whole))
+            self.reader.set_parts([*_facts(view, whole), *call_parts(bodies, whole)])
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -61,8 +62,8 @@ class CallScreen(Sheet):
             ask_cancel(self.tower, self.app, self._last)
 
 
-def _parts(view: View, bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
-    parts = [
+def _facts(view: View, call: subjects.Call) -> list[Paragraph]:
+    return [
         *fact("run by", call.provider + (f" ({call.provider_id})" if call.provider_id else "")),
         *fact("session", view.session_name(call.session_id)),
         *fact("started", times.moment(call.started_at)),
@@ -70,9 +71,17 @@ def _parts(view: View, bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
         *fact("called by", asking.by_whom(call.caller or "")),
         *fact("timeout", None if call.timeout is None else times.span(call.timeout / 1000)),
     ]
+
+
+def call_parts(bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
+    """Return a call's progress, arguments, what it changed, and its result or error."""
+    parts: list[Paragraph] = []
     if call.progress:
         parts += [Paragraph(""), title("progress"), value(call.progress)]
-    parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call).text)]
+    changed = edited(bodies.edits(call))
+    if not changed:
+        parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call).text)]
+    parts += changed
     if call.error is not None:
         code = f" {call.error_code}" if call.error_code else ""
         parts += [Paragraph(""), title(f"error{code}"), value(call.error, "error")]
@@ -80,5 +89,8 @@ def _parts(view: View, bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
         file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
         parts += [Paragraph(""), title("result, in a file"), value(file)]
     elif call.state == "done":
-        parts += [Paragraph(""), title("result"), value(bodies.result(call).text)]
+        result = bodies.result(call).text
+        is_diff = result.startswith(("diff --git ", "--- ")) and "\n@@" in result
+        parts += [Paragraph(""), title("result")]
+        parts += changes(result) if is_diff else [value(result)]
     return parts

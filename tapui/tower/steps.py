@@ -1,0 +1,270 @@
+"""Turns and steps as the person reads them: their marks and words, and the keys they are found by.
+
+Nothing here is made safe yet.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tapui import times
+from tapui.projection.asking import by_whom
+from tapui.projection.state import is_unsettled
+from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.turn import LiveTurn
+from tapui.tower import marks
+from tapui.tower.marks import Mark
+from tapui.tower.view import Happening, View
+from tapui.tower.words import quantity, rate
+from tapui.wire.turns import TurnSource, Usage
+
+MINUS = "\N{MINUS SIGN}"
+_TOKENS = re.compile(r"(\d{1,16}) → (\d{1,16})\Z")
+_LABELS = {
+    "message": "says",
+    "prompt": "prompt",
+    "mode": "mode",
+    "model": "model",
+    "compaction": "compact",
+    "error": "error",
+    "gate": "gate",
+    "subagent": "task",
+}
+_SAID = frozenset({"message", "prompt"})
+_QUIET = Mark("·", "", "muted")
+_GATE = Mark("?", "gate", "primary")
+
+
+class StepPlace(NamedTuple):
+    """A step with the turn it is in, and the subagent's step that it belongs to, if it does."""
+
+    turn: LiveTurn
+    step: LiveStep
+    agent: LiveStep | None = None
+
+
+# Keys: JSON, since ids come from outside
+
+
+def keyed_turns(view: View, session_id: str) -> list[tuple[str, LiveTurn]]:
+    """Return the turns of a session with their keys, newest first. A key stays the same when turns
+    of earlier runs are put before it."""
+    known = view.state.turns.get(session_id)
+    turns = known.turns if known is not None else []
+    seen: dict[str, int] = {}
+    return [(_key(seen, (session_id, one.started_at)), one) for one in turns][::-1]
+
+
+def keyed_steps(turn_key: str, turn: LiveTurn) -> Iterator[tuple[str, StepPlace]]:
+    """Yield the steps of a turn with their keys, each before those within it."""
+    start = tuple(msgspec.json.decode(turn_key))
+    seen: dict[str, int] = {}
+    for step in turn.steps:
+        yield _key(seen, (*start, _name(step))), StepPlace(turn, step)
+        for inner in step.steps or ():
+            yield _key(seen, (*start, _name(inner))), StepPlace(turn, inner, step)
+
+
+def turn_key_of(key: str) -> str:
+    """Return the key of the turn that a step's key belongs to; a turn's own key as it is."""
+    session_id, started_at, *_ = msgspec.json.decode(key)
+    return _key({}, (session_id, started_at))
+
+
+def turn_of(view: View, key: str) -> LiveTurn | None:
+    """Return the turn that a key, or a key of one of its steps, means."""
+    session_id, *_ = msgspec.json.decode(key)
+    wanted = turn_key_of(key)
+    return next((turn for one, turn in keyed_turns(view, session_id) if one == wanted), None)
+
+
+def place_of(view: View, key: str) -> StepPlace | None:
+    """Return the step that a key means, and where it is; None once it is kept no longer."""
+    turn = turn_of(view, key)
+    if turn is None:
+        return None
+    found = keyed_steps(turn_key_of(key), turn)
+    return next((place for one, place in found if one == key), None)
+
+
+def _name(step: LiveStep) -> str:
+    call_id = step.call.id if step.call is not None else step.call_id
+    return call_id if call_id is not None else f"{step.at} {step.kind}"
+
+
+def _key(seen: dict[str, int], parts: tuple[str, ...]) -> str:
+    """Return a key of these parts; of several with the same parts each has a number."""
+    last = parts[-1]
+    count = seen[last] = seen.get(last, 0) + 1
+    if count > 1:
+        parts = (*parts[:-1], f"{last} {count}")
+    return msgspec.json.encode(parts).decode()
+
+
+# Marks
+
+
+def mark_of(view: View, step: LiveStep) -> Mark:
+    """Return a step's mark: amber only where it waits for the person, and not for a provider."""
+    if step.state == "waiting":
+        approval = view.state.approvals.get(step.approval_id or "")
+        if approval is not None and is_unsettled(approval):
+            is_recorded = approval.state == "deciding"
+            return marks.APPROVAL["deciding"] if is_recorded else marks.STEP["waiting"]
+        return _GATE
+    if step.state == "done" and step.kind in _LABELS and step.kind not in ("subagent", "gate"):
+        return _QUIET
+    return marks.STEP[step.state]
+
+
+def mark_of_turn(view: View, turn: LiveTurn) -> Mark:
+    """Return a turn's mark."""
+    state, _ended_at = turn.told_state()
+    if state == "waiting":
+        waiting = [mark_of(view, step) for step in turn.all_steps() if step.state == "waiting"]
+        if marks.STEP["waiting"] not in waiting:
+            return marks.TURN["running"]
+    return marks.TURN[state]
+
+
+# Words
+
+
+def source_words(source: TurnSource) -> str:
+    """Return who asked: `you`, a provider's name, `autopilot`, `agent x1` …"""
+    match source.kind:
+        case "person":
+            return "you"
+        case "provider":
+            return source.name or "a provider"
+        case "unknown":
+            return source.name or "somebody"
+        case _:
+            return f"{source.kind} {source.name}".rstrip()
+
+
+def prompt_words(turn: LiveTurn) -> str:
+    """Return who asked what."""
+    if turn.is_outside:
+        return "calls outside of a turn"
+    asked = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
+    return f"{source_words(turn.source)}: {asked}"
+
+
+def label_of(step: LiveStep) -> str:
+    """Return what kind of step it is: a call's tool, else a word."""
+    step.condense()
+    if step.kind == "call":
+        return step.tool or "call"
+    if step.kind == "gate":
+        return marks.KINDS.get(step.tool, "gate")
+    return _LABELS[step.kind]
+
+
+def step_words(step: LiveStep) -> str:
+    """Return what a step is about, and why it failed."""
+    step.condense()
+    said = step.summary
+    if step.kind in _SAID:
+        said = f"“{said}”"
+    elif step.kind == "subagent":
+        said = f"{step.tool}: “{said}”" if said else step.tool
+    elif step.kind == "compaction" and (found := _TOKENS.match(said)):
+        said = f"{rate(int(found[1]))} → {rate(int(found[2]))} tokens"
+    elif step.kind == "gate" and step.tool not in marks.KINDS:
+        said = "   ".join(one for one in (step.tool, said) if one)
+    return "   ".join(one for one in (said, step.error) if one)
+
+
+def lines_changed(added: int | None, removed: int | None) -> str:
+    """Return `+84 −12`; "" where neither is known."""
+    if added is None and removed is None:
+        return ""
+    return f"+{added or 0} {MINUS}{removed or 0}"
+
+
+def turn_lines(turn: LiveTurn) -> str:
+    """Return how many lines a turn changed, or how many files where that is not known."""
+    files = turn.files.values()
+    if any(one.added is not None or one.removed is not None for one in files):
+        added, removed = (one.added or 0 for one in files), (one.removed or 0 for one in files)
+        return lines_changed(sum(added), sum(removed))
+    return quantity(len(files), "file") if files else ""
+
+
+def tokens(usage: Usage | None) -> str:
+    """Return `↑46k ↓420`: tokens in and out; "" for none."""
+    if usage is None or not (usage.input or usage.output):
+        return ""
+    return f"↑{rate(usage.input)} ↓{rate(usage.output)}"
+
+
+def note_of(view: View, step: LiveStep) -> tuple[str, str]:
+    """Return what is to be said of how a step stands, beside its glyph, and its tone."""
+    mark = mark_of(view, step)
+    if step.exit_code and step.state in ("done", "failed"):
+        return f"exit {step.exit_code}", mark.tone if step.state == "failed" else "muted"
+    if step.state == "waiting" and mark is _GATE:
+        return f"asks {step.provider}" if step.provider else "gate", "primary"
+    is_bare = step.state == "failed" and not step.error
+    if is_bare or step.state in ("waiting", "denied", "cancelled"):
+        return mark.word, mark.tone
+    return tokens(step.usage), "muted"
+
+
+def seconds_of(step: LiveStep, now: float) -> float | None:
+    """Return how long a step took, or takes by now; None where that is not known."""
+    if step.is_open:
+        return times.since(step.at, now)
+    return None if step.duration is None else step.duration / 1000
+
+
+def seconds_of_turn(turn: LiveTurn, now: float) -> float | None:
+    """Return how long a turn took, or takes by now; None where that is not known."""
+    state, ended_at = turn.told_state()
+    if ended_at is None and state not in ("running", "waiting"):
+        return None
+    until = now if ended_at is None else times.epoch(ended_at)
+    return None if until is None else times.since(turn.started_at, until)
+
+
+def lasted(seconds: float | None) -> str:
+    """Return a duration: `30ms`, `3.4s`, `31s`, `2m 40s`; "" for none."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)}ms"
+    return f"{seconds:.1f}s" if seconds < 9.95 else times.lasting(seconds)
+
+
+def allowed_by(step: LiveStep) -> str:
+    """Return who decided on a step, "" where nobody had to or it is not known."""
+    return by_whom(step.decided_by) if step.decided_by else ""
+
+
+# What the events said, as far as the tower keeps them
+
+
+def events_at(view: View, session_id: str, at: str) -> list[Happening]:
+    """Return the session's own events of this time."""
+    return [one for one in view.life.get(session_id, ()) if one.ts == at]
+
+
+def content_at(view: View, session_id: str, at: str) -> str:
+    """Return all of a message or prompt of this time; "" where only its beginning is kept."""
+    for event in events_at(view, session_id, at):
+        try:
+            data = msgspec.json.decode(event.data) if event.data is not None else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # its beginning is shown
+        text = data.get("content") if isinstance(data, dict) else None
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def prompt_whole(view: View, turn: LiveTurn) -> str:
+    """Return a turn's prompt as long as it is known."""
+    return content_at(view, turn.session_id, turn.started_at) or turn.prompt

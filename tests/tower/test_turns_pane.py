@@ -1,0 +1,398 @@
+"""The Turns pane: what it shows of a session's story, what follows, and what stays where it is."""
+
+import pytest
+from msgspec import Raw
+from msgspec.structs import replace
+
+from tapui.projection.state import State
+from tapui.projection.turns.session import LiveTurns
+from tapui.tower.panes.turns import TurnsPane
+from tapui.tower.reader import Reader
+from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.screens.step import StepScreen
+from tapui.tower.screens.turn import TurnScreen
+from tapui.tower.table import Table
+from tapui.wire import events as ev
+from tapui.wire import subjects
+from tapui.wire.message import Error
+from tapui.wire.tower import Detail, DetailRead, TurnsList, TurnsRead
+from tapui.wire.turns import SessionTurns, Step, Turn
+from tests.tower.running import Running, running
+from tests.tower.scripted import at, call
+from tests.tower.told import crowded, current, head, older, step, turns_world, whole
+
+
+def shown(rig: Running) -> list[str]:
+    """Return the lines of the pane, without its frame."""
+    lines = rig.text.splitlines()
+    start = next(index for index, line in enumerate(lines) if "2 Turns" in line)
+    body = [line.split("│")[1] for line in lines[start + 1 :] if line.startswith("│")]
+    return [line.rstrip() for line in body if line.strip()]
+
+
+def selected(rig: Running) -> str:
+    table = pane(rig).table
+    return table.row_text(pane(rig).selected)
+
+
+def pane(rig: Running) -> TurnsPane:
+    found = rig.pane(2)
+    assert isinstance(found, TurnsPane)
+    return found
+
+
+def started(id_: str, command: str = "make", session_id: str = "s1", **fields: object) -> ev.Event:
+    args = Raw(b'{"command":"' + command.encode() + b'"}')
+    made = call(
+        id_,
+        "bash",
+        session_id=session_id,
+        provider="copilot",
+        provider_id=None,
+        args=args,
+        **fields,
+    )
+    return ev.CallStarted(session_id=session_id, call=made)
+
+
+def finished(id_: str, exit_code: int = 0, **fields: object) -> ev.Event:
+    done = call(id_, "bash", state="done", exit_code=exit_code, duration=2000.0, **fields)
+    return ev.CallFinished(session_id="s1", call=done)
+
+
+def asked(content: str) -> ev.Event:
+    data = Raw(b'{"content":"' + content.encode() + b'"}')
+    return ev.SessionHappened(session_id="s1", event="user.message", data=data)
+
+
+def of_turns(*heads: object, current_turn: Turn | None = None) -> State:
+    state = turns_world()
+    state.turns["s1"] = LiveTurns.of(SessionTurns("s1", list(heads), current_turn))  # type: ignore[arg-type]
+    return state
+
+
+async def test_the_newest_turn_is_on_top_with_its_steps_and_the_others_are_folded() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2")
+        lines = shown(rig)
+        assert "▾ 14  you: “Why does pairing flake?”" in lines[0]
+        assert "↑46k ↓420   2m 40s" in lines[0]
+        assert [line.split()[2] for line in lines[1:6]] == ["grep", "edit", "bash", "task", "bash"]
+        assert "tests/pty/test_pair.py  +6 −2" in lines[2]
+        assert "✗" in lines[3]
+        assert "exit 1" in lines[3]
+        assert "reviewer: “Look for more" in lines[4]
+        assert "! bash" in lines[5]
+        assert [line.split()[2] for line in lines[6:]] == ["13", "12", "11", "10"]
+        assert "7 steps   ✓" in lines[6]
+        assert "ci-watch: “build" in lines[7]
+        assert "2 failed" in lines[7]
+        assert "unknown: tapui ended" in lines[9]
+
+
+async def test_only_what_waits_for_the_person_is_amber() -> None:
+    gated = step("14.9", "gate", "waiting", ago=5, tool="deploy", provider="guard")
+    turn = current()
+    async with running(of_turns(current_turn=replace(turn, steps=[gated]))) as rig:
+        await rig.press("2")
+        assert "asks guard" in rig.text
+        tones = [piece for row in pane(rig).table.rows for cell in row.cells for piece in cell.lead]
+        tones += [(cell.text, cell.tone) for row in pane(rig).table.rows for cell in row.cells]
+        assert "warning" not in {tone for _text, tone in tones}
+
+
+async def test_the_pane_shows_the_session_that_is_selected() -> None:
+    state = turns_world()
+    other = replace(head(1, "Write the notes", 400, 20), session_id="s2")
+    state.turns["s2"] = LiveTurns.of(SessionTurns("s2", [], Turn(other)))
+    async with running(state, size=(120, 36)) as rig:
+        assert "2 Turns: Fix the flaky pairing test" in rig.text
+        await rig.press("down")
+        assert "2 Turns: Release notes for 0.4" in rig.text
+        assert "Write the notes" in rig.text
+        await rig.press("down")
+        assert "No turn of local yet." in rig.text
+        await rig.press("home")
+        assert "Why does pairing flake?" in rig.text
+
+
+async def test_what_happens_next_is_followed() -> None:
+    async with running(turns_world(), size=(80, 16)) as rig:
+        await rig.press("2")
+        for number in range(12):
+            rig.feed.happen(started(f"n{number}", f"make part-{number}"))
+            await rig.settle()
+            assert f"make part-{number}" in selected(rig)
+            assert f"make part-{number}" in rig.text
+        assert "▾ 14  you" in shown(rig)[0], "its prompt stays in sight above its steps"
+        rig.feed.happen(ev.SessionHappened("s1", "session.idle"), asked("And now?"), ts=at(-1))
+        rig.feed.happen(started("m1", "make again"), ts=at(-2))
+        await rig.settle()
+        assert "make again" in selected(rig)
+        assert "▸ 14" in rig.text, "the turn before is folded"
+
+
+async def test_nothing_moves_under_a_cursor_that_is_elsewhere() -> None:
+    async with running(turns_world(), size=(80, 24)) as rig:
+        await rig.press("2", "up", "up")
+        before, line = selected(rig), shown(rig).index(next(x for x in shown(rig) if "▌" in x))
+        rig.feed.happen(started("n1"), finished("n1"), started("n2"))
+        await rig.settle()
+        rig.feed.happen(ev.SessionHappened("s1", "session.idle"), asked("And now?"), ts=at(-1))
+        await rig.settle()
+        assert selected(rig) == before
+        assert "▾ 14" in rig.text, "what one reads is not folded away"
+        await rig.press("home")
+        assert "▾ 15  you: “And now?”" in shown(rig)[0]
+        assert line > 0
+
+
+async def test_end_of_the_newest_turn_follows_again() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "up", "down")
+        rig.feed.happen(started("n1", "make more"))
+        await rig.settle()
+        assert "make more" in selected(rig)
+
+
+async def test_older_turns_are_read_when_the_person_gets_there() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "down", "enter")
+        assert "its steps are being read" in rig.text
+        (read,) = [one for one in rig.feed.sent if isinstance(one, TurnsRead)]
+        assert (read.session_id, read.before, read.last) == ("s1", 14, 8)
+        rig.feed.put(TurnsList(id=read.id, turns=[whole(12), whole(13)]))
+        await rig.settle()
+        assert "make step-7" in rig.text
+        await rig.press("enter")
+        assert "make step-7" not in rig.text
+        await rig.press("down", "enter")
+        assert "make step-5" in rig.text
+        assert "exit 2" in rig.text
+        asked_for = [one.before for one in rig.feed.sent if isinstance(one, TurnsRead)]
+        assert asked_for == [14], "turn 12 came with it"
+
+
+async def test_steps_that_are_kept_no_longer_are_told() -> None:
+    found = replace(whole(13), steps=whole(13).steps[4:])
+    async with running(of_turns(current_turn=found)) as rig:
+        await rig.press("2")
+        assert "4 earlier steps no longer kept here; the records have them" in rig.text
+
+
+async def test_a_subagent_is_a_turn_within_the_turn() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "up")
+        assert "Two files sleep" not in rig.text
+        await rig.press("enter")
+        assert "▾ 3 calls" in rig.text
+        inner = [line for line in shown(rig) if "“Two files sleep.”" in line]
+        assert inner[0].startswith("   20:08:20"), "it is set in"
+        await rig.press("enter")
+        assert "Two files sleep" not in rig.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        ("failed", ["pytest -x tests/pty"]),
+        (">10s", ["pytest -x tests/pty", "Look for more", "tests/rig.py", "rm -rf build"]),
+        (">1m bash", ["rm -rf build"]),
+        ("sleep", ['"sleep(" tests/', "Look for more", '"sleep(" tests', "Two files sleep"]),
+        ("re:^.*edit", ["test_pair.py"]),
+    ],
+)
+async def test_the_filter_leaves_steps_under_the_heads_of_their_turns(
+    typed: str, left: list[str]
+) -> None:
+    keys = {" ": "space", ">": "greater_than_sign", ":": "colon", "^": "circumflex_accent"}
+    keys |= {".": "full_stop", "*": "asterisk"}
+    async with running(of_turns(current_turn=current())) as rig:
+        await rig.press("2", "slash", *(keys.get(one, one) for one in typed), "enter")
+        lines = shown(rig)
+        assert "you: “Why does pairing flake?”" in lines[0]
+        assert len(lines) == 1 + len(left)
+        for line, text in zip(lines[1:], left, strict=True):
+            assert text in line
+        await rig.press("escape")
+        assert len(shown(rig)) == 6
+
+
+async def test_a_filter_reads_the_turns_of_which_only_heads_are_here() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "slash", *"failed", "enter")
+        (read,) = [one for one in rig.feed.sent if isinstance(one, TurnsRead)]
+        turns = [whole(number) for number in (10, 11, 12, 13)]
+        rig.feed.put(TurnsList(id=read.id, turns=turns))
+        await rig.settle()
+        assert sum("exit 2" in line for line in shown(rig)) == 2
+        assert "ci-watch: “build 4711" in rig.text
+        assert len([one for one in rig.feed.sent if isinstance(one, TurnsRead)]) == 1
+
+
+async def test_enter_opens_a_step_with_its_diff_and_who_allowed_it() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "up", "up", "up", "enter")
+        assert isinstance(rig.app.screen, StepScreen)
+        reader = rig.app.screen.query_one(Reader)
+        for line in (
+            "turn       14  you: “Why does pairing flake?”",
+            "allowed by you",
+            "changed in tests/pty/test_pair.py",
+            "│ -    time.sleep(2)",
+            "│ +    code = wait_for(host.code)",
+        ):
+            assert line in reader.text
+        tones = {part.text[:1]: part.tone for part in reader._parts if part.margin}
+        assert (tones["+"], tones["-"]) == ("success", "error")
+        await rig.press("v")
+        assert '"decidedBy": "tapui 4242"' in reader.text
+        await rig.press("v", "right")
+        assert "exit code  1" in reader.text
+        assert "1 failed in 30.8s" in reader.text
+        await rig.press("left", "left")
+        assert "grep" in rig.text.splitlines()[3]
+        await rig.press("escape")
+        assert len(rig.app.screen_stack) == 1
+
+
+async def test_a_cut_body_of_a_step_is_fetched() -> None:
+    state = turns_world()
+    state.recent_calls["t3"] = replace(
+        state.recent_calls["t3"], data=None, data_cut=subjects.Cut("FAILED", 9000, ""), is_cut=True
+    )
+    async with running(state) as rig:
+        await rig.press("2", "up", "up", "enter")
+        assert [one.subject for one in rig.feed.sent if hasattr(one, "subject")] == ["t3"]
+
+
+async def test_a_call_that_is_kept_no_longer_is_read_from_the_records() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", *["up"] * 4, "enter")
+        reader = rig.app.screen.query_one(Reader)
+        assert "Its arguments and result are being read" in reader.text
+        (read,) = [one for one in rig.feed.sent if isinstance(one, DetailRead)]
+        assert (read.of, read.subject, read.session_id) == ("call", "t1", "s1")
+        args = Raw(b'{"pattern":"sleep("}')
+        found = call("t1", "grep", state="done", args=args, data=Raw(b'"tests/rig.py:8"'))
+        rig.feed.put(Detail(read.id, call=found))
+        await rig.settle()
+        assert "pattern: sleep(" in reader.text
+        assert "tests/rig.py:8" in reader.text
+        await rig.press("escape", "enter")
+        assert len([one for one in rig.feed.sent if isinstance(one, DetailRead)]) == 1
+
+
+async def test_a_call_that_the_records_do_not_have_says_so() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", *["up"] * 4, "enter")
+        rig.feed.put(Error("NOT_FOUND", "no call t1", "detail.read"))
+        await rig.settle()
+        text = rig.app.screen.query_one(Reader).text
+        assert "not kept here; the records have them" in text
+        assert '"sleep(" tests/' in text
+
+
+async def test_enter_on_a_step_that_waits_opens_the_request() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "enter")
+        assert isinstance(rig.app.screen, ApprovalScreen)
+
+
+async def test_a_turns_sheet_has_its_prompt_and_files() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2", "down", "down", "full_stop", "o")
+        assert isinstance(rig.app.screen, TurnScreen)
+        text = rig.app.screen.query_one(Reader).text
+        for line in ("asked by   ci-watch", "│ build 4711 failed", "files, +84 −12", "a.py  +80"):
+            assert line in text
+        await rig.press("right")
+        assert "│ Plan the fix" in rig.app.screen.query_one(Reader).text
+
+
+async def test_all_of_a_message_is_shown_as_long_as_it_is_known() -> None:
+    said = "A long answer. " * 100
+    async with running(turns_world()) as rig:
+        data = Raw(b'{"content":"' + said.encode() + b'"}')
+        rig.feed.happen(ev.SessionHappened("s1", "assistant.message", data), ts=at(-3))
+        await rig.press("2", "enter")
+        assert said.strip() in rig.app.screen.query_one(Reader).plain_text.strip()
+
+
+async def test_the_next_failure_is_a_step_of_any_kind_in_any_session() -> None:
+    state = turns_world()
+    error = step("1.1", "error", "failed", ago=20, summary="quota", error="no requests left")
+    other = replace(head(1, "Write the notes", 400, None), session_id="s2", failed=1)
+    state.turns["s2"] = LiveTurns.of(SessionTurns("s2", [], Turn(other, [error])))
+    async with running(state, size=(120, 36)) as rig:
+        await rig.press("e")
+        assert "no requests left" in selected(rig)
+        assert "2 Turns: Release notes for 0.4" in rig.text
+        assert rig.app.view.chosen_session == "s2"
+        await rig.press("e")
+        assert rig.pane(5).query_one(Table).selected == "d2", "a call of no turn"
+
+
+async def test_a_failure_in_a_folded_turn_is_unfolded_and_the_filter_gives_way() -> None:
+    turn = whole(13)
+    broken = replace(turn.steps[2], state="failed", exit_code=2)
+    failed = replace(turn.head, failed=1)
+    state = of_turns(current_turn=Turn(failed, [*turn.steps[:2], broken]))
+    state.recent_calls.clear()
+    async with running(state) as rig:
+        rig.feed.happen(asked("And now?"), ts=at(-1))
+        await rig.press("2", "slash", "q", "enter", "e")
+        assert "make step-3" in selected(rig)
+
+
+async def test_turns_of_before_are_put_below_and_the_cursor_stays_on_its_row() -> None:
+    state = of_turns(current_turn=current())
+    async with running(state) as rig:
+        await rig.press("2", "up", "up")
+        before = selected(rig)
+        found = [replace(whole(10), head=replace(whole(10).head, is_history=True))]
+        rig.feed.happen(ev.TurnsRestored("s1", found))
+        await rig.settle()
+        assert selected(rig) == before
+        assert "history" in shown(rig)[-1]
+
+
+async def test_actions_fold_and_unfold_all_turns() -> None:
+    async with running(of_turns(current_turn=current())) as rig:
+        rig.feed.happen(asked("And now?"), ts=at(-1))
+        await rig.press("2", "full_stop", "u")
+        assert "▾ 14" in rig.text
+        await rig.press("down", "down", "full_stop", "f")
+        assert len(shown(rig)) == 2
+        assert selected(rig).endswith("2m 40s") or "14" in selected(rig)
+
+
+async def test_a_crowd_of_turns_is_shown_and_gone_through() -> None:
+    async with running(crowded(), size=(120, 36)) as rig:
+        await rig.press("2", "home", "pagedown", "end")
+        assert "Prompt number 1 " in selected(rig)
+        await rig.press("full_stop", "u")
+        assert len(pane(rig).table.rows) > 250
+
+
+def test_keys_of_steps_are_unique_even_where_times_and_calls_are_not() -> None:
+    from tapui.tower.steps import keyed_steps, keyed_turns, place_of
+    from tapui.tower.view import View
+
+    same = [Step("1.1", "message", "done", at()), Step("1.2", "message", "done", at())]
+    view = View()
+    view.state.turns["s\n1"] = LiveTurns.of(
+        SessionTurns("s\n1", [head(1, "a", 5)], Turn(head(2, "b", 5), same))
+    )
+    turns = keyed_turns(view, "s\n1")
+    assert len({key for key, _turn in turns}) == 2
+    found = [key for key, _place in keyed_steps(*turns[0])]
+    assert len(set(found)) == 2
+    for key, step_ in zip(found, turns[0][1].steps, strict=True):
+        place = place_of(view, key)
+        assert place is not None
+        assert place.step is step_
+
+
+def test_the_older_heads_are_the_ones_that_can_be_read() -> None:
+    assert [whole(one.number).head for one in older()] == older()
