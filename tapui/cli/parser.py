@@ -253,9 +253,9 @@ def _add_finding(commands: "Commands") -> None:
 
 def _replay_keys() -> str:
     from tapui.tower.keys.names import key_names
-    from tapui.tower.keys.table import TABLE
+    from tapui.tower.keys.table import replay_keys
 
-    keys = [f"  {key_names(one.keys):<3} {one.does}" for one in TABLE if one.area == "replay"]
+    keys = [f"  {key_names(one.keys):<3} {one.does}" for one in replay_keys()]
     return "\n".join(["keys, beside the tower's own:", *keys])
 
 

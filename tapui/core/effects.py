@@ -82,11 +82,26 @@ class NotCopied(Struct, frozen=True, gc=False):
 
 
 class LinesBefore(Struct, frozen=True, gc=False):
-    """The `last` lines of a stream with numbers below `before`."""
+    """The `last` lines of a stream with numbers below `before`.
+
+    `at` is the time of the line with that number, where it is known: a hint for long records.
+    `until` is a time after which no line is wanted.
+    """
 
     stream: str
     last: int
     before: int
+    at: str = ""
+    until: str = ""
+
+
+class LinesAfter(Struct, frozen=True, gc=False):
+    """The first `most` lines of a stream with numbers above `after`, whose time is `at`."""
+
+    stream: str
+    most: int
+    after: int
+    at: str = ""
 
 
 class RecordsAbout(Struct, frozen=True, gc=False):
@@ -105,7 +120,7 @@ class ReadRecords(Struct, frozen=True):
 
     ticket: int
     session_id: str | None
-    wanted: LinesBefore | RecordsAbout | EarlierTurns
+    wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns
 
 
 class StopGateway(Struct, frozen=True, gc=False):

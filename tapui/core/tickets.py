@@ -4,6 +4,7 @@ copied a file, or has read records."""
 from tapui.core.effects import (
     CopyFile,
     EarlierTurns,
+    LinesAfter,
     LinesBefore,
     MakeDurable,
     ReadRecords,
@@ -36,7 +37,7 @@ class Tickets:
     def read_records(
         self,
         session_id: str | None,
-        wanted: LinesBefore | RecordsAbout | EarlierTurns,
+        wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns,
         subject: object,
     ) -> None:
         """Ask for events that memory no longer has; `subject` waits for them."""

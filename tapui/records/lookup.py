@@ -4,13 +4,11 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.core.effects import EarlierTurns, LinesBefore, ReadRecords
+from tapui.core.effects import EarlierTurns, LinesAfter, LinesBefore, ReadRecords
 from tapui.records.earlier import earlier_turns
 from tapui.records.reader import Damage, Record, backward
-from tapui.wire.events import COLLECTIONS, Entry, StreamPosted, TurnsRestored
-
-MAX_LOOKED_AT = 200_000
-"""Records that one look-up passes at most."""
+from tapui.records.stream_lines import MAX_LOOKED_AT, lines_after, lines_before
+from tapui.wire.events import COLLECTIONS, Entry, TurnsRestored
 
 
 def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
@@ -22,24 +20,10 @@ def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
         turns = earlier_turns(folder, run, asked.session_id or "")
         return [Entry(run, 0, "", TurnsRestored(asked.session_id or "", turns))] if turns else []
     if isinstance(asked.wanted, LinesBefore):
-        return _lines_before(folder, run, asked.session_id, asked.wanted)
+        return lines_before(folder, run, asked.session_id, asked.wanted)
+    if isinstance(asked.wanted, LinesAfter):
+        return lines_after(folder, run, asked.session_id, asked.wanted)
     return _newest_about(folder, run, asked.wanted.subject, asked.wanted.kinds)
-
-
-def _lines_before(
-    folder: Path, run: str, session_id: str | None, wanted: LinesBefore
-) -> list[Entry]:
-    found: list[Entry] = []
-    for record in _of_run(folder, "streams", run):
-        event = record.event
-        if not isinstance(event, StreamPosted) or event.stream != wanted.stream:
-            continue
-        if event.session_id != session_id or event.line.seq >= wanted.before:
-            continue
-        found.append(Entry(record.run, record.seq, record.ts, event))
-        if len(found) == wanted.last or event.line.seq == 1:
-            break
-    return found[::-1]
 
 
 def _newest_about(folder: Path, run: str, subject: str, kinds: tuple[str, ...]) -> list[Entry]:

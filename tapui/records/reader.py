@@ -110,8 +110,8 @@ def backward(
     With `most`, that many bytes of each file are read. Close it when you stop early. Raises
     `OSError` when a file cannot be read.
     """
-    for fd in _files(folder, collection, newest_first=True):
-        for line in _lines_backward(fd, damage, most):
+    for fd in collection_files(folder, collection, newest_first=True):
+        for line in lines_backward(fd, damage, most):
             record = parse(line)
             if record is None:
                 damage.lines += 1
@@ -125,8 +125,8 @@ def scan(folder: Path, collection: str, *, damage: Damage | None = None) -> Iter
     Raises `OSError` when a file cannot be read; a missing one has no records.
     """
     damage = damage or Damage()
-    for fd in _files(folder, collection, newest_first=False):
-        for line in _lines(fd, damage):
+    for fd in collection_files(folder, collection, newest_first=False):
+        for line in lines_forward(fd, damage):
             record = parse(line)
             if record is None:
                 damage.lines += 1
@@ -142,7 +142,7 @@ def in_order(records: list[Record]) -> list[Record]:
     return sorted(records, key=lambda one: (newest[one.run], one.run, one.seq))
 
 
-def _files(folder: Path, collection: str, *, newest_first: bool) -> Iterator[int]:
+def collection_files(folder: Path, collection: str, *, newest_first: bool) -> Iterator[int]:
     """Open a collection's files one after the other, in order of their age.
 
     The live file is opened before the others are listed: if it is rotated in between, it is
@@ -174,9 +174,9 @@ def _reading(path: Path) -> Iterator[int | None]:
         os.close(fd)
 
 
-def _lines(fd: int, damage: Damage) -> Iterator[bytes]:
+def lines_forward(fd: int, damage: Damage, start: int = 0) -> Iterator[bytes]:
+    """Yield whole lines from the line that begins at `start`; an unfinished last one is torn."""
     rest: list[bytes] = []
-    start = 0
     while block := os.pread(fd, _BLOCK, start):
         start += len(block)
         first, *others = block.split(b"\n")
@@ -188,9 +188,14 @@ def _lines(fd: int, damage: Damage) -> Iterator[bytes]:
         damage.torn += 1
 
 
-def _lines_backward(fd: int, damage: Damage, most: int | None) -> Iterator[bytes]:
-    """Yield whole lines, newest first; what follows the last newline is torn."""
-    end = os.fstat(fd).st_size
+def lines_backward(
+    fd: int, damage: Damage, most: int | None = None, *, end: int | None = None
+) -> Iterator[bytes]:
+    """Yield whole lines, newest first; what follows the last newline is torn.
+
+    `end` is where a line begins: those before it are wanted.
+    """
+    end = os.fstat(fd).st_size if end is None else end
     stop = 0 if most is None else max(end - most, 0)
     rest: list[bytes] = []
     is_whole = False

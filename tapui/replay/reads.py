@@ -1,6 +1,7 @@
 """What a tower reads on demand, out of the records of the moment that is replayed."""
 
 import contextlib
+from collections import deque
 from collections.abc import Iterator
 
 from tapui.core.conversations.reading import DETAIL_KINDS, detail_asked, turns_asked
@@ -24,16 +25,26 @@ def stream_lines(timeline: Timeline, point: Point, asked: StreamRead) -> StreamL
     """Return the lines of a stream up to the moment. Raises `OSError`."""
     wanted = min(max(asked.last, 0), limits.STREAM_LINES)
     before = limits.MAX_SEQ if asked.before is None else asked.before
-    found: list[Line] = []
+    after = asked.after
+    until = asked.at if asked.before is None and after is None else None
+    # Of lines after a number the first are wanted, which are met last.
+    found: deque[Line] = deque(maxlen=None if after is None else wanted)
     for event in _posted(timeline, point.last):
-        if len(found) == wanted:
+        if after is None and len(found) == wanted:
             break
         if event.stream != asked.stream or event.session_id != asked.session_id:
             continue
-        if event.line.seq < before:
-            found.append(event.line)
-            before = event.line.seq  # a stream that began anew has its lines to itself
-    return StreamLines(asked.id, fitting(found))
+        line = event.line
+        if line.seq >= before:
+            continue
+        if after is not None and line.seq <= after:
+            break
+        before = line.seq  # a stream that began anew has its lines to itself
+        if until is None or line.ts <= until:
+            found.append(line)
+    if after is not None:
+        return StreamLines(asked.id, fitting(reversed(found)))
+    return StreamLines(asked.id, fitting(found)[::-1])
 
 
 def _posted(timeline: Timeline, last: Last | None) -> Iterator[StreamPosted]:

@@ -74,6 +74,7 @@ class TowerApp(BaseApp):
         Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
     ]
 
+    is_replay = False
     CALLS_PERSON: ClassVar[bool] = True
     """Whether the person is called when a request has come, and told what they missed."""
 

@@ -51,6 +51,10 @@ class Tower(Protocol):
         """Whether this is the demonstration already."""
 
     @property
+    def is_replay(self) -> bool:
+        """Whether this is the tower over records."""
+
+    @property
     def lines_above(self) -> int:
         """How many lines of the screen stand above the panes."""
 

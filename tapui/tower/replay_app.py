@@ -11,7 +11,7 @@ from tapui.tower.app import TowerApp
 from tapui.tower.feed import ReplayedFeed
 from tapui.tower.finding import FoundRecord
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.keys.table import AREAS, TABLE, Area
+from tapui.tower.keys.table import AREAS, Area, replay_keys
 from tapui.tower.screens.moment import MomentScreen
 from tapui.tower.time_bar import TimeBar
 from tapui.wire import events as ev
@@ -20,9 +20,8 @@ from tapui.wire import events as ev
 class ReplayApp(TowerApp):
     """The tower, read-only, with its time bar. The clock on screen is the replay's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(
-        *(one.id for one in TABLE if one.area == "replay")
-    )
+    is_replay = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*(one.id for one in replay_keys()))
 
     CALLS_PERSON: ClassVar[bool] = False
 
@@ -78,7 +77,7 @@ class ReplayApp(TowerApp):
         """Play faster or slower."""
         self._replayed.change_speed(direction)
 
-    def action_replay_time(self) -> None:
+    def action_go_to_time(self) -> None:
         """Ask for a time and go there."""
 
         def given(seconds: float | None) -> None:

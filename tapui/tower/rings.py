@@ -20,7 +20,7 @@ class Ring:
     `unread` counts the lines since the person last looked, `levels` the same by level. `epoch`
     rises when the stream begins anew, `merges` when lines were put in before the newest: what
     follows a ring sees by them that more happened than lines at its ends. `head` is the number of
-    a line of which a snapshot brought the beginning only.
+    a line of which a snapshot brought the beginning only. `is_muted`: its lines are not counted.
     """
 
     lines: deque[Line] = field(default_factory=deque)
@@ -30,6 +30,7 @@ class Ring:
     epoch: int = 0
     merges: int = 0
     head: int | None = None
+    is_muted: bool = False
 
     def append(self, line: Line) -> None:
         """Add the newest line. A `seq` that does not rise means that the stream began anew."""
@@ -37,11 +38,12 @@ class Ring:
         if lines and line.seq <= lines[-1].seq:
             self.clear()
         lines.append(line)
-        self.size += _weight(line)
+        self.size += weight(line)
         while len(lines) > RING_LINES or (self.size > RING_BYTES and len(lines) > 1):
-            self.size -= _weight(lines.popleft())
-        self.unread += 1
-        self.levels[line.level] = self.levels.get(line.level, 0) + 1
+            self.size -= weight(lines.popleft())
+        if not self.is_muted:
+            self.unread += 1
+            self.levels[line.level] = self.levels.get(line.level, 0) + 1
 
     def merge(self, found: Iterable[Line]) -> None:
         """Put lines that were read from the gateway in their places; they are not unread."""
@@ -52,9 +54,9 @@ class Ring:
             self.head = None
         known.update((line.seq, line) for line in self.lines)
         self.lines = deque(known[seq] for seq in sorted(known))
-        self.size = sum(map(_weight, self.lines))
+        self.size = sum(map(weight, self.lines))
         while len(self.lines) > RING_LINES or (self.size > RING_BYTES and len(self.lines) > 1):
-            self.size -= _weight(self.lines.popleft())
+            self.size -= weight(self.lines.popleft())
 
     def line(self, seq: int) -> Line | None:
         """Return the line of this number."""
@@ -73,5 +75,6 @@ class Ring:
         self.mark_read()
 
 
-def _weight(line: Line) -> int:
+def weight(line: Line) -> int:
+    """Return about how many bytes of a line the tower holds."""
     return len(line.event) + length(line.metadata)

@@ -117,7 +117,10 @@ class View:
         self.looked_at = 0.0
         self.failures: deque[FailedCall] = deque(maxlen=1000)
         self._payloads = Payloads()
+        self.muted: set[StreamKey] = set()
+        """Streams whose lines are neither painted nor counted."""
         self._reads: dict[str, StreamKey] = {}
+        self._pages: dict[str, StreamLines | Error | None] = {}
         self.details: dict[DetailKey, Whole | None] = {}
         self._detail_reads: dict[str, DetailKey] = {}
         self.chosen_session = ""
@@ -165,6 +168,38 @@ class View:
         self._reads[read_id] = key
         while len(self._reads) > 100:
             del self._reads[next(iter(self._reads))]
+
+    def expect_page(self, read_id: str) -> None:
+        """A `stream.read` with this id was sent for a tail: its lines go into no ring."""
+        self._pages[read_id] = None
+        while len(self._pages) > 100:
+            del self._pages[next(iter(self._pages))]
+
+    def awaits_page(self, read_id: str) -> bool:
+        """Return whether this was asked for and not lost with the link since."""
+        return read_id in self._pages
+
+    def take_page(self, read_id: str) -> StreamLines | Error | None:
+        """Return what came for a tail, once; None while it has not come."""
+        found = self._pages.get(read_id)
+        if found is not None:
+            del self._pages[read_id]
+        return found
+
+    def ring(self, key: StreamKey) -> Ring:
+        """Return the ring of a stream."""
+        found = self.rings.get(key)
+        if found is None:
+            found = self.rings[key] = Ring(is_muted=key in self.muted)
+        return found
+
+    def mute(self, key: StreamKey, *, is_muted: bool) -> None:
+        """Paint and count the lines of a stream no longer, or again; this tower remembers it."""
+        (self.muted.add if is_muted else self.muted.discard)(key)
+        ring = self.ring(key)
+        ring.is_muted = is_muted
+        ring.mark_read()
+        self._dirty.add("streams")
 
     def expect_detail(self, read_id: str, key: DetailKey) -> None:
         """A `detail.read` with this id was sent."""
@@ -266,13 +301,14 @@ class View:
         self.writing.clear()
         self._detail_reads.clear()  # asked of a link that is gone
         self._turn_reads.clear()
+        self._pages.clear()
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
         self.is_first = snapshot.is_first
         self.state = State.of(snapshot.state)
         for key, stream in self.state.streams.items():
-            ring = self.rings.setdefault(key, Ring())
+            ring = self.ring(key)
             if stream.last and (not ring.lines or ring.lines[-1].seq < stream.last.seq):
                 ring.merge([stream.last])
                 ring.head = stream.last.seq
@@ -292,6 +328,9 @@ class View:
         elif isinstance(message, RevealedCode):
             self.codes[message.approval_id] = message
             self._dirty.add("approvals")
+        elif isinstance(message, (StreamLines, Error)) and message.id in self._pages:
+            self._pages[message.id] = message
+            self._dirty.add("streams")
         elif isinstance(message, StreamLines):
             key = self._reads.pop(message.id, None)
             if key is not None and key in self.rings:
@@ -336,11 +375,7 @@ class View:
             self._note(event, entry.ts)
 
     def _posted(self, event: Any) -> None:
-        key = (event.session_id, event.stream)
-        ring = self.rings.get(key)
-        if ring is None:
-            ring = self.rings[key] = Ring()
-        ring.append(event.line)
+        self.ring((event.session_id, event.stream)).append(event.line)
 
     def _note(self, event: ev.Event, ts: str) -> None:
         """Keep what only a tower keeps."""
@@ -393,6 +428,7 @@ class View:
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:
             self.rings.setdefault((new, key[1]), self.rings.pop(key))
+        self.muted = {(new if key[0] == old else key[0], key[1]) for key in self.muted}
         if old in self.life:
             self.life.setdefault(new, self.life.pop(old))
 

@@ -87,3 +87,12 @@ def losses_of(view: View) -> list[str]:
     if others > 0:
         losses.append(f"• {quantity(others, 'other tower')} disconnected")
     return losses
+
+
+MANY = 9000
+"""More than these are not counted on."""
+
+
+def short_count(number: int) -> str:
+    """Return a count, not more than can be read at a glance; nothing for none."""
+    return ("9k+" if number > MANY else str(number)) if number else ""

@@ -87,13 +87,20 @@ class SessionMode(Message, tag="session.mode", frozen=True):
 
 
 class StreamRead(Message, tag="stream.read", frozen=True):
-    """Read lines of a stream: the `last` ones, or those before sequence number `before`."""
+    """Read lines of a stream: the `last` ones, those before sequence number `before`, or the first
+    ones after number `after`.
+
+    `at` is a time: beside `before` or `after` that of the line with this number, by which older
+    lines are found sooner in long records; alone, only lines up to then are read.
+    """
 
     id: Id
     stream: Id
     session_id: Id
     last: int = 100
     before: int | None = None
+    after: int | None = None
+    at: Id | None = None
 
 
 class TurnsRead(Message, tag="turns.read", frozen=True):

@@ -47,6 +47,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "injects.resume", "providerId": "p", "sessionId": "s1"},
     {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
     {"type": "stream.read", "id": "x", "stream": "s", "sessionId": "s1"},
+    {"type": "stream.read", "id": "x", "stream": "s", "sessionId": "s1", "after": 3, "at": "2026"},
     {"type": "detail.read", "id": "x", "of": "call", "subject": "call-1", "sessionId": "s1"},
     {"type": "gateway.stop"},
     {"type": "tools.read", "id": "x", "sessionId": "s1"},

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tapui.core.effects import LinesBefore, ReadRecords, RecordsAbout
-from tapui.records import lookup
+from tapui.records import lookup, stream_lines
 from tapui.wire.events import StreamPosted
 from tapui.wire.message import Line
 from tests.records.turns import Writer, closed, opened, stamp, started
@@ -57,7 +57,7 @@ def test_the_newest_record_of_each_kind(state: Path, workspace: Path) -> None:
 def test_a_look_up_passes_a_bounded_number_of_records(
     state: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "MAX_LOOKED_AT", 5)
+    monkeypatch.setattr(stream_lines, "MAX_LOOKED_AT", 5)
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace), *(posted("a@x", seq) for seq in range(1, 21)))
         folder = writer.journal.folder_of("s1")

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from tapui.records.journal import Journal
 from tapui.settings import Records
@@ -75,6 +76,10 @@ class Writer:
     def turn(self, *events: Any) -> frozenset[int]:
         """Write one turn; return the `seq`s that could not be recorded."""
         return self.journal.write(list(self._entries(events)))
+
+    def turn_at(self, ts: str, *events: Any) -> None:
+        """Write one turn that happened at this time."""
+        self.journal.write([(replace(entry, ts=ts), raw) for entry, raw in self._entries(events)])
 
     def _entries(self, events: Iterable[Any]) -> Iterable[tuple[ev.Entry, bytes]]:
         for event in events:

@@ -89,6 +89,7 @@ class Screen(App[str]):
         self.sent: list[Message] = []
         self.clock: Callable[[], float] = lambda: NOW
         self.is_demo = False
+        self.is_replay = False
         self.lines_above = 0
 
     def compose(self) -> ComposeResult:
@@ -108,6 +109,9 @@ class Screen(App[str]):
 
     def key_of(self, action_id: str) -> str:
         return action_id
+
+    def wake(self) -> None:
+        pass
 
     def give_way(self) -> None:
         pass

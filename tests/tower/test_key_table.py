@@ -7,7 +7,7 @@ import pytest
 
 from tapui.tower.keys.chosen import faults, keymap
 from tapui.tower.keys.names import key_name, key_names, textual_key, written_keys
-from tapui.tower.keys.table import BY_ID, TABLE, meet
+from tapui.tower.keys.table import BY_ID, TABLE, meet, replay_keys
 from tests.rig.gateway import Home
 from tests.tower.running import running
 from tests.tower.scripted import world
@@ -68,7 +68,7 @@ def test_every_key_of_the_table_has_a_name_that_can_be_written() -> None:
         ({"answer": "hyper+a"}, "hyper+a is no key"),
         ({"answer": "z"}, "z is the key of zoom already"),
         ({"answer": "3"}, "3 goes to a pane"),
-        ({"answer": "w", "zoom": "w"}, "w is the key of"),
+        ({"answer": "B", "zoom": "B"}, "B is the key of"),
     ],
 )
 def test_what_cannot_be_a_key_is_refused_with_its_reason(
@@ -86,11 +86,11 @@ def test_sound_keys_have_no_faults(chosen: dict[str, str]) -> None:
 
 
 async def test_a_chosen_key_works_and_is_shown_and_the_default_no_longer_does() -> None:
-    async with running(world(), size=(120, 36), keys={"zoom": "w"}) as rig:
+    async with running(world(), size=(120, 36), keys={"zoom": "Z"}) as rig:
         await rig.press("z")
         assert not rig.app.main.area.is_zoomed
-        assert "w zoom" in rig.text.splitlines()[-1]
-        await rig.press("w")
+        assert "Z zoom" in rig.text.splitlines()[-1]
+        await rig.press("Z")
         assert rig.app.main.area.is_zoomed
 
 
@@ -110,7 +110,7 @@ async def test_alt_and_a_key_is_escape_and_the_key_unless_it_is_bound() -> None:
 async def test_the_keys_of_a_replay_are_told_where_they_work_and_can_be_changed(
     home: Home,
 ) -> None:
-    replay = [one for one in TABLE if one.area == "replay"]
+    replay = replay_keys()
     assert len(replay) == 8
     told = home.run("replay", "--help").stdout
     readme = Path(__file__).parents[2].joinpath("README.md").read_text()

@@ -105,7 +105,7 @@ async def test_lines_that_leave_the_ring_stay_under_the_reader(screen: Screen) -
             end += 1500
             await screen.flush()
             assert screen.on_screen() == before
-        assert screen.tail.line == screen.tail.rows[2]
+        assert screen.tail.row == screen.tail.rows[2]
         assert f"↓ {end - RING_LINES:,} new" in screen.text_of(".standing")
         assert len(screen.tail.rows) == HELD_LINES
         await pilot.press("end")
@@ -250,7 +250,7 @@ async def test_a_line_is_copied_as_safe_text(screen: Screen) -> None:
 
 
 async def test_hostile_text_is_shown_escaped_and_never_as_markup(screen: Screen) -> None:
-    async with screen.run_test(size=(200, 30)) as pilot:
+    async with screen.run_test(size=(260, 30)) as pilot:
         screen.feeder.open("s1", HOSTILE)
         screen.feeder.post([line(1, HOSTILE, "inject", {HOSTILE: HOSTILE})], "x[/]\x1b[2J@p[/]")
         await screen.flush()
@@ -279,7 +279,7 @@ async def test_older_lines_are_read_and_the_view_stays(screen: Screen) -> None:
         await pilot.press("o")
         asked = screen.sent[-1]
         assert isinstance(asked, StreamRead)
-        assert (asked.stream, asked.session_id, asked.before, asked.last) == (CI, "s1", 301, 100)
+        assert (asked.stream, asked.session_id, asked.before, asked.last) == (CI, "s1", 301, 200)
         screen.answer([line(seq) for seq in range(201, 301)])
         await screen.flush()
         assert screen.on_screen() == before
@@ -370,13 +370,13 @@ async def test_unread_lines_are_counted_until_they_are_seen(screen: Screen) -> N
         await screen.flush()
         table = screen.query_one(Table)
         cells = {row.cells[0].text: [cell.text for cell in row.cells] for row in table.rows}
-        assert cells[CI] == [CI, "PR #42", ""]
-        assert cells["build@ci"] == ["build@ci", "PR #42", "5"]
+        assert cells[CI] == [CI, "PR #42", "", ""]
+        assert cells["build@ci"] == ["build@ci", "PR #42", "", "5 new"]
         await pilot.press("right_square_bracket")
         await screen.flush()
         assert screen.pane.selected == ("s1", "build@ci")
         assert screen.view.rings["s1", "build@ci"].unread == 0
-        assert screen.on_screen()[:5] == [f"line {seq}" for seq in range(1, 6)]
+        assert screen.on_screen()[:5] == [f"→ sent to PR #42  line {seq}" for seq in range(1, 6)]
         screen.feeder.numbers(4, 9)
         await screen.flush()
         assert screen.view.rings["s1", CI].unread == 6

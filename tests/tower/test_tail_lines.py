@@ -15,6 +15,7 @@ from tapui.tower.rings import Ring
 from tapui.wire.message import Line
 from tests.tower.streams_rig import line
 
+KEY = ("s1", "ci-watch@ci")
 FILTERS = ("", "a", "B", "re:a+b", "re:^$", "re:[13579]$", "none such")
 TEXTS = st.text("abA1 ", max_size=4)
 
@@ -36,7 +37,7 @@ class Tailing(RuleBasedStateMachine):
         self.ring = Ring()
         self.next = 40
         self.lines = Lines()
-        self.lines.open(self.ring)
+        self.lines.open({KEY: self.ring})
         self.shown: list[Line] = []
         self.taken = True
 
@@ -80,7 +81,7 @@ class Tailing(RuleBasedStateMachine):
     def take(self) -> None:
         before = self.lines.rows[:]
         is_still = not self.lines.is_following
-        self.lines.take(self.ring)
+        self.lines.take({KEY: self.ring})
         self._work()
         self.taken = True
         if is_still:
@@ -104,14 +105,14 @@ class Tailing(RuleBasedStateMachine):
     def resume(self) -> None:
         self.lines.resume()
         self._work()
-        self.lines.take(self.ring)
+        self.lines.take({KEY: self.ring})
         self._work()
         self.taken = True
 
     @rule()
     def follow(self) -> None:
         self.lines.follow()
-        self.lines.take(self.ring)
+        self.lines.take({KEY: self.ring})
         self._work()
         self.taken = True
 
@@ -127,7 +128,7 @@ class Tailing(RuleBasedStateMachine):
     @precondition(lambda self: self.taken and self.lines.is_following and not self.lines.is_paused)
     @invariant()
     def shows_the_filter_over_the_ring(self) -> None:
-        assert self.lines.rows == self._all()
+        assert [one.line for one in self.lines.rows] == self._all()
         assert self.lines.unseen() == 0
 
     @invariant()
@@ -149,12 +150,12 @@ def test_what_is_held_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> No
     ring = Ring()
     ring.append(line(1))
     lines = Lines()
-    lines.open(ring)
+    lines.open({KEY: ring})
     lines.work()
     lines.stop()
     for seq in range(2, 10):
         ring.append(line(seq, "x" * 300))
-        lines.take(ring)
+        lines.take({KEY: ring})
         lines.work()
     assert [one.seq for one in lines.rows] == [1, 2, 3, 4, 5]
     assert lines.unseen() == 8
@@ -169,7 +170,7 @@ def test_filtering_takes_small_turns() -> None:
         ring.append(line(seq))
     ticks = iter(range(1000))
     lines = Lines(timer=lambda: next(ticks))
-    lines.open(ring)
+    lines.open({KEY: ring})
     lines.set_filter(parse("line"))
     assert lines.work(3) is True
     assert 0 < len(lines.rows) < 12
@@ -183,7 +184,7 @@ def test_a_slow_pattern_is_refused_and_the_old_one_stays() -> None:
     for seq in range(1, 13):
         ring.append(line(seq, "a" * 50 + "!"))
     lines = Lines()
-    lines.open(ring)
+    lines.open({KEY: ring})
     lines.set_filter(parse("A!"))
     with pytest.raises(FilterError, match="too slow"):
         lines.set_filter(parse(r"re:^(a|aa|a?a)+$"))
@@ -196,12 +197,12 @@ def test_lines_that_come_later_and_are_slow_are_counted_and_not_shown() -> None:
     ring = Ring()
     ring.append(line(1, "aaa"))
     lines = Lines()
-    lines.open(ring)
+    lines.open({KEY: ring})
     lines.set_filter(parse(r"re:^(a|aa|a?a)+$"))
     lines.work()
     ring.append(line(2, "a" * 50 + "!"))
     ring.append(line(3, "a"))
-    lines.take(ring)
+    lines.take({KEY: ring})
     while lines.work():
         pass
     assert [one.seq for one in lines.rows] == [1, 3]

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
-from tapui.core.effects import LinesBefore, RecordsAbout
+from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
@@ -45,7 +45,8 @@ DETAIL_KINDS = {
 
 
 class PendingRead(Struct, eq=False):
-    """A tower's request that waits for records. `newer` are the lines that memory has."""
+    """A tower's request that waits for records. `newer` are the lines that memory has; of lines
+    after a number they are used where the records have none."""
 
     reader: Connection
     message: StreamRead | DetailRead
@@ -82,15 +83,36 @@ class Reading:
         if session is None:
             self._out.send(connection.id, StreamLines(message.id, []))
             return
-        lines = self._streams.read(session.id, message.stream, message.last, message.before)
         wanted = min(max(message.last, 0), limits.STREAM_LINES)
+        at = message.at or ""
+        if message.after is not None:
+            self._read_after(connection, message, session.id, wanted)
+            return
+        until = at if message.before is None else ""
+        lines = self._streams.read(session.id, message.stream, wanted, message.before, until)
         before = lines[0].seq if lines else message.before or limits.MAX_SEQ
         if len(lines) == wanted or not self._streams.has_older(session.id, message.stream, before):
             self._out.send(connection.id, StreamLines(message.id, lines))
             return
+        known_at = "" if until else lines[0].ts if lines else at
         self._tickets.read_records(
             session.id,
-            LinesBefore(message.stream, wanted - len(lines), before),
+            LinesBefore(message.stream, wanted - len(lines), before, known_at, until),
+            PendingRead(connection, message, lines),
+        )
+
+    def _read_after(
+        self, connection: Connection, message: StreamRead, session_id: str, wanted: int
+    ) -> None:
+        """Read the first lines after a number; memory has the newest ones only."""
+        after = message.after or 0
+        lines, is_whole = self._streams.read_after(session_id, message.stream, wanted, after)
+        if is_whole or not wanted:
+            self._out.send(connection.id, StreamLines(message.id, lines))
+            return
+        self._tickets.read_records(
+            session_id,
+            LinesAfter(message.stream, wanted, after, message.at or ""),
             PendingRead(connection, message, lines),
         )
 
@@ -153,8 +175,11 @@ class Reading:
             self._out.send(pending.reader.id, replace(error, id=message.id))
         elif isinstance(message, StreamRead):
             events = [entry.event for entry in entries]
-            older = [event.line for event in events if isinstance(event, StreamPosted)]
-            lines = fitting(reversed([*older, *pending.newer]))
+            found = [event.line for event in events if isinstance(event, StreamPosted)]
+            if message.after is not None:
+                lines = fitting(found or pending.newer)
+            else:
+                lines = fitting(reversed([*found, *pending.newer]))[::-1]
             self._out.send(pending.reader.id, StreamLines(message.id, lines))
         else:
             self._out.send(pending.reader.id, detail_asked(self._out.state, message, entries))

@@ -180,16 +180,35 @@ class Streams:
                 session_id=session_id,
             )
 
-    def read(self, session_id: str, name: str, last: int, before: int | None = None) -> list[Line]:
-        """Return up to `last` lines (with a number below `before`), oldest first.
+    def read(
+        self, session_id: str, name: str, last: int, before: int | None = None, until: str = ""
+    ) -> list[Line]:
+        """Return up to `last` lines (with a number below `before`, up to the time `until`), oldest
+        first.
 
         They have at most `limits.MAX_STREAM_READ_BYTES` together, or are one.
         """
         log = self._logs.get(session_id, {}).get(name)
         if log is None:
             return []
-        newest_first = (line for line in reversed(log.lines) if before is None or line.seq < before)
-        return fitting(islice(newest_first, min(max(last, 0), limits.STREAM_LINES)))
+        newest_first = (
+            line
+            for line in reversed(log.lines)
+            if (before is None or line.seq < before) and (not until or line.ts <= until)
+        )
+        return fitting(islice(newest_first, min(max(last, 0), limits.STREAM_LINES)))[::-1]
+
+    def read_after(
+        self, session_id: str, name: str, most: int, after: int
+    ) -> tuple[list[Line], bool]:
+        """Return the first lines with numbers above `after`, oldest first, and whether memory has
+        them all; else some before them are in the records alone."""
+        log = self._logs.get(session_id, {}).get(name)
+        if log is None:
+            return [], (session_id, name) not in self._released
+        lines = fitting(islice((line for line in log.lines if line.seq > after), most))
+        first = log.lines[0].seq if log.lines else log.count + 1
+        return lines, first <= after + 1
 
     def has_older(self, session_id: str, name: str, before: int) -> bool:
         """Return whether lines with numbers below `before` were posted but are not in memory."""
@@ -227,16 +246,15 @@ class Streams:
             del self._released[key]
 
 
-def fitting(newest_first: Iterable[Line]) -> list[Line]:
-    """Return the newest lines that fit an answer to `stream.read`, one at least, oldest first."""
+def fitting(found: Iterable[Line]) -> list[Line]:
+    """Return the first of these lines that fit an answer to `stream.read`, one at least."""
     lines: list[Line] = []
     room = limits.MAX_STREAM_READ_BYTES
-    for line in newest_first:
+    for line in found:
         room -= _size(line)
         if room < 0 and lines:
             break
         lines.append(line)
-    lines.reverse()
     return lines
 
 

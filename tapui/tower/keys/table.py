@@ -63,7 +63,32 @@ TABLE: tuple[KeyAction, ...] = (
         "actions", "full_stop", "actions", "pane", "all actions of the selected row", "actions"
     ),
     KeyAction("pause", "space", "pause", "streams", "stop the display, or go on", "pause"),
-    KeyAction("older", "o", "older", "streams", "read older lines from the gateway", "older"),
+    KeyAction("older", "o", "older", "streams", "read older lines from the records", "older"),
+    KeyAction(
+        "mark-stream", "m", "mark", "streams", "show this stream together with others", "together"
+    ),
+    KeyAction(
+        "levels",
+        "i",
+        "levels",
+        "streams",
+        "show all levels, surface and inject, or inject alone",
+        "levels",
+    ),
+    KeyAction(
+        "next-inject", "semicolon", "stands_out(1)", "streams", "next inject or failure in the tail"
+    ),
+    KeyAction(
+        "previous-inject",
+        "comma",
+        "stands_out(-1)",
+        "streams",
+        "previous inject or failure in the tail",
+    ),
+    KeyAction(
+        "go-to-time", "w", "go_to_time", "pane", "go to a time, in a stream or a replay", "time"
+    ),
+    KeyAction("wrap", "y", "wrap", "streams", "wrap long lines, or cut them"),
     KeyAction("filter", "slash", "filter", "pane", "filter this list", "filter"),
     KeyAction("workbench", "r", "workbench", "screen", "run a tool yourself", "run a tool", "run"),
     KeyAction("call", "ctrl+r", "call", "sheet", "workbench: call the tool", "call"),
@@ -136,7 +161,6 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("play", "p", "replay_play", "replay", "play, or stop", "play"),
     KeyAction("slower", "left_parenthesis", "replay_speed(-1)", "replay", "play slower"),
     KeyAction("faster", "right_parenthesis", "replay_speed(1)", "replay", "play faster"),
-    KeyAction("go-to-time", "w", "replay_time", "replay", "go to a time", "time"),
     KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet", "close"),
 )
 """All of them; the footer offers them in this order."""
@@ -147,3 +171,8 @@ BY_ID: dict[str, KeyAction] = {one.id: one for one in TABLE}
 def meet(one: Area, other: Area) -> bool:
     """Return whether keys of both areas can work at the same time."""
     return other in _MEET[one]
+
+
+def replay_keys() -> list[KeyAction]:
+    """Return the actions by which a replay is gone through."""
+    return [one for one in TABLE if one.area == "replay" or one.id == "go-to-time"]

@@ -6,6 +6,7 @@ in `tower.layouts`.
 
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.view import View
+from tapui.tower.words import short_count
 
 
 def _sessions() -> type[Pane]:
@@ -40,7 +41,7 @@ def _calls() -> type[Pane]:
 
 def _unread(view: View) -> str:
     count = sum(ring.unread for ring in view.rings.values())
-    return ("9k+" if count > 9000 else str(count)) if count else ""
+    return short_count(count)
 
 
 PANES: tuple[PaneKind, ...] = (

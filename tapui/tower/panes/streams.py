@@ -1,5 +1,6 @@
-"""The streams: which there are, and the tail of one of them."""
+"""The streams: which there are, and the tail of one of them or of several together."""
 
+from datetime import UTC, datetime
 from itertools import count, islice, pairwise
 from typing import ClassVar
 
@@ -12,23 +13,28 @@ from textual.widgets import Static
 
 from tapui import invocation
 from tapui.projection.state import StreamKey
-from tapui.tower.columns import Cell, Column, Row
-from tapui.tower.filter import FilterError, parse
+from tapui.tower.app_protocol import RowAction
+from tapui.tower.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.filter_bar import FilterBar
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.levels import LEVEL
+from tapui.tower.levels import SHOWN_LEVELS, stands_out
 from tapui.tower.panes.pane import Pane
+from tapui.tower.panes.stream_list import COLUMNS, StreamList, row_key
+from tapui.tower.panes.stream_pages import StreamPages
+from tapui.tower.panes.stream_words import heading, standing
 from tapui.tower.panes.tail import Tail
+from tapui.tower.panes.tail_paint import look_of
 from tapui.tower.plain import plain
-from tapui.tower.rings import RING_LINES, Ring
+from tapui.tower.rings import Ring
+from tapui.tower.sources import TailRow
 from tapui.tower.statics import show_in
 from tapui.tower.table import Table
 from tapui.tower.view import View
-from tapui.wire.message import Line
+from tapui.wire.message import Level, Line
 from tapui.wire.tower import StreamRead
 
-OLDER_LINES = 100
-"""Lines that are asked for at a time."""
+FIRST_LINES = 100
+"""Lines that a stream is shown with at first, at least."""
 STACKED_BELOW = 96
 """A pane narrower than this has its tail below the list."""
 
@@ -38,17 +44,21 @@ _FIRST_STEPS = (
     ("To see streams with a scripted session:", ""),
     (f"  {invocation.command('demo')}", "bold $primary"),
 )
+_read_ids = count(1)
 
 
 class StreamsPane(Pane):
-    """The list of streams and the tail of the selected one."""
+    """The list of streams and the tail of the selected one, or of those that are marked."""
 
     TOPICS = frozenset({"streams", "clock"})
     HELP = """\
-The tail follows its stream. Moving up stops that, the last line follows again. Pausing stops the
-display; no line is lost. A filter is a text or a pattern: `re:err(or)?`. A line is kept, surfaced
-(shown to you) or injected (sent to the agent). `┊` marks a line before which others are missing.
-From the list, the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
+A line is kept (stored), surfaced (stored and shown to you) or injected (sent to the agent as well:
+`→ sent to` names the session). `✗` marks lines that tell of a failure, `┊` one before which others
+are missing. The tail follows its stream. Moving up stops that, the last line follows again; farther
+up, older lines come out of the records. Pausing stops the display; no line is lost. A filter is a
+text or a pattern: `re:err(or)?`. Streams that are marked are shown together, by time, each line
+with the name of its stream. A muted stream is stored, but neither shown nor counted. From the list,
+the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 """
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
@@ -56,6 +66,12 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
             "filter",
             "copy",
             "older",
+            "mark-stream",
+            "levels",
+            "next-inject",
+            "previous-inject",
+            "go-to-time",
+            "wrap",
             "previous-stream",
             "next-stream",
             "next-match",
@@ -63,25 +79,23 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         ),
         Binding("enter", "details", "open", key_display="⏎"),
     ]
-    COLUMNS = (
-        Column("stream", 12, 60, grows=True, cuts_middle=True),
-        Column("session", 7, 20, rank=2, is_common=True, cuts_middle=True),
-        Column("new", 3, 9, right=True),
-    )
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.selected: StreamKey | None = None
+        self.marked: list[StreamKey] = []
         self._keys: dict[str, StreamKey] = {}
-        self._ring: Ring | None = None
-        self._read_ids = count(1)
-        self._awaited: tuple[Ring, int, int] | None = None
-        self._gap_seen = (0, 0)
+        self._list = StreamList()
+        self._rings: dict[StreamKey, Ring] = {}
+        """Those of the streams that the tail shows."""
+        self._gaps_seen: dict[StreamKey, tuple[int, int]] = {}
+        self._searched: Filter | None = None
+        self._pages: StreamPages | None = None
 
     def compose(self) -> ComposeResult:
         """The list, the tail between two lines about it, the filter, and the first steps."""
         with Horizontal(classes="filled"):
-            yield Table(self.COLUMNS, has_titles=False)
+            yield Table(COLUMNS, has_titles=False)
             with Vertical(classes="reading"):
                 yield Static("", classes="heading", markup=False)
                 yield Tail()
@@ -97,20 +111,26 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         """The tail."""
         return self.query_one(Tail)
 
+    @property
+    def pages(self) -> StreamPages:
+        """What the tail gets from the gateway."""
+        if self._pages is None:
+            self._pages = StreamPages(self.tail, lambda: self.tower.view, self.send, self._say)
+        return self._pages
+
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Take in what came and paint it."""
-        self.set_empty(not view.state.streams)
-        if self.selected not in view.state.streams:
-            self._select(view, self._moved(view))
-        if self.selected is not None and self._ring is not None and "streams" in dirty:
-            self._take(view, self.selected)
+        streams = view.state.streams
+        self.set_empty(not streams)
+        self._follow_moves(view)
+        if self.selected not in streams:
+            self._select(view, next(iter(streams), None))
+        if self._rings and "streams" in dirty:
+            self._take(view)
         self._show_about(view)
         self.show_frame()
-        self._keys = {_row_key(key): key for key in view.state.streams}
-        rows = [_row(view, key) for key in view.state.streams]
-        table = self.query_one(Table)
-        if rows != table.rows:
-            table.set_rows(rows)
+        self._keys = {row_key(key): key for key in streams}
+        self.query_one(Table).set_rows(self._list.rows(view, self.marked, dirty))
 
     def main_widget(self) -> Tail:
         """Return the tail."""
@@ -135,6 +155,72 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         """Say how the tail stands."""
         self._show_about(self.tower.view)
 
+    def on_tail_edge(self, event: Tail.Edge) -> None:
+        """The person came to the end of what is here: read on."""
+        event.stop()
+        if event.is_older:
+            self.pages.older(is_told=False)
+        else:
+            self.pages.newer()
+
+    # What can be done
+
+    @property
+    def subject(self) -> str:
+        """The stream's name."""
+        return self.selected[1] if self.selected else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Return what can be done to the selected stream and to the tail."""
+        key = self.selected
+        if key is None:
+            return []
+        is_muted = key in self.tower.view.muted
+        mute = (
+            "show and count it again" if is_muted else "mute it: stored, neither shown nor counted"
+        )
+        mark = (
+            "show it alone no longer together"
+            if key in self.marked
+            else "show it together with others"
+        )
+        found = [
+            RowAction("m", mute, lambda: self._mute(key, is_muted=not is_muted)),
+            RowAction("t", mark, self.action_mark),
+        ]
+        if self.marked:
+            found.append(RowAction("u", "show one stream at a time again", self._unmark))
+        return found + [self._level_action(level) for level in ("keep", "surface", "inject")]
+
+    def _level_action(self, level: Level) -> RowAction:
+        levels = self.tail.lines.levels
+        does = "hide" if level in levels else "show"
+        other = levels ^ {level}
+        return RowAction(
+            level[0], f"{does} lines that are {level}", lambda: self._set_levels(other)
+        )
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done now is not offered."""
+        if action in (
+            "pause",
+            "filter",
+            "copy",
+            "older",
+            "details",
+            "levels",
+            "wrap",
+            "stands_out",
+        ):
+            return not self.has_class("-empty")
+        if action == "go_to_time":
+            return not self.has_class("-empty") and not self.tower.is_replay
+        if action == "match":
+            return self._searched is not None
+        if action in ("step", "mark"):
+            return len(self._keys) > 1
+        return super().check_action(action, parameters)
+
     def action_step(self, step: int) -> None:
         """Show the next or previous stream."""
         self.query_one(Table).action_move(step)
@@ -143,63 +229,107 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         """Stop painting, or go on."""
         self.tail.action_toggle_pause()
 
+    def action_wrap(self) -> None:
+        """Wrap long lines, or cut them."""
+        self.tail.action_toggle_wrap()
+
+    def action_levels(self) -> None:
+        """Show fewer levels, or all again."""
+        shown = [levels for _, levels in SHOWN_LEVELS]
+        at = shown.index(self.tail.lines.levels) if self.tail.lines.levels in shown else -1
+        self._set_levels(shown[(at + 1) % len(shown)])
+
+    def _set_levels(self, levels: frozenset[Level]) -> None:
+        self.tail.set_levels(levels or SHOWN_LEVELS[0][1])
+
+    def action_mark(self) -> None:
+        """Show this stream together with others, or no longer."""
+        key = self.selected
+        if key is None:
+            return
+        if key in self.marked:
+            self.marked.remove(key)
+        else:
+            self.marked.append(key)
+        self._open(self.tower.view)
+        self.tower.view.touch("streams")
+        self.tower.wake()
+
+    def _unmark(self) -> None:
+        self.marked.clear()
+        self._open(self.tower.view)
+        self.tower.view.touch("streams")
+        self.tower.wake()
+
+    def _mute(self, key: StreamKey, *, is_muted: bool) -> None:
+        self.tower.view.mute(key, is_muted=is_muted)
+        self._open(self.tower.view)
+        self.tower.wake()
+
     def action_details(self) -> None:
         """Show the line under the cursor with its metadata."""
-        line = self._whole_line()
-        if line is None or self.selected is None:
+        row = self.tail.row
+        if row is None:
             return
         from tapui.tower.screens.line import LineScreen
 
-        session = self.tower.view.session_name(self.selected[0])
+        key = row.source.key
+        session = self.tower.view.session_name(key[0])
         sheet = LineScreen(
-            line, stream=self.selected[1], session=session, lines=lambda: self.tail.rows
+            self._whole(row),
+            stream=key[1],
+            session=session,
+            lines=lambda: [one.line for one in self.tail.rows if one.source.key == key],
         )
         self.app.push_screen(sheet)
 
     def action_copy(self) -> None:
-        """Copy the line under the cursor."""
-        line = self._whole_line()
-        if line is not None:
-            self.tower.copy(line.event, "The line")
+        """Copy the line under the cursor, or what is selected."""
+        row = self.tail.row
+        if row is not None:
+            self.tower.copy(self._whole(row).event, "The line")
 
-    def _whole_line(self) -> Line | None:
-        """Return the line under the cursor; the ring may have more of it than the tail took in."""
-        line = self.tail.line
-        if line is None or self._ring is None:
-            return line
-        return self._ring.line(line.seq) or line
+    def _whole(self, row: TailRow) -> Line:
+        """Return a row's line; the ring may have more of it than the tail took in."""
+        return row.source.ring.line(row.seq) or row.line
 
     def action_older(self) -> None:
-        """Ask the gateway for lines before the oldest one here."""
-        first = self.tail.lines.first_seq
-        ring = self._ring
-        if self.selected is None or ring is None or first is None:
-            return
-        if first <= 1:
-            self._say("This is the stream's first line.")
-        elif len(ring.lines) >= RING_LINES:
-            self._say(f"The tail is full with {RING_LINES:,} lines; older ones are in the records.")
-        else:
-            self._awaited = (ring, ring.merges, first)
-            self._read(self.selected, before=first)
+        """Read lines before the oldest one here."""
+        self.tail.stand()
+        self.pages.older(is_told=True)
+
+    def action_stands_out(self, step: int) -> None:
+        """Go to the next or previous inject or failure."""
+        if not self.tail.find(step, stands_out):
+            where = "after" if step > 0 else "before"
+            older = f"; {self.tower.key_of('older')} reads older lines" if step < 0 else ""
+            self._say(f"No inject or failure {where} this line{older}.")
+
+    def action_go_to_time(self) -> None:
+        """Ask for a time and go there."""
+        from tapui.tower.screens.moment import MomentScreen
+
+        def given(seconds: float | None) -> None:
+            if seconds is not None:
+                moment = datetime.fromtimestamp(seconds, UTC)
+                self.tail.stand()
+                self.pages.jump(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+
+        self.app.push_screen(MomentScreen(self.tower.clock()), given)
+
+    # The filter
 
     def action_filter(self) -> None:
         """Type a filter."""
         self.query_one(FilterBar).open(self._filter_text)
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous line that the filter finds: those are all that are shown."""
-        self.tail.action_move(step)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done now is not offered."""
-        if action in ("pause", "filter", "copy", "older", "details"):
-            return not self.has_class("-empty")
-        if action == "match":
-            return bool(self._filter_text)
-        if action == "step":
-            return len(self._keys) > 1
-        return super().check_action(action, parameters)
+        """Go to the next or previous line that the last filter finds."""
+        searched = self._searched
+        if self._filter_text:
+            self.tail.action_move(step)
+        elif searched is not None and not self.tail.find(step, lambda one: _finds(searched, one)):
+            self._say(f"No further match {'after' if step > 0 else 'before'} this line.")
 
     def close_topmost(self) -> bool:
         """Show all lines again; then go from the tail to the list."""
@@ -229,132 +359,109 @@ From the list, the arrow keys choose a stream and Enter goes to its tail; Esc go
         try:
             if text != self._filter_text:
                 self.tail.set_filter(parse(text))
+                self._searched = self.tail.lines.filter or self._searched
         except FilterError as error:
             bar.refuse(error)
             return False
         bar.refuse(None)
         return True
 
+    # What the tail shows
+
+    def _shown(self) -> list[StreamKey]:
+        """Return the streams of the tail: those that are marked, else the selected one."""
+        wanted = self.marked or ([self.selected] if self.selected else [])
+        return [key for key in wanted if key not in self.tower.view.muted]
+
     def _select(self, view: View, key: StreamKey | None) -> None:
         self.selected = key
-        self._ring = view.rings.setdefault(key, Ring()) if key else None
-        self._awaited = None
-        self._gap_seen = (self._ring.merges if self._ring else 0, 0)
-        self.tail.open(self._ring or Ring())
-        if key is None or self._ring is None:
+        if key is not None:
+            self.query_one(Table).select(row_key(key))
+        if not self.marked:
+            self._open(view)
+        else:
+            self._set_look(view)
+
+    def _open(self, view: View) -> None:
+        """Show other streams than before."""
+        keys = self._shown()
+        if list(self._rings) == keys:
+            self._set_look(view)
             return
-        self.query_one(Table).select(_row_key(key))
-        first = self.tail.lines.first_seq
-        posted = view.state.streams[key].count
-        lacks = len(self._ring.lines) < min(OLDER_LINES, posted) and (first is None or first > 1)
-        if lacks or self._ring.head is not None:
-            self._read(key)
-        self._take(view, key)
+        self.pages.forget()
+        self._rings = {key: view.ring(key) for key in keys}
+        self._gaps_seen = {key: (ring.merges, 0) for key, ring in self._rings.items()}
+        self._set_look(view)
+        self.tail.open(self._rings)
+        for key, ring in self._rings.items():
+            first = ring.lines[0].seq if ring.lines else None
+            lacks = len(ring.lines) < min(FIRST_LINES, view.state.streams[key].count)
+            if (lacks and first != 1) or ring.head is not None:
+                self._read(key)
+        self._take(view)
 
-    def _moved(self, view: View) -> StreamKey | None:
-        """Return where the shown stream went (its session was replaced), else the first one."""
-        for key, ring in view.rings.items():
-            if ring is self._ring and key in view.state.streams:
-                return key
-        return next(iter(view.state.streams), None)
+    def _set_look(self, view: View) -> None:
+        self.tail.set_look(look_of(list(self._rings), view.session_name, self.selected))
 
-    def _take(self, view: View, key: StreamKey) -> None:
-        self._ring = view.rings.setdefault(key, Ring())
-        self.tail.take(self._ring)
-        if self._awaited is not None:
-            ring, merges, first = self._awaited
-            if ring is not self._ring or ring.merges != merges:
-                self._awaited = None
-                if self.tail.lines.first_seq == first:
-                    self._say("The gateway has no older lines; the records may have them.")
+    def _follow_moves(self, view: View) -> None:
+        """Streams went to another session, which replaced theirs; or they are gone."""
+        streams = view.state.streams
+        for old, ring in list(self._rings.items()):
+            if old in streams:
+                continue
+            new = next((key for key, one in view.rings.items() if one is ring), None)
+            if new is None:
+                continue
+            self.tail.lines.rename(old, new)
+            self._rings = {new if key == old else key: one for key, one in self._rings.items()}
+            self._gaps_seen[new] = self._gaps_seen.pop(old)
+            self.marked = [new if key == old else key for key in self.marked]
+            self.selected = new if self.selected == old else self.selected
+        if any(key not in streams for key in self.marked):
+            self.marked = [key for key in self.marked if key in streams]
+            self._open(view)
+
+    def _take(self, view: View) -> None:
+        self._rings = {key: view.ring(key) for key in self._rings}
+        self._set_look(view)
+        self.tail.take(self._rings)
+        self.pages.take()
         if self.tail.lines.is_following and not self.tail.lines.is_paused:
-            view.mark_read(key)
-        self._close_gap(key, self._ring)
+            for key in self._rings:
+                view.mark_read(key)
+        for key, ring in self._rings.items():
+            self._close_gap(key, ring)
 
     def _close_gap(self, key: StreamKey, ring: Ring) -> None:
         """A snapshot that replaced lost events brings only a stream's last line: read the rest."""
-        merges, asked = self._gap_seen
+        merges, asked = self._gaps_seen[key]
         if ring.merges == merges:
             return
-        newest = list(islice(reversed(ring.lines), OLDER_LINES))
+        newest = list(islice(reversed(ring.lines), FIRST_LINES))
         gap = next((new.seq for new, old in pairwise(newest) if new.seq > old.seq + 1), asked)
-        self._gap_seen = (ring.merges, gap)
+        self._gaps_seen[key] = (ring.merges, gap)
         if gap != asked:
             self._read(key)
 
-    def _read(self, key: StreamKey, before: int | None = None) -> None:
-        read_id = f"streams-{next(self._read_ids)}"
+    def _read(self, key: StreamKey) -> None:
+        """Read a stream's newest lines into its ring."""
+        read_id = f"streams-{next(_read_ids)}"
         self.tower.view.expect_lines(read_id, key)
-        self.send(
-            StreamRead(
-                id=read_id, stream=key[1], session_id=key[0], last=OLDER_LINES, before=before
-            )
-        )
+        self.send(StreamRead(id=read_id, stream=key[1], session_id=key[0], last=FIRST_LINES))
 
     def _say(self, text: str) -> None:
         self.app.notify(text, markup=False, timeout=4)
 
     def _show_about(self, view: View) -> None:
         """The line above the tail says what is shown, the one below how it stands."""
-        stream = view.state.streams.get(self.selected) if self.selected else None
-        if stream is None:
+        if self.selected not in view.state.streams:
             return
-        heading = Content("").join(
-            [
-                plain(stream.name, "bold"),
-                plain(f"  {view.session_name(stream.session_id)}", "$text-muted", limit=66),
-                plain(f"  {stream.count:,} lines", "$text-muted"),
-            ]
-        )
-        show_in(self.query_one(".heading", Static), heading)
-        show_in(self.query_one(".standing", Static), _standing(self.tail))
+        show_in(self.query_one(".heading", Static), heading(view, self._shown(), self.selected))
+        show_in(self.query_one(".standing", Static), standing(self.tail))
 
 
-def _standing(tail: Tail) -> Content:
-    """Return how the tail stands, what is missed, and what the filter leaves."""
-    lines = tail.lines
-    unseen = lines.unseen()
-    about = "up to " if lines.filter and lines.is_frozen else ""
-    new = f"{about}{unseen:,} new"
-    if lines.is_paused:
-        state = plain(f"‖ paused, {new} — Space to resume", "$warning")
-    elif lines.is_following:
-        state = plain("● following", "$success")
-    elif unseen:
-        state = plain(f"↓ {new} — End to follow", "$accent")
-    else:
-        state = plain("○ not following — End to follow", "$text-muted")
-    parts = [state]
-    if lines.filter:
-        parts.append(plain(f"  / {lines.filter.text}", "bold", limit=32))
-        parts.append(plain(f"  {len(lines.rows):,} of {lines.count:,} match", "$text-muted"))
-    if lines.undecided:
-        parts.append(plain(f", {lines.undecided:,} could not be matched", "$warning"))
-    if tail.scroll_offset.x:
-        parts.append(plain(f"  → {tail.scroll_offset.x}", "$text-muted"))
-    return Content("").join(parts)
-
-
-def _row_key(key: StreamKey) -> str:
-    return f"{len(key[0])}:{key[0]}{key[1]}"
-
-
-def _row(view: View, key: StreamKey) -> Row:
-    stream = view.state.streams[key]
-    ring = view.rings.get(key)
-    unread = ring.unread if ring else 0
-    level = LEVEL[stream.last.level] if stream.last else None
-    mark = (level.glyph, level.tone) if level else ("·", "muted")
-    return Row(
-        _row_key(key),
-        (
-            Cell(stream.name, "strong" if unread else "", *mark),
-            Cell(view.session_name(stream.session_id), "muted"),
-            Cell(_short(unread), "strong"),
-        ),
-    )
-
-
-def _short(number: int) -> str:
-    """Return a count of new lines; nothing for none, and no more than can be read at a glance."""
-    return ("9k+" if number > 9000 else str(number)) if number else ""
+def _finds(searched: Filter, line: Line) -> bool:
+    try:
+        return searched.matches(line)
+    except Undecided:
+        return False
