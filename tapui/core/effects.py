@@ -123,6 +123,28 @@ class ReadRecords(Struct, frozen=True):
     wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns
 
 
+class Inspect(Struct, frozen=True, gc=False):
+    """Begin to send the tower `connection` what goes to and comes from the connection `target`."""
+
+    connection: ConnectionId
+    id: str
+    target: ConnectionId
+
+
+class InspectMore(Struct, frozen=True, gc=False):
+    """Send the tower what has come since, as soon as there is something."""
+
+    connection: ConnectionId
+    id: str
+
+
+class EndInspection(Struct, frozen=True, gc=False):
+    """Send the tower what is left, and nothing more."""
+
+    connection: ConnectionId
+    id: str
+
+
 class StopGateway(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
@@ -136,5 +158,8 @@ Effect = (
     | MakePersistDir
     | CopyFile
     | ReadRecords
+    | Inspect
+    | InspectMore
+    | EndInspection
     | StopGateway
 )

@@ -19,6 +19,7 @@ from tapui.core.conversations.garbled import Garbled
 from tapui.core.conversations.hello import Hellos
 from tapui.core.conversations.history import History
 from tapui.core.conversations.host import HostConversation
+from tapui.core.conversations.inspecting import Inspecting
 from tapui.core.conversations.provider import ProviderConversation
 from tapui.core.conversations.reading import Reading
 from tapui.core.conversations.session_events import SessionEvents
@@ -192,6 +193,7 @@ class Parts:
             pushes=pushes,
             persist_dir=persist_dir,
         )
+        self.inspecting = Inspecting(out=out, sessions=sessions, providers=providers)
         self.history = History(out=out, tickets=tickets, sessions=sessions)
         self.host = HostConversation(
             clock=clock,

@@ -90,6 +90,14 @@ class Masks:
                 return data
         return b"".join(self._line(line) for line in _lines(data))
 
+    def masked_text(self, text: str) -> str:
+        """Return any text without secrets, for the eye: what was JSON need not be JSON then."""
+        text = _SECRET.sub(_without_secret, text.encode()).decode()
+        for pattern in self.patterns:
+            made = pattern.replaced(text, MASK)
+            text = MASK if made is None else made[0]
+        return text
+
     def _line(self, line: bytes) -> bytes:
         head = _HEAD.match(line)
         if head is None:

@@ -35,6 +35,7 @@ class InProcessPort:
     loses its connection.
     """
 
+    is_in_process = True
     outbox_bytes = 0
     sent_bytes = 0
 

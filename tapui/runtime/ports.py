@@ -16,6 +16,10 @@ class Port(Protocol):
     """The connection's number in the core, set by the turn; 0 before it is open."""
 
     @property
+    def is_in_process(self) -> bool:
+        """Whether this end is in this process, and not on a socket."""
+
+    @property
     def outbox_bytes(self) -> int:
         """Bytes that were sent to this end and have not left the process."""
 

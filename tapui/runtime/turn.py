@@ -14,13 +14,16 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
 from tapui.core.effects import (
     Authenticated,
     Close,
     ConnectionId,
     Effect,
+    EndInspection,
+    Inspect,
+    InspectMore,
     Mention,
     Send,
     StopGateway,
@@ -28,13 +31,16 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
 from tapui.records.journal import Journal
+from tapui.records.masking import Masks
 from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
+from tapui.runtime.inspections import Inspections
 from tapui.runtime.mint import SystemMint
-from tapui.runtime.ports import SocketPort
+from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.right_of_way import RightOfWay
 from tapui.runtime.slow_readers import SlowReaders
 from tapui.text import safe_text
+from tapui.wire.codec import encode
 from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
 from tapui.wire.message import Error, Message
@@ -48,6 +54,10 @@ _ABOUT = 300
 """Characters of an effect in the log."""
 _MENTION_HIGH = 64 * 1024
 """Bytes that wait for a connection, above which it does without what is only mentioned."""
+
+
+Receive = Callable[[SocketPort, bytes], None]
+Give = Callable[[ConnectionId, Message], None]
 
 
 class Flush(Protocol):
@@ -69,6 +79,7 @@ class LoopTurn:
         *,
         on_stop: Callable[[], None],
         persist_dir: Callable[[str], Path],
+        masks: Masks | None = None,
     ) -> None:
         self._gateway = gateway
         self._journal = journal
@@ -80,7 +91,7 @@ class LoopTurn:
         """Taken from a turn's first input to its end."""
         self.on_turn: Callable[[], None] = _nobody_looks
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
-        self._ports: dict[ConnectionId, SocketPort | InProcessPort] = {}
+        self._ports: dict[ConnectionId, Port] = {}
         self._is_scheduled = False
         self._now = 0.0
         """When the turn's first input came, in seconds of the steady clock; 0 before it."""
@@ -88,6 +99,14 @@ class LoopTurn:
         self._timer_when = 0.0
         self._slow = SlowReaders(gateway, self._ports)
         self._touched: set[ConnectionId] = set()
+        self._inspections = Inspections(
+            self._ports, lambda: mint.timestamp(time.monotonic()), (masks or Masks()).masked_text
+        )
+        self.received: Receive = self._received
+        """A complete text message arrived. (Another function while somebody inspects: while nobody
+        does, that costs nothing.)"""
+        self.given: Give = self._given
+        """An in-process end sent a message. (As above.)"""
         self._refusals: list[Send] = []
         self._disk = DiskWork(
             gateway,
@@ -115,8 +134,8 @@ class LoopTurn:
         self._ports[port.number] = port
         self._schedule()
 
-    def received(self, port: SocketPort, data: bytes) -> None:
-        """A complete text message arrived."""
+    def _received(self, port: SocketPort, data: bytes) -> None:
+        """Let the core take a message."""
         now = self._now or self._time()
         try:
             self._gateway.received(port.number, data, now)
@@ -126,14 +145,21 @@ class LoopTurn:
             self._is_scheduled = self.way.is_taken = True
             self._loop.call_soon(self._run)
 
+    def _received_inspected(self, port: SocketPort, data: bytes) -> None:
+        """Show a message to who inspects its connection, and let the core take it."""
+        self._inspections.received(port.number, data)
+        self._received(port, data)
+
     def received_oversized(self, port: SocketPort, start: bytes) -> None:
         """A text message arrived that is too large to be kept; `start` is its beginning."""
+        self._inspections.refused(port.number, len(start), "a message too large to be kept")
         self._into_core(
             port.number, lambda now: self._gateway.received_oversized(port.number, start, now)
         )
 
-    def received_binary(self, port: SocketPort, size: int) -> None:  # noqa: ARG002
+    def received_binary(self, port: SocketPort, size: int) -> None:
         """A binary message arrived."""
+        self._inspections.refused(port.number, size, "a binary message")
         self._into_core(port.number, lambda now: self._gateway.received_binary(port.number, now))
 
     def drained(self, port: SocketPort) -> None:
@@ -147,7 +173,7 @@ class LoopTurn:
         self._forget(port.number)
         self._into_core(port.number, lambda now: self._gateway.closed(port.number, now))
 
-    def _forget(self, number: ConnectionId) -> SocketPort | InProcessPort | None:
+    def _forget(self, number: ConnectionId) -> Port | None:
         """Send nothing more to a connection; return its port if it still had one."""
         self._slow.forget(number)
         return self._ports.pop(number, None)
@@ -173,14 +199,20 @@ class LoopTurn:
         self._schedule()
         return InProcessEnd(self, port)
 
-    def given(self, connection: ConnectionId, message: Message) -> None:
-        """An in-process end sent a message."""
+    def _given(self, connection: ConnectionId, message: Message) -> None:
+        """Let the core take a message of an in-process end."""
         now = self._now or self._time()
         try:
             self._gateway.given(connection, message, now)
         except Exception:  # noqa: BLE001 - logged; one end's input must not end the gateway
             self._input_failed(connection)
         self._schedule()
+
+    def _given_inspected(self, connection: ConnectionId, message: Message) -> None:
+        """Show a message to who inspects its end, and let the core take it."""
+        if connection in self._inspections.targets:
+            self._inspections.received(connection, encode(message))
+        self._given(connection, message)
 
     def unfit(self, connection: ConnectionId, error: WireError) -> None:
         """A message of an in-process end could not be JSON."""
@@ -240,7 +272,7 @@ class LoopTurn:
     def _input_failed(self, number: ConnectionId) -> None:
         _log.exception("the gateway could not take an input of connection %d", number)
         port = self._ports.get(number)
-        if port is not None and not isinstance(port, InProcessPort):
+        if port is not None and not port.is_in_process:
             port.close(_INTERNAL_ERROR, "internal error")
 
     def _schedule(self) -> None:
@@ -277,6 +309,8 @@ class LoopTurn:
                 self._effect_failed(effect)
         if entries and self._gateway.watchers:
             self._publish(entries, bodies)
+        if self._inspections.targets:
+            self._show_inspected()
         for number in touched:
             if self._slow.is_too_slow(number):
                 # Its calls fail now; the socket may hang on until its own time-out.
@@ -286,6 +320,12 @@ class LoopTurn:
         self._set_timer()
         self._look()
         self.way.is_taken = self._is_scheduled
+
+    def _show_inspected(self) -> None:
+        try:
+            self._touched.update(self._inspections.deliver())
+        except Exception:  # noqa: BLE001 - logged; what is inspected goes on
+            _log.exception("inspected messages could not be sent to a tower")
 
     def _look(self) -> None:
         try:
@@ -334,7 +374,7 @@ class LoopTurn:
             port = self._ports.get(effect.connection)
             if port is not None:
                 port.close(effect.code, effect.reason)
-                if isinstance(port, InProcessPort):
+                if port.is_in_process:
                     self._forget(effect.connection)
         elif isinstance(effect, Authenticated):
             port = self._ports.get(effect.connection)
@@ -342,6 +382,11 @@ class LoopTurn:
                 port.authenticated()
         elif isinstance(effect, StopGateway):
             self._on_stop()
+        elif isinstance(effect, (Inspect, InspectMore, EndInspection)):
+            self._inspections.carry_out(effect)
+            is_tapped = bool(self._inspections.targets)
+            self.received = self._received_inspected if is_tapped else self._received
+            self.given = self._given_inspected if is_tapped else self._given
         elif not isinstance(effect, Send):
             self._disk.begin(effect)
 
@@ -360,7 +405,7 @@ class LoopTurn:
                     port.deliver_events(entries[start:], sum(map(len, bodies[start:])))
                 else:
                     frames = frames or _frames(entries, bodies)
-                    self._send_frames(port, frames[start:])
+                    self._send_frames(cast("SocketPort", port), frames[start:])
             except Exception:  # noqa: BLE001 - logged; the other towers get their events
                 _log.exception("events could not be handed to tower connection %d", number)
                 self._drop(number, _INTERNAL_ERROR, "internal error")

@@ -33,6 +33,8 @@ _log.setLevel(logging.WARNING)
 class WebSocketPort(asyncio.Protocol):
     """A client's socket from accept to its end. Implements `Port` for the door."""
 
+    is_in_process = False
+
     def __init__(self, roster: Roster) -> None:
         self._roster = roster
         self._door = roster.door

@@ -83,6 +83,7 @@ class RunningGateway:
                 asyncio.get_running_loop(),
                 on_stop=self._on_stop,
                 persist_dir=lambda name: persist_dir(home, name),
+                masks=masks,
             )
         except BaseException:
             _close(sockets)

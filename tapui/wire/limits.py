@@ -185,3 +185,12 @@ NOW_INTERVAL = 0.1
 dropped."""
 MAX_RESTORED_BYTES = 512 * 1024
 """Turns that are read back for a session, as JSON; the steps of the oldest go first."""
+
+MAX_INSPECTIONS = 8
+"""Connections that a tower inspects at a time."""
+INSPECT_LINES = 500
+"""Messages of an inspected connection that wait for a tower; the oldest goes first."""
+INSPECT_BYTES = 256 * 1024
+"""Characters of their texts together."""
+INSPECT_HEAD = 4 * 1024
+"""Characters of a message that an inspection shows."""

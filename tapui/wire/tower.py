@@ -133,6 +133,30 @@ class DetailRead(Message, tag="detail.read", frozen=True):
     session_id: Id | None = None
 
 
+class InspectStart(Message, tag="inspect.start", frozen=True):
+    """Watch the conversation of a provider, or of the host of a session.
+
+    The answer is an `inspect.lines` without lines.
+    """
+
+    id: Id
+    """Chosen by the tower; everything about this inspection has it."""
+    provider_id: Id | None = None
+    session_id: Id | None = None
+
+
+class InspectRead(Message, tag="inspect.read", frozen=True):
+    """Ask for the messages since the last `inspect.lines`, as soon as there are any."""
+
+    id: Id
+
+
+class InspectStop(Message, tag="inspect.stop", frozen=True):
+    """End an inspection."""
+
+    id: Id
+
+
 class TokenMint(Message, tag="token.mint", frozen=True):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
@@ -225,6 +249,38 @@ class Detail(Message, tag="detail", frozen=True):
     provider: Provider | None = None
 
 
+class Inspected(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A message of an inspected connection. `way` is as the gateway sees it; `size` is in bytes.
+
+    `text` is its JSON, or what came instead, without secrets; `is_cut`: its beginning. `kind` is
+    its `type`, where it has one.
+    """
+
+    ts: str
+    way: Literal["in", "out"]
+    size: int
+    text: str
+    kind: str = ""
+    is_cut: bool = False
+
+
+class InspectLines(Message, tag="inspect.lines", frozen=True):
+    """Messages of an inspected connection, oldest first; `dropped` older ones did not wait.
+
+    Never recorded. The next come when the tower has asked for them (`inspect.read`).
+    """
+
+    id: str
+    lines: list[Inspected]
+    dropped: int = 0
+
+
+class InspectEnded(Message, tag="inspect.ended", frozen=True):
+    """The inspected connection is gone."""
+
+    id: str
+
+
 class TokenMinted(Message, tag="token.minted", frozen=True):
     """The token; it dies with its session."""
 
@@ -260,6 +316,9 @@ FromTower = (
     | TurnsRead
     | ToolsRead
     | DetailRead
+    | InspectStart
+    | InspectRead
+    | InspectStop
     | TokenMint
     | GatewayStop
 )
@@ -277,6 +336,8 @@ ToTower = (
     | TurnsList
     | ToolsList
     | Detail
+    | InspectLines
+    | InspectEnded
     | TokenMinted
     | GatewayStopping
     | Notice

@@ -304,7 +304,13 @@ class Stage:
         for of, table in (("call", state.recent_calls), ("approval", state.approvals)):
             for subject in [*list(table)[-3:], "x"]:
                 tower.say(type="detail.read", id=self._id("d"), of=of, subject=subject)
+        for _ in range(2):
+            id_ = self._id("i")
+            tower.say(type="inspect.start", id=id_, sessionId=session)
+            tower.say(type="inspect.read", id=id_)
+        tower.say(type="inspect.stop", id=id_)
         other = self.talk.tower()
+        other.say(type="inspect.start", id="i", sessionId=session)
         self.talk.gateway.resend(other.number, self.talk.now)
         self.talk.turn()
         other.drop()

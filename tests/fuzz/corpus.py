@@ -136,6 +136,10 @@ MESSAGES: list[Json] = [
     {"type": "tools.read", "id": "x", "sessionId": "s1"},
     {"type": "turns.read", "id": "x", "sessionId": "s1", "before": 9, "last": 3},
     {"type": "detail.read", "id": "x", "of": "call", "subject": "call-1", "sessionId": "s1"},
+    {"type": "inspect.start", "id": "x", "providerId": "p-1"},
+    {"type": "inspect.start", "id": "y", "sessionId": "s1"},
+    {"type": "inspect.read", "id": "x"},
+    {"type": "inspect.stop", "id": "x"},
     {"type": "token.mint", "id": "x", "sessionId": "s1"},
     {"type": "gateway.stop"},
 ]  # fmt: skip

@@ -24,6 +24,7 @@ class Port:
 
     def __init__(self) -> None:
         self.number = 0
+        self.is_in_process = False
         self.origin: str | None = None
         self.outbox_bytes = 0
         self.sent_bytes = 0

@@ -102,6 +102,10 @@ class TowerActor:
             say(t.ToolsRead("x", session))
             calls = [*state.recent_calls, "call-0"]
             say(t.DetailRead("x", "call", dice.choice(calls)))
+            say(t.InspectStart("x", provider))
+            say(t.InspectRead("x"))
+            if dice.random() < 0.5:
+                say(t.InspectStop("x"))
         elif kind == 17:
             say(t.TokenMint(f"m{self.world.number()}", session))
         elif kind == 18:
