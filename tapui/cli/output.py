@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -16,9 +16,9 @@ _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
-def has_colour(stream: TextIO, environ: Mapping[str, str] | None = None) -> bool:
+def has_colour(stream: TextIO) -> bool:
     """Return whether to use the terminal's attributes on `stream`."""
-    env = os.environ if environ is None else environ
+    env = os.environ
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb" and stream.isatty()
 
 

@@ -48,10 +48,8 @@ class Blame:
     is_sure: bool
 
 
-def changes_of(
-    search: Search, path: Path, *, since: float | None = None, limit: int = MAX_CHANGES
-) -> list[Change]:
-    """Return the changes of a file, the newest first. Raises `IndexUnusable`."""
+def changes_of(search: Search, path: Path, *, since: float | None = None) -> list[Change]:
+    """Return at most `MAX_CHANGES` changes of a file, newest first. Raises `IndexUnusable`."""
     lowest = 0 if since is None else id_at(since)
     try:
         connection = search.opened()
@@ -60,7 +58,7 @@ def changes_of(
             " c.added, c.removed, c.is_probable, c.is_whole, c.hunks, r.file"
             " FROM changes c JOIN rows r ON r.id = c.row LEFT JOIN sessions s ON s.id = r.session"
             " WHERE c.name = ? AND c.path = ? AND r.id >= ? ORDER BY r.id DESC LIMIT ?",
-            (path.name, os.path.normpath(path), lowest, limit),
+            (path.name, os.path.normpath(path), lowest, MAX_CHANGES),
         ).fetchall()
         return [
             Change(

@@ -41,11 +41,9 @@ def answer(protocol: ServerProtocol, request: Request, port: int, refusal: str |
     return response
 
 
-def malformed(
-    protocol: ServerProtocol, text: str = "This is not a valid HTTP request."
-) -> Response:
+def malformed(protocol: ServerProtocol) -> Response:
     """Return the response to something that is not HTTP."""
-    response = protocol.reject(http.HTTPStatus.BAD_REQUEST, f"{text}\n")
+    response = protocol.reject(http.HTTPStatus.BAD_REQUEST, "This is not a valid HTTP request.\n")
     response.headers["Server"] = _SERVER
     return response
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Server", "Timing"]
 
 _GOING_AWAY = 1001
+_SHUTTING_DOWN = "the gateway is shutting down"
 
 
 class Server:
@@ -65,10 +66,10 @@ class Server:
         if self._roster:
             self._roster.flusher.flush()
 
-    def drain(self, reason: str = "the gateway is shutting down") -> None:
-        """Take no further connections (HTTP 503 with `reason`); those that are open go on."""
+    def drain(self) -> None:
+        """Take no further connections (HTTP 503); those that are open go on."""
         if self._roster:
-            self._roster.refusal = reason
+            self._roster.refusal = _SHUTTING_DOWN
 
     async def stop(self, drain_timeout: float = 2.0) -> None:
         """Close every connection (1001), wait at most `drain_timeout` seconds, cut off the rest.
@@ -78,9 +79,9 @@ class Server:
         roster, self._roster = self._roster, None
         if roster is None:
             return
-        roster.refusal = "the gateway is shutting down"
+        roster.refusal = _SHUTTING_DOWN
         for connection in list(roster.sockets):
-            connection.close(_GOING_AWAY, "the gateway is shutting down")
+            connection.close(_GOING_AWAY, _SHUTTING_DOWN)
         roster.flusher.flush()
         try:
             async with asyncio.timeout(drain_timeout):

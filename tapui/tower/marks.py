@@ -70,7 +70,6 @@ APPROVAL: dict[str, Mark] = {
     "withdrawn": Mark("-", "withdrawn", "muted"),
     "failed": Mark("✗", "failed", "error"),
 }
-MODE_TONE: dict[str, str] = {"interactive": "", "plan": "primary", "autopilot": "strong"}
 TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "strong"}
 
 KINDS: dict[str, str] = {

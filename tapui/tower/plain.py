@@ -1,7 +1,5 @@
 """The one way for text to reach a widget: made safe, and never read as markup."""
 
-from collections.abc import Iterable
-
 from textual.content import Content
 
 from tapui.text import NAME_LENGTH, safe_text
@@ -13,19 +11,14 @@ def plain(text: object, style: str = "", *, limit: int | None = None) -> Content
     return Content.styled(safe_text(str(text), limit=limit), style)
 
 
-def plain_lines(text: object, style: str = "", *, limit: int | None = None) -> Content:
+def plain_lines(text: object, style: str = "") -> Content:
     """Return `text` as `plain` does, with its line feeds kept."""
-    return Content.styled(safe_text(str(text), limit=limit, newlines=True), style)
+    return Content.styled(safe_text(str(text), newlines=True), style)
 
 
 def tone_style(tone: str) -> str:
     """Return the style of content for a tone of `marks`."""
     return {"": "", "muted": "$text-muted", "strong": "bold"}.get(tone, f"${tone}")
-
-
-def facts(found: Iterable[str | None]) -> Content:
-    """Return a quiet line of facts, those that there are."""
-    return plain(" · ".join(one for one in found if one), "$text-muted", limit=600)
 
 
 def headline(mark: Mark, name: str, rest: str) -> Content:

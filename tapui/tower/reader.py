@@ -83,8 +83,8 @@ class Reader(ScrollView, can_focus=True, inherit_bindings=False):
         "up", "down", "page-up", "page-down", "first", "last"
     )
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._parts: list[Paragraph] = []
         self._lines: list[Paragraph] = []
         self._wrapped_at = 0

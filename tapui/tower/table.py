@@ -90,9 +90,8 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         has_titles: bool = True,
         two_lines_below: int = 0,
         opens_on_click: bool = False,
-        id: str | None = None,  # noqa: A002
     ) -> None:
-        super().__init__(id=id)
+        super().__init__()
         self.columns = tuple(columns)
         self.rows: list[Row] = []
         self.sorted_by: tuple[int, bool] | None = None

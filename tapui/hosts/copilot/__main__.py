@@ -22,6 +22,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import HostSocket
+from tapui.runtime.own_program import LOG_FORMAT
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
 
@@ -36,9 +37,7 @@ _log = logging.getLogger("tapui.hosts.copilot")
 def main() -> int:
     """Run the host until the gateway ends it; return the exit code."""
     args = _parser().parse_args()
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
     # The SDK logs each of its failures, which are told here anyway, with a traceback.
     logging.getLogger("copilot").setLevel(logging.CRITICAL)
     with contextlib.suppress(KeyboardInterrupt):  # before the signals are caught: it ends
