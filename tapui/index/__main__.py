@@ -62,6 +62,10 @@ def main() -> int:
                 return 1
             discard(index_path(options.state), error)
             continue
+        except OSError as error:
+            where = safe_text(str(error.filename or options.state))
+            _log.warning("the index cannot be kept: %s: %s", where, error.strerror or error)
+            return 1
         return 0
 
 

@@ -83,6 +83,17 @@ def test_it_ends_where_another_keeps_the_index(state: Path) -> None:
         assert process.wait(10) == 0
 
 
+def test_a_folder_that_cannot_be_used_is_one_line_of_its_log(tmp_path: Path) -> None:
+    taken = tmp_path / "state"
+    taken.write_text("no folder")
+    with keeper(taken) as process:
+        _, told = process.communicate(timeout=20)
+    assert process.returncode == 1
+    (line,) = told.splitlines()
+    assert line.startswith("WARNING __main__: the index cannot be kept: ")
+    assert str(taken) in line
+
+
 def test_it_makes_a_damaged_index_again(state: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1"), played.line("kept"))
