@@ -14,6 +14,7 @@ from tapui.projection.state import State
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.replay.recorded import Recorded
+from tapui.replay.timeline import Last
 from tapui.wire.events import Entry
 
 NEWEST = 500
@@ -38,7 +39,8 @@ def opening(journal: Recorded, state_dir: Path) -> tuple[State, Entry | None]:
     ]
     found = _unique([*(_first(journal) if checkpoint is None else ()), *newest])
     if checkpoint is not None:
-        found = [one for one in found if _is_after(one, checkpoint)]
+        known = Last(checkpoint.run, checkpoint.seq, checkpoint.ts)
+        found = [one for one in found if known.is_before(one)]
     entries = [entry for record in found if (entry := record.entry()) is not None]
     for entry in entries:
         fold(state, entry.event, entry.ts)
@@ -72,9 +74,3 @@ def _first(journal: Recorded) -> list[Record]:
 
 def _unique(records: list[Record]) -> list[Record]:
     return reader.in_order(list({(one.run, one.seq): one for one in records}.values()))
-
-
-def _is_after(record: Record, checkpoint: Checkpoint) -> bool:
-    if record.run == checkpoint.run:
-        return record.seq > checkpoint.seq
-    return record.ts > checkpoint.ts

@@ -9,7 +9,7 @@ from tapui.core.effects import ReadRecords, RecordsAbout
 from tapui.core.streams.streams import fitting
 from tapui.projection.turns.turn import LiveTurn
 from tapui.records import lookup
-from tapui.records.reader import Damage, Record, backward
+from tapui.records.reader import Damage, backward
 from tapui.replay.timeline import Last, Point, Timeline
 from tapui.wire import limits
 from tapui.wire.events import Entry, StreamPosted
@@ -58,14 +58,8 @@ def _posted(timeline: Timeline, last: Last | None) -> Iterator[StreamPosted]:
                 passed += 1
                 if passed > MAX_PASSED:
                     return
-                if not _is_after(record, last) and isinstance(record.event, StreamPosted):
+                if not last.is_before(record) and isinstance(record.event, StreamPosted):
                     yield record.event
-
-
-def _is_after(record: Record | Entry, last: Last) -> bool:
-    if record.run == last.run:
-        return record.seq > last.seq
-    return record.ts > last.ts
 
 
 def turns(timeline: Timeline, point: Point, asked: TurnsRead) -> TurnsList:
@@ -90,5 +84,5 @@ def detail(timeline: Timeline, point: Point, asked: DetailRead) -> Detail | Erro
         for folder in timeline.journal.folders:
             entries += lookup.find(folder, point.last.run, about)
         last = point.last
-        entries = [one for one in entries if not _is_after(one, last)]
+        entries = [one for one in entries if not last.is_before(one)]
     return detail_asked(state, asked, entries)

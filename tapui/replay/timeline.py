@@ -13,6 +13,7 @@ from tapui.index.folder_state import frozen, thawed
 from tapui.index.reading import Placed
 from tapui.projection.fold import fold
 from tapui.projection.state import State
+from tapui.records.reader import Record
 from tapui.replay.recorded import FileId, Recorded, file_id
 from tapui.wire.events import Entry
 from tapui.wire.turns import Turn
@@ -30,6 +31,10 @@ class Last(NamedTuple):
     run: str
     seq: int
     ts: str
+
+    def is_before(self, record: Record | Entry) -> bool:
+        """Return whether a record was written after this event."""
+        return record.seq > self.seq if record.run == self.run else record.ts > self.ts
 
 
 @dataclass(frozen=True, slots=True)
