@@ -44,7 +44,7 @@ class Hit(Struct, rename="camel", frozen=True):
     """A record in which something was found.
 
     `marks` are the places in `excerpt` that were looked for. `is_cut`: the record holds only the
-    beginning of what there was. `path` and `offset` lead to the record, see `Search.record`.
+    beginning of what there was. `path` and `offset` lead to the record, see `record_of`.
     """
 
     id: int

@@ -31,7 +31,7 @@ from tapui.wire.message import Message
 
 
 def _go_on() -> None:
-    """Nobody is to be let go first."""
+    """No other thread waits for the interpreter's lock."""
 
 
 class BaseApp(PlainApp):

@@ -167,8 +167,8 @@ class Injects:
         brake.is_on = True
         self._out.emit(InjectPaused(session.id, provider.id, provider.name))
         text = (
-            f"tapui holds the prompts of provider '{provider.name}': "
-            f"{limits.MAX_INJECT_CYCLES} in a row without a word of yours"
+            f"tapui holds further prompts of provider '{provider.name}': it prompted this session "
+            f"{limits.MAX_INJECT_CYCLES} times without your input"
         )
         self._out.send(session.host, SessionLog(session.id, text, "warning"))
         self._show(provider)
