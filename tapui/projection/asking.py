@@ -47,15 +47,11 @@ def session_name(state: State, session_id: str | None) -> str:
 def subject(state: State, approval: Approval) -> str:
     """Return what is asked."""
     detail = detail_of(approval)
-    if approval.kind == "pairing":
-        return str(detail.get("origin") or "local program")
+    said = _other_than_permission(approval, detail)
     if approval.kind == "mode":
-        target = f"{detail.get('from') or '?'} → {detail.get('to') or '?'}"
-        return f"{target} in {session_name(state, approval.session_id)}"
-    if approval.kind == "bindAll":
-        return str(detail.get("name") or approval.provider or "a provider")
-    if approval.kind in ("userInput", "elicitation"):
-        return str(detail.get("question") or detail.get("message") or "asks for an answer")
+        return f"{said} in {session_name(state, approval.session_id)}"
+    if said is not None:
+        return said
     for key in SUBJECT:
         if isinstance(detail.get(key), str) and detail[key]:
             return f"{detail.get('kind', '')} {detail[key]}".strip().replace("\n", " ⏎ ")
@@ -77,6 +73,19 @@ def request(approval: Approval) -> str:
 
 
 def _request(approval: Approval, detail: Mapping[str, Any]) -> str:
+    said = _other_than_permission(approval, detail)
+    if said is not None:
+        return said
+    field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
+    if field is None:
+        return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
+    if field == "toolName" and detail.get("args"):
+        return f"{detail[field]} {encode(detail['args']).decode('utf-8', 'replace')}"
+    return f"{detail[field]}{changed_lines(approval)}"
+
+
+def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str | None:
+    """Return what is asked, in a word or a sentence; None for a permission."""
     match approval.kind:
         case "pairing":
             return str(detail.get("origin") or "local program")
@@ -86,12 +95,8 @@ def _request(approval: Approval, detail: Mapping[str, Any]) -> str:
             return str(detail.get("name") or approval.provider or "a provider")
         case "userInput" | "elicitation":
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
-    field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
-    if field is None:
-        return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
-    if field == "toolName" and detail.get("args"):
-        return f"{detail[field]} {encode(detail['args']).decode('utf-8', 'replace')}"
-    return f"{detail[field]}{changed_lines(approval)}"
+        case "permission":
+            return None
 
 
 def changed_lines(approval: Approval) -> str:

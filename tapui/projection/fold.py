@@ -183,7 +183,6 @@ def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
         count=line.seq,
         last=line,
     )
-    _touch(state, event.provider_id, ts)
 
 
 def _last_line(state: State, key: StreamKey) -> str:
