@@ -7,7 +7,8 @@ from pathlib import Path
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.index.current import bring_up_to_date
-from tapui.index.search import Search
+from tapui.index.search import Progress, Search
+from tapui.index.store import IndexUnusable
 
 SECONDS = 20.0
 """How long a command may spend on indexing before it answers with what there is."""
@@ -29,12 +30,19 @@ def search_of(state_dir: Path) -> Search:
         shown.end()
     search = Search(state_dir)
     if freshness != "current":
-        told = search.progress()
+        told = _progress(search)
         if not told.is_complete:
             more = "a running tapui goes on" if freshness == "held" else "run it again to go on"
             done, total = told.done // _MIB, told.total // _MIB
             output.note(f"{done:,} of {total:,} MiB of records are indexed; {more}")
     return search
+
+
+def _progress(search: Search) -> Progress:
+    try:
+        return search.progress()
+    except IndexUnusable as error:
+        raise Failure(f"the index cannot be read: {error}") from None
 
 
 class _Shown:

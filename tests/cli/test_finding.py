@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tapui.cli.since import moment
+from tapui.home.locked_folder import LockedFolder
+from tapui.index.store import INDEX_FOLDER
 from tests.index import played
 from tests.records.turns import Writer, closed, opened
 from tests.rig.gateway import Gateway, Home
@@ -148,3 +150,17 @@ def test_dates_are_local() -> None:
     assert time.localtime(moment("2026-11-20T18:30"))[:5] == (2026, 11, 20, 18, 30)
     assert time.localtime(moment("2026-11-20"))[:5] == (2026, 11, 20, 0, 0)
     assert time.localtime(moment("18:30"))[3:5] == (18, 30)
+
+
+@pytest.mark.parametrize("command", [("search", "loud"), ("why", "a.py")])
+def test_an_index_that_another_process_has_yet_to_make_is_told(
+    home: Home, command: tuple[str, ...]
+) -> None:
+    folder = LockedFolder(home.tapui, INDEX_FOLDER, makes_base=True)
+    folder.open()
+    try:
+        done = home.run(*command)
+    finally:
+        folder.close()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "tapui: the index cannot be read: there is no index yet\n"
