@@ -79,7 +79,8 @@ class Row:
 
     `indent` moves the first column and the second line to the right: the row belongs to the one
     above it. `values` are what it is sorted by, one for each column that can be sorted by. `under`
-    is the key of the row that heads its group: it stays in sight above the group's rows.
+    is the key of the row that heads its group: it stays in sight above the group's rows. One click
+    on the first `opens_within` cells opens it: there is a mark of what that does.
     """
 
     key: str
@@ -87,6 +88,7 @@ class Row:
     is_heading: bool = False
     indent: int = 0
     under: str = ""
+    opens_within: int = 0
     values: Mapping[int, str | float] = field(default_factory=dict, compare=False)
 
 

@@ -264,7 +264,8 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         index = (line + self.scroll_offset.y) // self.row_lines if pinned is None else pinned
         if index < len(self.rows) and not self.rows[index].is_heading:
             self._go(index)
-            if event.chain == 2 or self._opens_on_click:
+            is_on_mark = event.x < self.rows[index].opens_within
+            if is_on_mark or event.chain == 2 or self._opens_on_click:
                 self.action_open()
 
     def notify_style_update(self) -> None:

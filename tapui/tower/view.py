@@ -49,6 +49,8 @@ ALL_TOPICS: frozenset[str] = frozenset(
 
 KEPT_DETAILS = 8
 """Calls, approvals and providers whose whole text the tower keeps after it was read."""
+_FAILED = frozenset({"session.error", "prompt.failed"})
+"""Events of a session's own that are failures without a call."""
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which an agent no longer writes what it wrote."""
 LIFE_EVENTS = 200
@@ -56,8 +58,8 @@ LIFE_EVENTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class FailedCall:
-    """A call that failed: when (seconds since the epoch), its session, its id."""
+class FailedEvent:
+    """Something failed: when (seconds since the epoch), its session, its call ("" for none)."""
 
     at: float
     session_id: str
@@ -115,7 +117,7 @@ class View:
         self.gone: dict[str, str] = {}
         self.decided_at: dict[str, str] = {}
         self.looked_at = 0.0
-        self.failures: deque[FailedCall] = deque(maxlen=1000)
+        self.failures: deque[FailedEvent] = deque(maxlen=1000)
         self._payloads = Payloads()
         self.muted: set[StreamKey] = set()
         """Streams whose lines are neither painted nor counted."""
@@ -387,11 +389,13 @@ class View:
             if length(call.data) > limits.DETAIL_BYTES:
                 self._payloads.keep(call.id, data=call.data)
             if self._has_failed(call):
-                self.failures.append(FailedCall(epoch(ts) or 0.0, call.session_id, call.id))
+                self.failures.append(FailedEvent(epoch(ts) or 0.0, call.session_id, call.id))
         elif isinstance(event, ev.SessionHappened):
             data, data_cut = _small(event)
             ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
             ring.append(Happening(ts, event.event, data, data_cut))
+            if event.event in _FAILED:
+                self.failures.append(FailedEvent(epoch(ts) or 0.0, event.session_id, ""))
             if event.event in _WRITTEN:
                 self.writing.pop(event.session_id, None)
             if event.event == "session.context":

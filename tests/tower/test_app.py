@@ -34,6 +34,7 @@ from tests.tower.scripted import (
     session,
     world,
 )
+from tests.tower.told import turns_world
 
 
 def seen(rig: Running) -> list[str]:
@@ -46,7 +47,7 @@ def seen(rig: Running) -> list[str]:
     [("1", "Sessions"), ("2", "Turns"), ("3", "Streams"), ("4", "Providers"), ("5", "Calls")],
 )
 async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
-    async with running(world()) as rig:
+    async with running(turns_world()) as rig:
         await rig.press(key)
         assert seen(rig) == [title]
         focused = rig.app.focused

@@ -173,6 +173,18 @@ async def test_older_turns_are_read_when_the_person_gets_there() -> None:
         assert asked_for == [14], "turn 12 came with it"
 
 
+async def test_a_click_on_its_mark_folds_a_turn_and_elsewhere_only_selects_it() -> None:
+    async with running(turns_world()) as rig:
+        await rig.press("2")
+        await rig.pilot.click(pane(rig).table, offset=(30, 0))
+        await rig.settle()
+        assert "▾ 14" in rig.text
+        assert "Why does pairing" in selected(rig)
+        await rig.pilot.click(pane(rig).table, offset=(7, 0))
+        await rig.settle()
+        assert "▸ 14" in rig.text
+
+
 async def test_steps_that_are_kept_no_longer_are_told() -> None:
     found = replace(whole(13), steps=whole(13).steps[4:])
     async with running(of_turns(current_turn=found)) as rig:

@@ -13,8 +13,16 @@ from tapui.tower.view import _TOPICS, ALL_TOPICS, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line, NowText
-from tapui.wire.tower import Detail, RevealedCode, StreamLines, TowersChanged, TowerSnapshot
+from tapui.wire.tower import (
+    Detail,
+    RevealedCode,
+    StreamLines,
+    TowersChanged,
+    TowerSnapshot,
+    TurnsList,
+)
 from tests.tower.scripted import approval, at, call, lines, provider, session, world
+from tests.tower.told import turns_world, whole
 
 KEY = ("s1", "log@p")
 
@@ -192,3 +200,32 @@ def test_a_refused_read_of_a_detail_leaves_the_others_awaited() -> None:
     whole = approval("a1", "permission", {})
     view.apply(Detail(id="detail-2", approval=whole))
     assert view.details[there] == whole
+
+
+def test_what_fails_without_a_call_counts_as_a_failure_that_was_not_seen() -> None:
+    view = begun(world())
+    happen(view, ev.SessionHappened("s1", "session.error"), ev.SessionHappened("s1", "abort"))
+    assert view.unseen_failures == 1
+
+
+def test_turns_that_were_read_are_put_in_place_of_their_heads_and_no_others() -> None:
+    view = begun(turns_world())
+    view.expect_turns("r1", "s1", [12, 13])
+    assert view.is_turn_awaited("s1", 13)
+    assert not view.is_turn_awaited("s2", 13)
+    elsewhere = whole(11)
+    moved = replace(elsewhere, head=replace(elsewhere.head, started_at=at(5)))
+    view.apply(TurnsList("r1", [moved, whole(12), whole(13)]))
+    assert not view.is_turn_awaited("s1", 13)
+    known = view.state.turns["s1"]
+    assert (known.turn(13), known.turn(12), known.turn(11)) == (whole(13), whole(12), None)
+    view.apply(TurnsList("r1", [whole(11)]))
+    assert known.turn(11) is None, "nobody asked for it"
+
+
+def test_another_session_that_is_selected_is_told_once() -> None:
+    view = begun(world())
+    view.choose_session("s2")
+    assert view.take_dirty() == {"life"}
+    view.choose_session("s2")
+    assert not view.is_dirty

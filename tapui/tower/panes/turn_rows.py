@@ -132,6 +132,7 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
             Cell(steps.tokens(turn.usage), "muted"),
             Cell(steps.lasted(seconds), "muted"),
         ),
+        opens_within=len(when) + 3,  # the cursor's cell, the time, a blank and the mark
     )
 
 
