@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rig.peers import Host, Provider
+from tests.rig.peers import Host, Json, Provider
 from tests.rig.tower import PANES, TowerProcess
 
 MARK = "hOsTiLe"
@@ -45,6 +45,44 @@ def hostile(name: str) -> str:
     return f"{MARK}{CORPUS[name]}{MARK}"
 
 
+def form_of(text: str) -> Json:
+    """Return a schema with a text in every place that a form shows."""
+    about = {"title": text, "description": text}
+    flat = {
+        f"{text}1": {"type": "string", **about},
+        f"{text}2": {"enum": [text, {text: text}], **about},
+        f"{text}3": {"type": "array", "default": [text], **about},
+    }
+    return {"type": "object", "properties": flat}
+
+
+async def _workbench(tower: TowerProcess, provider: Provider, text: str) -> None:
+    """Call a tool of the provider's by its form, then look at one that has none."""
+    screen = tower.screen
+    screen.keys(PANES["providers"], ".", "c")
+    await screen.seen("2 tools")
+    screen.keys("f", "o", "r", "m")
+    await screen.seen("1 of 2")
+    screen.keys("Enter")
+    await screen.seen("the arguments fit")
+    screen.keys("x", "C-r")
+    call = await provider.expect("tool.call", tool="form")
+    assert call["args"] == {f"{text}1": "x", f"{text}3": [text]}
+    await provider.send({"type": "tool.progress", "id": call["id"], "message": text})
+    await screen.seen("progress")
+    await provider.send({"type": "tool.result", "id": call["id"], "data": {text: [text]}})
+    await screen.seen("✓ done")
+    screen.keys("C-r")
+    call = await provider.expect("tool.call", tool="form")
+    failed = {"error": text, "errorCode": "INTERNAL"}
+    await provider.send({"type": "tool.result", "id": call["id"], **failed})
+    await screen.seen("error INTERNAL")
+    screen.keys("C-t")
+    await screen.seen(r"\\u|x\[/\]")
+    screen.keys("Escape", "Escape")
+    await screen.seen(MAIN)
+
+
 @pytest.mark.parametrize("name", sorted(CORPUS))
 async def test_hostile_text_is_shown_escaped(
     start_tower: Callable[..., TowerProcess], tmp_path: Path, name: str
@@ -55,8 +93,9 @@ async def test_hostile_text_is_shown_escaped(
     host = await Host.hello(tower.url, tower.internal_token, name=text)
     await host.open("s1", label=text, cwd=f"/{text}", model=text, foreground=True)
     tool = {"name": "greet", "description": text, "parameters": {"description": text}}
+    form = {"name": "form", "description": text, "parameters": form_of(text)}
     provider = await Provider.bind(
-        tower.url, tower.token, name=text.replace("@", ""), tools=[tool], session="s1"
+        tower.url, tower.token, name=text.replace("@", ""), tools=[tool, form], session="s1"
     )
     metadata = {text: text}
     push = {"type": "push", "level": "keep", "event": text, "metadata": metadata}
@@ -83,6 +122,7 @@ async def test_hostile_text_is_shown_escaped(
         await tower.screen.seen(MARK)
         tower.screen.keys("q")
         await tower.screen.seen(MAIN)
+    await _workbench(tower, provider, text)
     written = record.read_bytes()
     assert MARK.encode() in written
     assert [raw for raw in RAW if raw in written] == []

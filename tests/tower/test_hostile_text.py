@@ -5,13 +5,15 @@ import unicodedata
 import pytest
 from msgspec import Raw, json
 from msgspec.structs import replace
+from textual.events import Paste
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
+from tapui.tower.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
-from tapui.wire.message import Error, Line
-from tapui.wire.tower import Notice, RevealedCode, Snapshot
+from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
+from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
 from tapui.wire.turns import FileChange, SessionTurns, Step, Turn, TurnHead, TurnSource
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session
@@ -221,3 +223,61 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
         await rig.settle()
         assert len(rig.notices) == 5
         check(rig.app, "notices")
+
+
+def hostile_schema(text: str) -> Raw:
+    """Return a schema with a text in every place that a form shows."""
+    about = {"title": text, "description": text}
+    kinds = [
+        {"type": "string"},
+        {"type": "string", "format": "password"},
+        {"enum": [text, 1, {text: text}], "default": text},
+        {"type": "array", "default": [text]},
+        {"const": text},
+    ]
+    properties = {f"{text}{at}": {**kind, **about} for at, kind in enumerate(kinds)}
+    return Raw(json.encode({"type": "object", "properties": properties, "required": [f"{text}0"]}))
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "x[/]", "[@click=app.bell]x[/]"], ids=range(3))
+async def test_the_workbench_shows_hostile_text_harmlessly(text: str) -> None:
+    schemas = [
+        hostile_schema(text),
+        Raw(json.encode({"$ref": f"http://{text}/"})),
+        Raw(json.encode({"properties": {}, "required": [text]})),
+    ]
+    tools = [OfferedTool(f"{at}{text}", text, one, text) for at, one in enumerate(schemas)]
+    async with running(hostile_world(text), size=(120, 36)) as rig:
+        for number, tool in enumerate(tools):
+            await rig.press("1", "r")
+            rig.feed.put(ToolsList(rig.feed.sent[-1].id, tools))  # type: ignore[attr-defined]
+            await rig.settle()
+            check(rig.app, "tools")
+            await rig.press(*["down"] * number, "enter")
+            check(rig.app, f"form {number}")
+            for paste in (text, f"{text}\n{text}"):
+                rig.app.post_message(Paste(paste))
+                await rig.settle()
+                check(rig.app, f"pasted {number}")
+            await rig.press("ctrl+r", "ctrl+r", "ctrl+t")
+            check(rig.app, f"as JSON {number}")
+            made = rig.app.calls_made.call("s1", tool.name, Raw(json.encode({text: text})), text)
+            for message in (
+                ToolProgress(made.id, text),
+                ToolOutcome(made.id, data=Raw(json.encode({text: [text]})), context=[text]),
+            ):
+                rig.feed.put(message)
+                await rig.settle()
+                check(rig.app, f"{type(message).__name__} {number}")
+            for outcome in (
+                ToolOutcome("", error=text, error_code=text),
+                ToolOutcome("", data=Raw(json.encode(text))),
+                ToolOutcome("", file=FileResult(text, text, 9)),
+            ):
+                made = rig.app.calls_made.call("s1", tool.name, Raw(b"{}"), text)
+                rig.feed.put(replace(outcome, id=made.id))
+                rig.app.screen.set_focus(rig.app.screen.query_one(Table))
+                await rig.press("home")
+                check(rig.app, f"outcome {number}")
+            while len(rig.app.screen_stack) > 1:
+                await rig.press("escape")
