@@ -1,4 +1,4 @@
-"""What a status bar, a pipe and a screen reader are told: a few characters, or a line a change."""
+"""What a pipe and a screen reader are told: a line a change (`tapui status --watch`)."""
 
 import time
 from collections.abc import Iterator
@@ -15,15 +15,8 @@ from tapui.wire import subjects
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
 
 
-async def line(chosen: FoundGateway) -> None:
-    """Print how much waits and failed (`tapui status --line`)."""
-    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
-        if said := in_short(State.of(connection.snapshot.state)):
-            output.say(said)
-
-
 async def watch(chosen: FoundGateway) -> None:
-    """Print what is, then a line for each change, until the gateway ends (`--watch`)."""
+    """Print what is, then a line for each change, until the gateway ends."""
     async with await GatewayConnection.open(chosen, name="tapui status") as connection:
         watched = Watched(State.of(connection.snapshot.state))
         _print(watched.now(), times.clock(time.time()))
@@ -45,17 +38,6 @@ def _print(lines: Iterator[str], at: str) -> None:
     for said in lines:
         output.say(f"{at}  {said}")
     output.flush()
-
-
-def in_short(state: State) -> str:
-    """Return how many requests wait, and how many steps failed in the newest turns of the open
-    sessions, `!2 ✗1`; empty for nothing."""
-    waiting = sum(is_waiting(one) for one in state.approvals.values())
-    sessions = (one for one in state.sessions.values() if is_open(one))
-    known = (state.turns[one.id] for one in sessions if one.id in state.turns)
-    failed = sum(one.latest.failed for one in known if one.latest is not None)
-    counts = ((waiting, "!"), (failed, "✗"))
-    return " ".join(f"{sign}{count}" for count, sign in counts if count)
 
 
 class Watched:

@@ -9,17 +9,14 @@ from typing import Any
 
 import msgspec
 
-from tapui.client.errors import Refused
-from tapui.client.gateways import FoundGateway
-from tapui.client.socket import OPEN_SECONDS, GatewaySocket, silent
+from tapui.client.errors import Refused, silent
+from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
+from tapui.client.socket import OPEN_SECONDS, GatewaySocket
 from tapui.wire.events import AnyEvent, Entry
-from tapui.wire.limits import MAX_RESULT_BYTES, PROTOCOL_VERSION
+from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
 from tapui.wire.provider import Sessions
 from tapui.wire.tower import Notice, ToTower, TowerEvent, TowerHello, TowerSnapshot
-
-MAX_SNAPSHOT_BYTES = 8 * MAX_RESULT_BYTES
-"""A snapshot holds the details of hundreds of calls, so it may be larger than any one message."""
 
 _event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyEvent)
 

@@ -20,3 +20,24 @@ class Refused(GatewayError):  # noqa: N818
         super().__init__(text)
         self.code = str(code)
         self.text = text
+
+
+def silent(url: str) -> GatewayLost:
+    """Return the error for a gateway that took the connection and says nothing."""
+    return GatewayLost(f"the gateway at {url} does not answer")
+
+
+def gone(url: str) -> NoGateway:
+    """Return the error for a gateway that nobody listens for any more."""
+    return NoGateway(f"the gateway at {url} is gone")
+
+
+def not_ours(url: str, status: int | None = None) -> NoGateway:
+    """Return the error for a server that refuses the connection, by its HTTP status, or is none."""
+    if status == 503:
+        return NoGateway(
+            f"the gateway at {url} takes no further connection; "
+            "close a tower or disconnect a provider first"
+        )
+    code = "" if status is None else f" (HTTP {status})"
+    return NoGateway(f"what answers at {url} is no tapui gateway{code}")

@@ -7,6 +7,10 @@ from tapui import invocation
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
+from tapui.wire.limits import MAX_RESULT_BYTES
+
+MAX_SNAPSHOT_BYTES = 8 * MAX_RESULT_BYTES
+"""A snapshot holds the details of hundreds of calls, so it may be larger than any one message."""
 
 
 def _start_one() -> str:

@@ -13,7 +13,7 @@ from websockets.exceptions import (
     InvalidStatus,
 )
 
-from tapui.client.errors import GatewayLost, NoGateway, Refused
+from tapui.client.errors import GatewayLost, NoGateway, Refused, gone, not_ours, silent
 from tapui.wire import codec
 from tapui.wire.errors import WireError
 from tapui.wire.message import Error, Message
@@ -113,11 +113,6 @@ class GatewaySocket:
             raise
 
 
-def silent(url: str) -> GatewayLost:
-    """Return the error for a gateway that took the connection and says nothing."""
-    return GatewayLost(f"the gateway at {url} does not answer")
-
-
 @cache
 def _decoder(understood: Any) -> "msgspec.json.Decoder[Any]":
     return msgspec.json.Decoder(understood)
@@ -141,20 +136,13 @@ async def _connect(url: str, max_bytes: int) -> ClientConnection:
             user_agent_header=None,
         )
     except InvalidStatus as error:
-        if error.response.status_code == 503:
-            raise NoGateway(
-                f"the gateway at {url} takes no further connection; "
-                "close a tower or disconnect a provider first"
-            ) from None
-        raise NoGateway(
-            f"what answers at {url} is no tapui gateway (HTTP {error.response.status_code})"
-        ) from None
+        raise not_ours(url, error.response.status_code) from None
     except (InvalidHandshake, InvalidMessage, EOFError):
-        raise NoGateway(f"what answers at {url} is no tapui gateway") from None
+        raise not_ours(url) from None
     except TimeoutError:
         raise NoGateway(f"the gateway at {url} does not answer") from None
     except OSError:
-        raise NoGateway(f"the gateway at {url} is gone") from None
+        raise gone(url) from None
 
 
 def _lost(error: ConnectionClosed) -> GatewayLost:

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +101,8 @@ def remember_theme(path: Path, name: str) -> None:
 def _replace(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    import tempfile  # only what writes needs it: every command reads the settings
+
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

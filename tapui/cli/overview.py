@@ -1,0 +1,178 @@
+"""The gateway's state, once: as tables, or as JSON."""
+
+import asyncio
+import time
+
+from tapui import invocation, times
+from tapui.cli import output
+from tapui.cli.deciding import request, whole
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
+from tapui.projection import asking
+from tapui.projection.offered import tools_of
+from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
+from tapui.projection.summary import summary_of
+from tapui.tower import marks
+from tapui.wire.message import label_of
+from tapui.wire.subjects import Approval, Call, Session
+from tapui.wire.tower import TowerSnapshot
+
+RECENT = 5
+"""Finished calls that the text shows."""
+SHOWN = 100
+"""Characters of a text from outside that decides nothing; `--json` has all of it."""
+
+
+def run(chosen: FoundGateway, *, as_json: bool) -> None:
+    """Print the state as tables, or all of it as JSON."""
+    snapshot, waiting = asyncio.run(_snapshot(chosen))
+    if as_json:
+        output.say_json(
+            {
+                "gateway": {
+                    "url": chosen.url,
+                    "port": chosen.port,
+                    "pid": chosen.pid,
+                    "version": chosen.version,
+                },
+                "run": snapshot.run,
+                "seq": snapshot.seq,
+                "towers": snapshot.towers,
+                "state": snapshot.state,
+            },
+            indent=2,
+        )
+    else:
+        _print(chosen, snapshot, waiting)
+
+
+async def _snapshot(chosen: FoundGateway) -> tuple[TowerSnapshot, list[Approval]]:
+    """Return the state, and what waits for the person: all of it, the longest waiting first."""
+    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
+        snapshot = connection.snapshot
+        waiting = [one for one in snapshot.state.approvals if is_waiting(one)]
+        return snapshot, [await whole(connection, one) for one in waiting]
+
+
+def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval]) -> None:
+    state = snapshot.state
+    towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
+    output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
+    folded = State.of(snapshot.state)
+    labels = {session.id: session.label for session in state.sessions}
+    _print_waiting(folded, waiting)
+    _section(
+        "Sessions",
+        ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "TOOLS", "AGE"],
+        [
+            [
+                one.id,
+                one.label,
+                one.mode or "",
+                one.model or "",
+                _session_state(one),
+                str(len(one.providers)),
+                tools_of(folded, one) or "-",
+                times.age(times.since(one.opened_at, time.time())),
+            ]
+            for one in state.sessions
+            if is_open(one)
+        ],
+    )
+    if state.unattached:
+        rows = [[one.id, one.cwd, str(one.pid), one.hint] for one in state.unattached]
+        _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)
+    _section(
+        "Providers",
+        ["ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS"],
+        [
+            [
+                one.id,
+                label_of(one.name, one.instance),
+                one.trust,
+                marks.PROVIDER[one.state].word,
+                labels.get(one.session_id or "", one.session_id or ""),
+                str(len(one.tools)),
+            ]
+            for one in state.providers
+            if is_connected(one)
+        ],
+    )
+    running = [call for call in state.calls if is_in_flight(call)]
+    recent = [call for call in state.calls if not is_in_flight(call)][-RECENT:]
+    _calls("Running calls", labels, running)
+    if recent:
+        _calls("Last calls", labels, recent[::-1])
+    _section(
+        "Streams",
+        ["STREAM", "SESSION", "LINES", "LAST"],
+        [
+            [
+                one.name,
+                labels.get(one.session_id, one.session_id),
+                str(one.count),
+                _cut(one.last.event) if one.last else "",
+            ]
+            for one in state.streams
+        ],
+    )
+
+
+def _print_waiting(state: State, waiting: list[Approval]) -> None:
+    now = time.time()
+    rows = []
+    for one in waiting:
+        left = times.left(one.expires_at, now)
+        waits = times.age(times.since(one.created_at, now))
+        asks = request(one)
+        if why := asking.reason(one):
+            asks += f"  “{_cut(why)}”"
+        rows.append(
+            [
+                one.id,
+                asking.asker(state, one),
+                f"{waits}, {left} left" if left else waits,
+                asks,
+            ]
+        )
+    _section("Waiting for you", ["ID", "FROM", "WAITS", "ASKS"], rows)
+    if rows:
+        approve, deny = invocation.command("approve ID"), invocation.command("deny ID")
+        output.say(f"  answer in the tower, or with `{approve}` or `{deny}`")
+
+
+def _calls(title: str, labels: dict[str, str], calls: list[Call]) -> None:
+    rows = [
+        [
+            one.id,
+            one.tool,
+            one.provider,
+            labels.get(one.session_id, one.session_id),
+            marks.of_call(one).word,
+            _call_detail(one),
+        ]
+        for one in calls
+    ]
+    _section(title, ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"], rows)
+
+
+def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    output.say("")
+    output.heading(f"{title} ({len(rows)})" if rows else f"{title}: none")
+    if rows:
+        output.table(columns, rows)
+
+
+def _session_state(session: Session) -> str:
+    word = marks.SESSION[session.state].word
+    return f"{word}, foreground" if session.foreground else word
+
+
+def _call_detail(call: Call) -> str:
+    if call.error is not None:
+        return _cut(f"{call.error_code or 'INTERNAL'}: {call.error}")
+    return _cut(call.progress or summary_of(call))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -1,0 +1,102 @@
+"""One look at a running gateway: its state, and no more.
+
+For commands that run every few seconds: a blocking socket under websockets' own protocol. The event
+loop alone would take a third of such a command's time to import.
+"""
+
+import socket
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import msgspec
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
+from websockets.uri import parse_uri
+
+from tapui.client.errors import GatewayLost, Refused, gone, not_ours, silent
+from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
+from tapui.wire import codec
+from tapui.wire.limits import PROTOCOL_VERSION
+from tapui.wire.message import Error, Message
+from tapui.wire.provider import Auth, Sessions
+from tapui.wire.tower import TowerHello, TowerSnapshot
+
+SECONDS = 5.0
+"""For all of it."""
+_PIECE = 256 * 1024
+_understood: msgspec.json.Decoder[Sessions | TowerSnapshot | Error] = msgspec.json.Decoder(
+    Sessions | TowerSnapshot | Error
+)
+
+
+def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
+    """Return the gateway's state now. Blocks for up to `SECONDS`. Raises `GatewayError`."""
+    where, token = urlsplit(gateway.url), gateway.token()
+    try:
+        line = socket.create_connection((where.hostname or "", where.port or 80), SECONDS)
+    except TimeoutError:
+        raise silent(gateway.url) from None
+    except OSError:
+        raise gone(gateway.url) from None
+    with line:
+        protocol = ClientProtocol(parse_uri(gateway.url), max_size=MAX_SNAPSHOT_BYTES)
+        for message in _conversation(gateway.url, line, protocol):
+            if message is None:
+                _say(protocol, Auth(token=token))
+            elif isinstance(message, Error):
+                raise Refused(message.code, message.message)
+            elif isinstance(message, TowerSnapshot):
+                return message
+            else:
+                _say(protocol, TowerHello(PROTOCOL_VERSION, name, "client"))
+    raise AssertionError("a conversation ends by raising")
+
+
+def _say(protocol: ClientProtocol, message: Message) -> None:
+    protocol.send_text(codec.encode(message))
+
+
+def _conversation(
+    url: str, line: socket.socket, protocol: ClientProtocol
+) -> Iterator[Sessions | TowerSnapshot | Error | None]:
+    """Yield None once the connection is open, then what comes. Raises `GatewayError` at the end."""
+    until = time.monotonic() + SECONDS
+    protocol.send_request(protocol.connect())
+    text = b""
+    while True:
+        try:
+            for data in protocol.data_to_send():
+                line.sendall(data)
+            line.settimeout(max(until - time.monotonic(), 0.001))
+            came = line.recv(_PIECE)
+        except TimeoutError:
+            raise silent(url) from None
+        except OSError:
+            raise GatewayLost("the gateway closed the connection") from None
+        if came:
+            protocol.receive_data(came)
+        else:
+            protocol.receive_eof()
+        for event in protocol.events_received():
+            if isinstance(event, Response):
+                if protocol.handshake_exc is not None:
+                    raise not_ours(url, event.status_code)
+                yield None
+            elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.CONT):
+                text += event.data
+                if event.fin:
+                    yield _read(text)
+                    text = b""
+        if not came or protocol.close_expected():
+            if protocol.handshake_exc is not None:
+                raise not_ours(url)
+            raise GatewayLost("the gateway closed the connection")
+
+
+def _read(data: bytes) -> Sessions | TowerSnapshot | Error:
+    try:
+        return _understood.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise GatewayLost(f"the gateway said something unreadable: {error}") from None
