@@ -295,7 +295,7 @@ class Journal:
     def _locate(self, session_id: str | None, kind: type) -> RecordFile | None:
         """Open the file for a session's events of this kind; report and return None if none is.
 
-        Events of a session that never opened are the gateway's: their ids may be anyone's words.
+        Events of a session that never opened are the gateway's: anyone may have made their ids up.
         """
         place = self._gateway
         if session_id is not None and session_id in self._places:

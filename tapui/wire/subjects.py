@@ -130,7 +130,7 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """A call that waits for providers' word, or had it. `providers` are those that are asked."""
+    """A call that providers decide on, or did. `providers` are those that are asked."""
 
     id: str
     session_id: str

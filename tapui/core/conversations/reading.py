@@ -1,4 +1,4 @@
-"""What a tower reads on demand: lines of streams, a session's tools, what a snapshot cut.
+"""What a tower reads on demand: lines of streams, turns, a session's tools, what a snapshot cut.
 
 What memory has is answered at once; for the rest the shell reads the records.
 """
@@ -54,7 +54,7 @@ class PendingRead(Struct, eq=False):
 
 
 class Reading:
-    """Answers `stream.read` and `detail.read`."""
+    """Answers `stream.read`, `turns.read`, `tools.read` and `detail.read`."""
 
     def __init__(
         self,

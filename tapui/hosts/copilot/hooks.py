@@ -166,7 +166,7 @@ class CliHooks:
         _context: dict[str, str],
     ) -> "UserPromptSubmittedHookOutput | None":
         if given.get("sessionId", self._session_id) != self._session_id:
-            return None  # an agent's word to its subagent
+            return None  # what an agent tells its own subagent
         try:
             async with asyncio.timeout(PROMPT_TIME):
                 await self._opened.wait()

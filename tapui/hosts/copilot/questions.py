@@ -96,7 +96,7 @@ class Questions:
             action = UIElicitationResponseAction.ACCEPT
             content = answer.answer or {}
         elif "elicitationSource" in detail:
-            action = UIElicitationResponseAction.DECLINE  # a server's form, by its protocol's word
+            action = UIElicitationResponseAction.DECLINE  # a server's form: its protocol says so
         else:
             # To the model's own question, "decline" would mean: go on as you think best.
             action = UIElicitationResponseAction.CANCEL
