@@ -196,6 +196,18 @@ def test_port_that_is_no_cli_is_reported_once_with_what_to_do(
     assert "--ui-server" in text
 
 
+def test_a_cli_that_ended_is_no_longer_remembered_for_its_trouble(
+    copilot_home: Path, pretend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "CONNECT_TIME", 0.2)
+    cli: Pretender = pretend("127.0.0.1")
+    cli.hold("s1")
+    with HostThread(GatewayPlayed(), copilot_home) as host:
+        until(lambda: host.run_in_loop(lambda: len(host.host._troubles)), what="it is in trouble")
+        cli.kill()
+        until(lambda: not host.run_in_loop(lambda: len(host.host._troubles)), what="forgotten")
+
+
 def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pretend: Any) -> None:
     cli: Pretender = pretend()
     cli.hold("s 1")

@@ -154,7 +154,12 @@ class CopilotHost:
         else:
             for cli in found:
                 self._look_at(cli)
+            self._forget_ended({cli.process for cli in found})
             self._list_unattached(found)
+
+    def _forget_ended(self, here: set[Process]) -> None:
+        for key in [one for one in self._troubles if isinstance(one, Process) and one not in here]:
+            del self._troubles[key]
 
     def _look_at(self, cli: Cli) -> None:
         attachment = self._attachments.get(cli.process)
