@@ -16,6 +16,7 @@ from tapui.tower.plain import plain
 from tapui.tower.reader import Reader
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.screens.sheet import Sheet
+from tapui.tower.statics import show_in
 from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.tower.workbench.arguments_view import Changed, Done, FormView, JsonView
@@ -307,7 +308,7 @@ class WorkbenchScreen(Sheet):
         about = plain(where, "$text-muted", limit=200)
         if said := " ".join(self._tool.description.split()):
             about += plain("   ") + plain(said, limit=400)
-        self.query_one(".about", Static).update(about)
+        show_in(self.query_one(".about", Static), about)
         calls = self._calls.of(self._tool.name)
         table = self.query_one(Table)
         table.display = bool(calls)
@@ -328,7 +329,7 @@ class WorkbenchScreen(Sheet):
         if is_json and self._secrets:
             why = f"{why} Secrets are readable here.".strip()
         about = self.query_one(".why", Static)
-        about.update(plain(why, "$text-muted", limit=400))
+        show_in(about, plain(why, "$text-muted", limit=400))
         about.display = bool(why)
         if isinstance(written, FormView):
             faults = () if self._checked is None else self._checked.faults
@@ -339,8 +340,8 @@ class WorkbenchScreen(Sheet):
         self.query_one(CallButton).show(key, fitness.told())
         line = self.query_one(".line", Static)
         if self._wrong:
-            line.update(plain(""))
+            show_in(line, plain(""))
         elif isinstance(self._line, NoLine):
-            line.update(plain(f"No line for the shell: {self._line}.", "$text-muted"))
+            show_in(line, plain(f"No line for the shell: {self._line}.", "$text-muted"))
         else:
-            line.update(plain(f"$ {self._line.shown}", "$text-muted", limit=_LINE))
+            show_in(line, plain(f"$ {self._line.shown}", "$text-muted", limit=_LINE))

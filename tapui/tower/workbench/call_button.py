@@ -25,8 +25,9 @@ class CallButton(Static, can_focus=True):
 
     def show(self, key: str, fitness: Content) -> None:
         """Show the key that calls from anywhere, and what is to be known."""
-        self._key, self._fitness = key, fitness
-        self.refresh(layout=True)
+        if key != self._key or not fitness.is_same(self._fitness):
+            self._key, self._fitness = key, fitness
+            self.refresh(layout=True)
 
     def render(self) -> Content:
         """Return the line."""
