@@ -208,10 +208,25 @@ class TowerApp(BaseApp):
         self._announcing.moves(provider_id, session_id)
         self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
 
-    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
-        """Return what goes to where a record was written: nothing does, so far."""
-        del found
-        return None
+    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
+        """Return what goes to the turn of a record, None where it is not one of those here."""
+        view = self.view
+        session = view.state.sessions.get(found.session_id or "")
+        if session is None or found.turn is None or "turns" not in self.main.area.pane_ids:
+            return None
+        from tapui.tower.steps import keyed_turns
+
+        begun = (one for one in keyed_turns(view, session.id) if one[1].started_at <= found.ts)
+        newest = max(begun, key=lambda one: one[1].started_at, default=None)
+        return None if newest is None else partial(self.show_turn, session.id, newest[0])
+
+    async def show_turn(self, session_id: str, key: str) -> None:
+        """Show a turn, or a step, of a session in Turns; `key` is one of `steps`."""
+        sessions = self.main.panes.get("sessions")
+        if sessions is not None:
+            cast("SessionsPane", sessions).select_session(session_id)
+        await self.show_pane("turns")
+        cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
 
     # Actions
 
@@ -267,11 +282,7 @@ class TowerApp(BaseApp):
             await self.show_pane("calls")
             self.main.current_pane.query_one(Table).select(one.key)
             return
-        sessions = self.main.panes.get("sessions")
-        if sessions is not None:
-            cast("SessionsPane", sessions).select_session(one.session_id)
-        await self.show_pane("turns")
-        cast("TurnsPane", self.main.current_pane).go_to(one.session_id, one.key)
+        await self.show_turn(one.session_id, one.key)
 
     def action_workbench(self) -> None:
         """Call a tool of a session."""

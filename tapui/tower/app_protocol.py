@@ -79,7 +79,7 @@ class Tower(Protocol):
     async def show_pane(self, pane_id: str) -> None:
         """Make a pane the current one, painted and with the keys."""
 
-    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
+    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
         """Return what goes to where a record was written, None where this tower does not have
         it."""
 

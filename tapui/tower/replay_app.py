@@ -54,7 +54,7 @@ class ReplayApp(TowerApp):
     def announce(self, news: Sequence[ev.Event]) -> None:
         """What happened then is no news, and nothing waits any more."""
 
-    def way_to(self, found: FoundRecord) -> Callable[[], None] | None:
+    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
         """Go to the moment of a record of the session that is replayed."""
         seconds = times.epoch(found.ts)
         if seconds is None or found.session_id not in self.view.state.sessions:

@@ -24,6 +24,7 @@ from tapui.projection.state import (
 from tapui.projection.turns.programs import has_failed
 from tapui.times import epoch
 from tapui.tower.feed import FeedItem, Link
+from tapui.tower.inspected import InspectedLog
 from tapui.tower.payloads import Payloads, length
 from tapui.tower.rings import Ring
 from tapui.wire import events as ev
@@ -31,6 +32,8 @@ from tapui.wire import limits, subjects
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
+    InspectEnded,
+    InspectLines,
     RevealedCode,
     StreamLines,
     TowersChanged,
@@ -129,6 +132,8 @@ class View:
         """The session that is selected: others than the list of sessions show it, too."""
         self._turn_reads: dict[str, tuple[str, frozenset[int]]] = {}
         self._news: deque[ev.Event] = deque(maxlen=100)
+        self.inspected: dict[str, InspectedLog] = {}
+        """The inspections that are on screen, by their ids."""
         self._dirty: set[str] = set(ALL_TOPICS)
 
     def apply(self, item: FeedItem) -> None:
@@ -138,6 +143,8 @@ class View:
                 self._happened(entry)
         elif isinstance(item, Link):
             self.link = item
+            if item.state != "up":
+                self._end_inspections()
             self._dirty.add("link")
         elif isinstance(item, TowerSnapshot):
             self._begin(item)
@@ -345,6 +352,11 @@ class View:
                 for turn in message.turns:
                     known.fill(turn)
             self._dirty.add("life")
+        elif isinstance(message, (InspectLines, InspectEnded)):
+            log = self.inspected.get(message.id)
+            if log is not None:
+                log.take(message)
+                self._dirty.add("inspected")
         elif isinstance(message, Detail):
             asked = self._detail_reads.pop(message.id, None)
             if asked is not None:
@@ -355,6 +367,11 @@ class View:
                 asked = self._detail_reads.pop(read_id, None)
                 if asked is not None:
                     self._keep_detail(asked, None)
+
+    def _end_inspections(self) -> None:
+        for log in self.inspected.values():
+            log.end("the link to the gateway was lost")
+            self._dirty.add("inspected")
 
     def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:
         self.details[key] = whole

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec import Raw
 from textual.widgets import Input
 
 from tapui.projection.state import State
@@ -13,9 +14,10 @@ from tapui.tower.finding import FinderFault
 from tapui.tower.screens.find import FindScreen
 from tapui.tower.screens.record import RecordScreen
 from tapui.tower.table import Table
+from tapui.wire import events as ev
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, running
-from tests.tower.scripted import world
+from tests.tower.scripted import at, world
 from tests.tower.test_hostile_text import HOSTILE, check
 
 RECORDS = (
@@ -226,7 +228,7 @@ async def test_more_than_can_be_shown_is_said() -> None:
         assert len(finds.screen.query_one(Table).rows) == MOST
 
 
-async def test_enter_opens_the_record_and_what_opens_its_session() -> None:
+async def test_enter_opens_the_record_of_another_session_and_what_opens_its_session() -> None:
     async with finding() as finds:
         finds.finder.texts["3"] = "event: user.message\ncontent: Why does pairing flake?"
         await finds.type("pair")
@@ -239,6 +241,19 @@ async def test_enter_opens_the_record_and_what_opens_its_session() -> None:
         await finds.until(lambda: "deleted since it was found" in finds.rig.text)
         await finds.rig.press("escape")
         assert finds.rig.app.screen is finds.screen
+
+
+async def test_enter_goes_to_the_turn_of_a_session_that_is_here() -> None:
+    here = found("3", "Why does pairing flake?", ago=-3)
+    async with finding(here) as finds:
+        happened = [ev.SessionHappened("s1", "user.message", Raw(b'{"content":"Why?"}'))]
+        finds.rig.feed.happen(*happened, ts=at(-1))
+        await finds.type("pair")
+        await finds.rig.press("enter")
+        app = finds.rig.app
+        assert len(app.screen_stack) == 1
+        assert app.main.current_kind.id == "turns"
+        assert app.view.chosen_session == "s1"
 
 
 async def test_the_sheet_begins_with_what_was_looked_for_last() -> None:

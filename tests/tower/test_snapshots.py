@@ -5,17 +5,19 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
 from tapui.tower.finding import FoundRecord
 from tapui.tower.panes import registry
 from tapui.wire import events as ev
-from tapui.wire.tower import RevealedCode
+from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.test_find import Finds
+from tests.tower.test_inspector import LINES
 from tests.tower.told import crowded, turns_world
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
@@ -282,6 +284,7 @@ def compare_found(
             await pilot.press(key)
             await settle(pilot, feed)
             finds = Finds(Running(app, feed, clock, pilot), finder)
+            finds.screen.query_one(Input).cursor_blink = False  # as long as the test may take
             await finds.looked()
         if "enter" in keys:
             await finds.until(lambda: "exitCode" in screen_text(app))
@@ -305,3 +308,25 @@ def test_find_in_light(snap_compare: Compare) -> None:
 
 def test_find_record(snap_compare: Compare) -> None:
     compare_found(snap_compare, (120, 36), [*"pairing", "down", "enter"])
+
+
+def inspected(feed: ScriptedFeed) -> None:
+    (asked,) = (one for one in feed.sent if isinstance(one, InspectStart))
+    feed.put(InspectLines(asked.id, LINES, 12))
+
+
+INSPECTOR = [PANES["providers"], "full_stop", "i"]
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_inspector(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, INSPECTOR, then=inspected)
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_inspector_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, INSPECTOR)
+
+
+def test_inspector_in_light(snap_compare: Compare) -> None:
+    compare(snap_compare, (120, 36), INSPECTOR, then=inspected, theme="tapui-light")

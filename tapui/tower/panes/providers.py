@@ -56,17 +56,26 @@ its session three times without your input; further messages are held.
         return name_of(provider) if provider is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Call a tool of it, move it, resume its injects, disconnect it."""
+        """Call a tool of it, inspect it, move it, resume its injects, disconnect it."""
         provider = self._provider()
         if provider is None or provider.state == "disconnected":
             return []
         found = []
         if self.tower.can_call and self._sessions(provider):
             found.append(RowAction("c", "call a tool of it", self._call))
+        found.append(RowAction("i", "inspect its conversation", self._inspect))
         found.append(RowAction("m", "move to another session", self._move))
         if provider.paused:
             found.append(RowAction("r", "send the messages of it that are held", self._resume))
         return [*found, RowAction("d", "disconnect", self.action_stop)]
+
+    def _inspect(self) -> None:
+        """Show its conversation as it goes on."""
+        provider = self._provider()
+        if provider is not None:
+            from tapui.tower.screens.inspector import InspectorScreen
+
+            self.app.push_screen(InspectorScreen(name_of(provider), provider_id=provider.id))
 
     def on_table_opened(self, event: Table.Opened) -> None:
         """Show a provider's tools and what it was refused."""

@@ -177,7 +177,7 @@ port for tapui; the command beside them changes that.
         return session.label or session.id if session else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Pin it, change its mode."""
+        """Pin it, change its mode, inspect its host."""
         session = self._session()
         if session is None or session.state == "ended":
             return []
@@ -185,7 +185,17 @@ port for tapui; the command beside them changes that.
         return [
             RowAction("p", pinned, self._pin),
             RowAction("m", f"mode (now {session.mode or 'unknown'})", self._choose_mode),
+            RowAction("i", "inspect its host's conversation", self._inspect),
         ]
+
+    def _inspect(self) -> None:
+        """Show the conversation of its host as it goes on."""
+        session = self._session()
+        if session is not None:
+            from tapui.tower.screens.inspector import InspectorScreen
+
+            name = f"the host of {session.label or session.id}"
+            self.app.push_screen(InspectorScreen(name, session_id=session.id))
 
     def _pin(self) -> None:
         session = self._session()

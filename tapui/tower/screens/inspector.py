@@ -1,0 +1,252 @@
+"""The conversation of one connection as it goes on, both ways."""
+
+from itertools import count
+from pathlib import PurePath
+from typing import Any, ClassVar
+
+import msgspec
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from tapui import times
+from tapui.tower.columns import Cell, Column, Row
+from tapui.tower.filter import Filter, FilterError, Undecided, parse
+from tapui.tower.filter_bar import FilterBar
+from tapui.tower.inspected import InspectedLog, Numbered
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.plain import plain
+from tapui.tower.screens.inspected import InspectedScreen
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.screens.sheet import upper_edge
+from tapui.tower.table import Table
+from tapui.tower.view import View
+from tapui.wire.message import Error
+from tapui.wire.tower import Inspected, InspectRead, InspectStart, InspectStop
+
+_COLUMNS = (
+    Column("time", 8, 15),
+    Column("", 5, 5),
+    Column("type", 8, 22, rank=1),
+    Column("bytes", 5, 9, rank=2, right=True),
+    Column("fields", 20, grows=True, half=True, below=True),
+)
+_TWO_LINES_BELOW = 100
+_ids = count(1)
+WAYS = {"in": "→ in", "out": "← out"}
+"""As the gateway sees them."""
+
+
+class InspectorScreen(LiveScreen[None]):
+    """Asks the gateway for the messages of `start`, for as long as it is there. `name_` is theirs.
+
+    More is asked for with each frame: what the screen cannot keep up with is dropped at the
+    gateway, and counted.
+    """
+
+    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = [
+        "sheet.tcss",
+        "inspector.tcss",
+    ]
+    TOPICS = frozenset({"inspected"})
+    BINDINGS: ClassVar[list[BindingType]] = bindings("pause", "filter")
+
+    def __init__(
+        self, name: str, *, provider_id: str | None = None, session_id: str | None = None
+    ) -> None:
+        super().__init__()
+        self.inspection = f"inspect-{next(_ids)}"
+        self._of = name
+        self._start = InspectStart(self.inspection, provider_id, session_id)
+        self.heard = InspectedLog()
+        self._rows: dict[int, Row] = {}
+        self._shown: list[Numbered] = []
+        self._filter: Filter | None = None
+        self.paused_at: int | None = None
+        """How many messages had come when the display was stopped."""
+
+    def compose(self) -> ComposeResult:
+        """The messages, the filter, and what is said while there are none."""
+        with Vertical(classes="sheet"):
+            yield Table(_COLUMNS, two_lines_below=_TWO_LINES_BELOW)
+            yield FilterBar()
+            yield Static("", classes="said", markup=False)
+
+    def on_mount(self) -> None:
+        """Ask for the messages."""
+        self.tower.view.inspected[self.inspection] = self.heard
+        super().on_mount()
+        self._table.focus()
+        self.send(self._start)
+
+    def on_unmount(self) -> None:
+        """Nobody looks any longer."""
+        self.tower.view.inspected.pop(self.inspection, None)
+        if not self.heard.ended:
+            self.send(InspectStop(self.inspection))
+
+    @property
+    def _table(self) -> Table:
+        return self.query_one(Table)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint what came, and ask for more."""
+        del view, dirty
+        log, table = self.heard, self._table
+        if log.is_answered:
+            log.is_answered = False
+            self.send(InspectRead(self.inspection))
+        last = log.count if self.paused_at is None else self.paused_at
+        self._shown = [one for one in log.lines if one.number <= last and self._finds(one)]
+        follows = self.paused_at is None and table.cursor >= len(table.rows) - 1
+        kept = {one.number: self._row(one) for one in self._shown}
+        self._rows = kept
+        table.set_rows(list(kept.values()))
+        if follows and self._shown:
+            table.select(str(self._shown[-1].number))
+        said = self.query_one(".said", Static)
+        said.set_class(bool(self._shown), "none")
+        table.set_class(not self._shown, "none")
+        said.update(plain(self._said()))
+        self._frame()
+
+    def _row(self, one: Numbered) -> Row:
+        known = self._rows.get(one.number)
+        return known or _row(one)
+
+    def _finds(self, one: Numbered) -> bool:
+        if self._filter is None:
+            return True
+        try:
+            return self._filter.finds(f"{one.line.kind} {one.line.text}")
+        except Undecided:
+            return False  # a pattern that takes too long on it finds nothing
+
+    def _said(self) -> str:
+        if self.heard.ended:
+            return f"Nothing to show: {self.heard.ended}."
+        if self._filter is not None and self.heard.lines:
+            return "The filter finds nothing."
+        return "Nothing has been said since." if self.heard.is_on else "Asking the gateway …"
+
+    def _frame(self) -> None:
+        log = self.heard
+        notes = []
+        if self._filter is not None:
+            notes.append(f"/ {self._filter.text[:24]}: {len(self._shown)}")
+        if log.dropped:
+            notes.append(f"{log.dropped:,} dropped")
+        if log.ended:
+            notes.append(f"ended: {log.ended}")
+        elif self.paused_at is not None:
+            notes.append(f"paused, {log.count - self.paused_at:,} more")
+        else:
+            notes.append(f"{log.count:,} messages")
+        frame = self.query_one(".sheet", Vertical)
+        name = plain("Inspect ", "bold") + plain(self._of, "bold", limit=64)
+        frame.border_title = upper_edge(name, ", ".join(notes), "muted", self.app.size.width)
+        closes = f"{self.tower.key_of('close-sheet')} ends it"
+        frame.border_subtitle = plain(closes, "$text-muted")
+
+    def refused(self, error: Error) -> None:
+        """The gateway does not show it."""
+        if error.id == self.inspection:
+            self.heard.end(error.message)
+            self.show(self.tower.view, self.TOPICS)
+
+    def on_resize(self) -> None:
+        """The frame has another width."""
+        super().on_resize()
+        if self.is_mounted:
+            self._frame()
+
+    # Keys
+
+    def action_pause(self) -> None:
+        """Stop the display, or go on; what comes is kept either way."""
+        self.paused_at = self.heard.count if self.paused_at is None else None
+        self.show(self.tower.view, self.TOPICS)
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(FilterBar).open(self._filter.text if self._filter else "")
+
+    def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
+        """Filter by what is typed."""
+        event.stop()
+        bar = self.query_one(FilterBar)
+        try:
+            self._filter = parse(event.text)
+        except FilterError as error:
+            bar.refuse(error)
+            return
+        bar.refuse(None)
+        if event.is_done:
+            bar.close()
+            self._table.focus()
+        self.show(self.tower.view, self.TOPICS)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Show a message with its fields."""
+        event.stop()
+        self.app.push_screen(InspectedScreen(event.key, self._keys, self._line))
+
+    def _keys(self) -> list[str]:
+        return [str(one.number) for one in self._shown]
+
+    def _line(self, key: str) -> Inspected | None:
+        return next((one.line for one in self._shown if str(one.number) == key), None)
+
+    def copied(self) -> str:
+        """Return the selected message."""
+        line = self._line(self._table.selected or "")
+        return line.text if line is not None else ""
+
+    def action_copy(self) -> None:
+        """Copy the selected message."""
+        self.tower.copy(self.copied(), "The message", keeps_lines=True)
+
+
+def _row(one: Numbered) -> Row:
+    line = one.line
+    is_error = line.kind == "error"
+    return Row(
+        str(one.number),
+        (
+            Cell(_time(line.ts), "muted"),
+            Cell(WAYS[line.way], "accent" if line.way == "in" else "muted"),
+            Cell(line.kind or "no message", "error" if is_error or not line.kind else ""),
+            Cell(f"{line.size:,}"),
+            Cell(_fields(line), "error" if is_error else ""),
+        ),
+    )
+
+
+def _time(ts: str) -> str:
+    """Return the time of day with milliseconds."""
+    return f"{times.moment(ts)}.{ts[20:23]}" if len(ts) > 23 else times.moment(ts)
+
+
+def _fields(line: Inspected) -> str:
+    """Return the fields of a message in one line, or its beginning where it is not whole."""
+    if line.is_cut:
+        return line.text[:_SHOWN]
+    try:
+        found: Any = msgspec.json.decode(line.text)
+    except (msgspec.DecodeError, RecursionError):
+        return line.text[:_SHOWN]
+    if not isinstance(found, dict):
+        return line.text[:_SHOWN]
+    said = (f"{name}: {_value(given)}" for name, given in found.items() if name != "type")
+    return "  ".join(said)[:_SHOWN]
+
+
+_SHOWN = 400
+
+
+def _value(given: object) -> str:
+    text = (
+        given if isinstance(given, str) else msgspec.json.encode(given).decode("utf-8", "replace")
+    )
+    return " ".join(text.split())
