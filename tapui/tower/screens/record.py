@@ -6,7 +6,7 @@ from collections.abc import Callable
 from tapui import invocation, times
 from tapui.tower.finding import FoundRecord, RecordText
 from tapui.tower.marks import Mark
-from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.reader import Paragraph, Reader, title, value
 from tapui.tower.screens.sheet import Keys, Sheet, fact
 from tapui.tower.view import View
 
@@ -45,7 +45,8 @@ class RecordScreen(Sheet):
         """The record was read; None if it is no longer there."""
         if key == self.key:
             self._record, self._is_gone = record, record is None
-            self.show(self.tower.view, self.TOPICS)
+            if self.query(Reader):  # else it is still being made, and will show it by itself
+                self.show(self.tower.view, self.TOPICS)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint what is there of it."""
