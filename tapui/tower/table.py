@@ -142,6 +142,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         if self._version and rows == self.rows:
             return
         before, was_at = self.selected, self._cursor
+        shown, placed = self.rows, self._placed()
         self.rows = rows
         self._version += 1
         self._cursor = self._place(before)
@@ -153,9 +154,31 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             )
         if self._cursor != was_at:
             self._show_cursor()
-        self.refresh()
+        if self._placed() == placed:
+            self._refresh_rows(shown)
+        else:
+            self.refresh()
         if self.selected != before:
             self.post_message(self.Moved(is_own=False))
+
+    def _placed(self) -> tuple[object, ...]:
+        """Return what all lines depend on: with the same, a row that is the same looks the same."""
+        return (
+            self._fitted(self._width - EDGES),
+            self._width,
+            self.row_lines,
+            self.scroll_offset,
+            self._cursor,
+        )
+
+    def _refresh_rows(self, shown: list[Row]) -> None:
+        """Have the lines of those rows painted again that are others than the `shown` ones."""
+        high, top = self.row_lines, self.scroll_offset.y
+        first = top // high
+        for index in range(first, first + self.size.height // high + 2):
+            if shown[index : index + 1] != self.rows[index : index + 1]:
+                y = self._titles_high + index * high - top
+                self.refresh(Region(0, y, self.size.width, high))
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show other columns from now on; rows that fit them are to follow."""
