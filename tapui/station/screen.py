@@ -50,6 +50,7 @@ class Screen:
                 raise
         finally:
             self.is_shown = False
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # nothing is left to be entered again
         is_gone = terminal.is_gone()
         if is_gone:
             terminal.let_go()

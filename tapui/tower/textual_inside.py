@@ -7,8 +7,10 @@ one fails there and not on a terminal.
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
+from rich.console import RenderableType
 from textual.app import App
 from textual.filter import LineFilter
 from textual.geometry import Size
@@ -49,10 +51,37 @@ class PlainApp(App[str]):
 
     def __init__(self) -> None:
         self._plain_themes: dict[str, tuple[Theme, Theme]] = {}
+        self._no_way_back: ExitStack | None = None
         super().__init__()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the app was told to end, or failed."""
+        return self._no_way_back is not None
+
+    def exit(
+        self,
+        result: str | None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        """End the app."""
+        self._stay_away()
+        super().exit(result, return_code, message)
+
+    def _stay_away(self) -> None:
+        """The screen is not entered again, whatever signal says that the process goes on.
+
+        The system continues whom it hangs up: the signal may come when the screen has gone, and
+        the thread that would read its input would never end.
+        """
+        self._no_way_back = self._no_way_back or ExitStack()
+        if self._driver is not None:
+            self._no_way_back.enter_context(self._driver.no_automatic_restart())
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app. Textual itself would print a traceback with the variables' values."""
+        self._stay_away()
         self._return_code = 1
         if self.crash is None:
             _log.error("the screen failed", exc_info=_cause(error))

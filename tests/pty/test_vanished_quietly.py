@@ -42,6 +42,10 @@ class QuietTerminal:
                 return
             self.shown += data
 
+    def wait_for(self, text: bytes) -> None:
+        """Wait until something was shown."""
+        until(lambda: text in self.shown, what=lambda: f"{text!r} in {self.shown[-2000:]!r}")
+
     def vanish(self) -> None:
         """Close our end, as a terminal's program that dies does."""
         attributes = termios.tcgetattr(self.theirs)
