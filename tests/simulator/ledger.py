@@ -140,12 +140,20 @@ class Ledger:
         elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
             provider = self._world.gateway._parts.providers.connected.get(event.provider.id)
             if provider is not None:
+                self._came_back(self._link_of.get(event.provider.id), provider.connection.id)
                 self._link_of[event.provider.id] = provider.connection.id
                 self._seen.setdefault(provider.connection.id, set())
         elif isinstance(event, ev.StreamPosted) and event.line.level == "inject":
             self._posted.setdefault(event.session_id, []).append(event.line.event)
             if event.provider_id is not None:
                 self._owner[event.line.event] = event.provider_id
+
+    def _came_back(self, former: int | None, current: int) -> None:
+        """What the person allowed to a provider holds on its next connection."""
+        if former in self._everywhere:
+            self._everywhere.add(current)
+        if former is not None and former in self._widened:
+            self._widened.setdefault(current, set()).update(self._widened[former])
 
     def _decided(self, entry: ev.Entry) -> None:
         """An approval has one outcome, and none before its decision is durable."""
