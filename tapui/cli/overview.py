@@ -10,7 +10,7 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.offered import tools_of
-from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting
+from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting, listed
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
 from tapui.wire.message import label_of
@@ -75,7 +75,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
                 tools_of(folded, one) or "-",
                 times.age(times.since(one.opened_at, time.time())),
             ]
-            for one in state.sessions
+            for one in listed(state.sessions)
             if is_open(one)
         ],
     )

@@ -9,7 +9,7 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.fold import fold
-from tapui.projection.state import State, is_open, is_waiting
+from tapui.projection.state import State, is_open, is_waiting, listed
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
@@ -48,7 +48,7 @@ class Watched:
 
     def now(self) -> Iterator[str]:
         """Yield the open sessions and what waits."""
-        for session in self._state.sessions.values():
+        for session in listed(self._state.sessions.values()):
             if is_open(session):
                 yield f"session {_name(session)}: {session.state}"
         for approval in self._state.approvals.values():
@@ -71,6 +71,12 @@ class Watched:
             case ev.CallFinished(call=call) if call.state == "failed":
                 where = asking.session_name(self._state, call.session_id)
                 yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"
+            case (
+                ev.SessionOpened(session=session)
+                | ev.SessionClosed(session=session)
+                | ev.SessionUpdated(session=session)
+            ) if not listed([session]):
+                pass
             case ev.SessionOpened(session=session):
                 yield f"session {_name(session)}: {session.state}"
             case ev.SessionReplaced(session=session):

@@ -1,5 +1,6 @@
 """The live state of a gateway, as its events tell it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tapui.projection.turns.session import LiveTurns
@@ -88,6 +89,16 @@ def is_pending(gate: Gate) -> bool:
 def is_open(session: Session) -> bool:
     """Return whether the session has not ended."""
     return session.state != "ended"
+
+
+def is_local(session: Session) -> bool:
+    """Return whether it is tapui's own: where providers wait until another session opens."""
+    return session.host == "local"
+
+
+def listed(sessions: Iterable[Session]) -> list[Session]:
+    """Return the sessions that a person is shown: tapui's own only while a provider is in it."""
+    return [one for one in sessions if one.providers or not is_local(one)]
 
 
 def is_connected(provider: Provider) -> bool:

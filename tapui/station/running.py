@@ -12,7 +12,7 @@ from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile
 from tapui.home.tokens import fresh_token
 from tapui.hosts.port import Report, ReportLevel
-from tapui.projection.state import is_connected, is_open
+from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime.matcher import RegexMatcher
@@ -122,7 +122,7 @@ class RunningGateway:
     def has_sessions(self) -> bool:
         """Whether a session other than the built-in one is open."""
         sessions = self.gateway.state.sessions.values()
-        return any(is_open(one) and one.host != "local" for one in sessions)
+        return any(is_open(one) and not is_local(one) for one in sessions)
 
     @property
     def has_company(self) -> bool:

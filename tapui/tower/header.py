@@ -9,7 +9,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tapui import times
-from tapui.projection.state import is_open
+from tapui.projection.state import is_local
 from tapui.settings import DEFAULT_PORT
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
@@ -65,7 +65,7 @@ class HeaderLine(Widget):
 
     def _parts(self, view: View, brevity: int) -> list[HeaderPart]:
         """Return the parts: 0 has all of them, 4 the fewest and shortest."""
-        sessions = [one for one in view.state.sessions.values() if is_open(one)]
+        sessions = [one for one in view.open_sessions if not is_local(one)]
         busy = sum(one.state == "busy" for one in sessions)
         waiting, failed = len(view.waiting), view.unseen_failures
         parts = [HeaderPart("tapui", "bold $primary")] if brevity < 4 else []

@@ -6,10 +6,11 @@ from enum import IntEnum
 from tapui import times
 from tapui.projection import asking
 from tapui.projection.now import Loop, SessionNow, now_of
-from tapui.projection.state import State, is_open
+from tapui.projection.state import State, is_local, is_open
 from tapui.tower.marks import Mark
 from tapui.tower.urgency import requests
 from tapui.tower.view import View
+from tapui.tower.words import quantity
 from tapui.wire import subjects
 
 
@@ -65,6 +66,9 @@ def of_session(
         return Footing(Need.ENDED, ENDED, session.reason or "", session.ended_at)
     if asked is not None:
         return Footing(Need.WAITING, WAITING, about(asked), asked.created_at, failed)
+    if is_local(session):
+        held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
+        return Footing(Need.IDLE, IDLE, held, session.opened_at, failed)
     does = now_of(state, session.id)
     said, is_said, since = _does(does)
     since = since or session.opened_at

@@ -17,6 +17,7 @@ from tapui.projection.state import (
     State,
     StreamKey,
     is_connected,
+    is_local,
     is_open,
     is_unsettled,
     is_waiting,
@@ -277,7 +278,7 @@ class View:
         return not (
             self.providers
             or self.state.unattached
-            or any(one.host != "local" for one in self.state.sessions.values())
+            or not all(is_local(one) for one in self.state.sessions.values())
         )
 
     @property

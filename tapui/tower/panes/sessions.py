@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tapui import invocation, times
+from tapui.projection.state import listed
 from tapui.tower import standing
 from tapui.tower.app_protocol import RowAction
 from tapui.tower.columns import Cell, Column, Row, heading
@@ -98,7 +99,7 @@ port for tapui; the command beside them changes that.
         asked = standing.asked_by_session(view)
         failed = Counter(one.session_id for one in view.failures if one.at > view.looked_at)
         found: list[tuple[tuple[object, ...], list[Row]]] = []
-        for session in view.state.sessions.values():
+        for session in listed(view.state.sessions.values()):
             gone = times.since(session.ended_at, view.now)
             if session.state == "ended" and (gone is None or gone >= ENDED_SHOWN):
                 continue
