@@ -7,6 +7,7 @@ effects with `take`: events are written first, then effects are carried out.
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -70,7 +71,7 @@ class Gateway:
         parts.trustees.add(Grant("internal", Secret(internal_token)))
         self._numbers = 0
         self._handlers = handlers(parts)
-        self._due = due_handlers(parts)
+        self._due_handlers = due_handlers(parts)
 
     # What a shell reads
 
@@ -289,8 +290,7 @@ class Gateway:
         """Let every deadline up to `now` come."""
         self._clock.now = now
         while (come := self._deadlines.pop(now)) is not None:
-            due, subject = come
-            self._due[due](subject)
+            self._due(*come)
         self._finish()
 
     def resend(self, connection_id: ConnectionId, now: float) -> None:
@@ -331,6 +331,9 @@ class Gateway:
         echoed = head.refusal(error.code, error.text, session_id=error.session_id)
         echoed.id = error.id or echoed.id
         self._connections.refuse(connection, echoed)
+
+    def _due(self, due: Due, subject: Any) -> None:
+        self._due_handlers[due](subject)
 
     def _finish(self) -> None:
         """Carry out what inquiries decided, and release what closing connections held."""
