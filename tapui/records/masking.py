@@ -92,7 +92,9 @@ class Masks:
 
     def masked_text(self, text: str) -> str:
         """Return any text without secrets, for the eye: what was JSON need not be JSON then."""
-        text = _SECRET.sub(_without_secret, text.encode()).decode()
+        data = text.encode()
+        if any(sign in data and is_begun(data) for sign, is_begun in _SIGNS):
+            text = _SECRET.sub(_without_secret, data).decode()
         for pattern in self.patterns:
             made = pattern.replaced(text, MASK)
             text = MASK if made is None else made[0]

@@ -24,8 +24,8 @@ _SECRET_FIELD = re.compile(
 def inspected(data: bytes, ts: str, way: Any, mask: Callable[[str], str]) -> Inspected:
     """Return a frame as an inspection shows it. `mask` takes out what looks like a secret."""
     kind, text = _read(data)
-    text = mask(text)
     is_cut = len(text) > limits.INSPECT_HEAD or len(data) > _WHOLE
+    text = mask(text[: 2 * limits.INSPECT_HEAD])  # what is cut off there is never shown
     return Inspected(ts, way, len(data), text[: limits.INSPECT_HEAD], kind, is_cut)
 
 
