@@ -92,7 +92,13 @@ class PouringFeed:
         yield Link("up")
         yield TowerSnapshot(seq=0, run="r1", state=empty, towers=1)
         session = Session(
-            id="s1", label="bench", cwd="/", state="idle", host="local", providers=[], opened_at=TS
+            id="s1",
+            label="bench",
+            cwd="/",
+            state="idle",
+            host="copilot",
+            providers=[],
+            opened_at=TS,
         )
         yield [self._entry(SessionOpened(session_id="s1", session=session))]
         yield [self._entry(self._line())]

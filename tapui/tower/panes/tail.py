@@ -401,10 +401,13 @@ class Tail(ScrollView, can_focus=True):
         if len(before) != len(shown) or before[0] != shown[0]:
             self.refresh()
             return
-        width = self.size.width
-        for y, (one, other) in enumerate(zip(shown[1:], before[1:], strict=True)):
-            if one != other:
-                self.refresh(Region(0, y, width, 1))
+        pairs = zip(shown[1:], before[1:], strict=True)
+        changed = [y for y, (one, other) in enumerate(pairs) if one != other]
+        if len(changed) > len(shown) // 2:
+            self.refresh()  # one region costs less than many
+            return
+        for y in changed:
+            self.refresh(Region(0, y, self.size.width, 1))
 
     def _virtual_height(self) -> int:
         """Return the height with which the last row is at the bottom when scrolled to the end."""
