@@ -154,7 +154,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             )
         if self._cursor != was_at:
             self._show_cursor()
-        if self._placed() == placed:
+        if self.size and len(shown) == len(rows) and self._placed() == placed:
             self._refresh_rows(shown)
         else:
             self.refresh()
@@ -169,16 +169,19 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             self.row_lines,
             self.scroll_offset,
             self._cursor,
+            self._pinned,
         )
 
     def _refresh_rows(self, shown: list[Row]) -> None:
         """Have the lines of those rows painted again that are others than the `shown` ones."""
         high, top = self.row_lines, self.scroll_offset.y
-        first = top // high
-        for index in range(first, first + self.size.height // high + 2):
-            if shown[index : index + 1] != self.rows[index : index + 1]:
-                y = self._titles_high + index * high - top
-                self.refresh(Region(0, y, self.size.width, high))
+        first, width = top // high, self.size.width
+        pinned = self._pinned
+        if pinned is not None and shown[pinned] != self.rows[pinned]:
+            self.refresh(Region(0, self._titles_high, width, high))
+        for index in range(first, min(first + self.size.height // high + 2, len(shown))):
+            if shown[index] != self.rows[index]:
+                self.refresh(Region(0, self._titles_high + index * high - top, width, high))
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show other columns from now on; rows that fit them are to follow."""

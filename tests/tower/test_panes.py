@@ -63,12 +63,19 @@ async def test_the_demonstration_does_not_offer_itself_and_names_its_own_token()
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_the_first_start_shows_the_session_and_what_to_do(size: tuple[int, int]) -> None:
+async def test_the_first_start_shows_no_session_and_what_to_do(size: tuple[int, int]) -> None:
     alone = State(sessions={"local": session("local", "tapui", host="local")})
     async with running(alone, size=size, on_demo=lambda: None) as rig:
-        assert "○ tapui" in rig.text
+        assert "no session" in rig.text
+        assert "○ tapui" not in rig.text
         assert "tapui copilot" in rig.text
         assert "Press d for a demonstration." in rig.text
+
+
+async def test_the_own_session_is_shown_while_a_provider_waits_in_it() -> None:
+    waiting = session("local", "tapui", host="local", providers=["p1"])
+    async with running(State(sessions={"local": waiting}), size=(120, 36)) as rig:
+        assert re.search("○ tapui +1 provider in no Copilot session +idle", rig.text)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (100, 24), (100, 30), (120, 36), (200, 50)], ids=str)

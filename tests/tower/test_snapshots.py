@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
-from textual.widgets import Input
 
 from tapui.projection.state import State
 from tapui.tower.app import TowerApp
@@ -284,7 +283,6 @@ def compare_found(
             await pilot.press(key)
             await settle(pilot, feed)
             finds = Finds(Running(app, feed, clock, pilot), finder)
-            finds.screen.query_one(Input).cursor_blink = False  # as long as the test may take
             await finds.looked()
         if "enter" in keys:
             await finds.until(lambda: "exitCode" in screen_text(app))

@@ -97,7 +97,7 @@ TABLE: tuple[KeyAction, ...] = (
         "ctrl+t",
         "as_json",
         "sheet",
-        "workbench: write the arguments as JSON, or in the form again",
+        "workbench: write the arguments as JSON, or by the form",
         "form or JSON",
     ),
     KeyAction(

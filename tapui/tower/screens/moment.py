@@ -8,6 +8,7 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from tapui.tower.plain import plain
+from tapui.tower.safe_input import SafeInput
 from tapui.tower.screens.live import LiveScreen
 
 _SPAN = re.compile(r"([+-])\s*(\d{1,9})\s*([smhd])\Z")
@@ -32,7 +33,7 @@ class MomentScreen(LiveScreen[float | None]):
         """The question, its field, what may be written there."""
         with Vertical(classes="dialog"):
             yield Static(plain("Go to a time", "bold"), markup=False)
-            yield Input(max_length=40)
+            yield SafeInput(max_length=40)
             yield Static(plain(_HINT, "$text-muted"), classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
