@@ -495,7 +495,7 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     )
     screen.wait_for("Release notes")
     screen.wait_for("pytest --collect-only")
-    screen.wait_for("builds@ci-watch")
+    screen.wait_for("ci-watch")
     screen.wait_for("pnpm test")
     until(lambda: [*home.tapui.glob("run/*/gateway.json")], what="the demo is announced")
     (port,) = (path.name for path in (home.tapui / "run").iterdir())
