@@ -26,7 +26,7 @@ class Payloads:
 
     def __init__(self) -> None:
         self._of: dict[str, Payload] = {}
-        self._size = 0
+        self._bytes = 0
 
     def of(self, call_id: str) -> Payload | None:
         """Return what is kept of a call."""
@@ -35,18 +35,18 @@ class Payloads:
     def keep(self, call_id: str, *, args: Raw | None = None, data: Raw | None = None) -> None:
         """Keep a call's arguments or its result; the oldest calls make room."""
         payload = self._of.setdefault(call_id, Payload())
-        self._size -= payload.size
+        self._bytes -= payload.size
         payload.args = args or payload.args
         payload.data = data or payload.data
-        self._size += payload.size
-        while self._size > PAYLOAD_BYTES and self._of:
+        self._bytes += payload.size
+        while self._bytes > PAYLOAD_BYTES and self._of:
             oldest = self._of.pop(next(iter(self._of)))
-            self._size -= oldest.size
+            self._bytes -= oldest.size
 
     def clear(self) -> None:
         """Drop all of them."""
         self._of.clear()
-        self._size = 0
+        self._bytes = 0
 
 
 def length(raw: Raw | None) -> int:

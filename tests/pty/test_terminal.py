@@ -17,16 +17,16 @@ from tests.rig.waiting import until
 
 CRASHING = """
 import sys
-from tapui.tower.app import TowerApp
+from tapui.tower.frames import Frames
 calls = []
-paint = TowerApp._paint
+paint = Frames.paint
 def faulty(self):
     calls.append(1)
     if len(calls) > 3:
         secret = open(sys.argv.pop()).read()
         raise RuntimeError("a fault of the test's own")
     paint(self)
-TowerApp._paint = faulty
+Frames.paint = faulty
 from tapui.cli.main import main
 sys.exit(main(sys.argv[1:-1]))
 """

@@ -78,7 +78,7 @@ class CallsMade:
         self._changed = changed
         self._now = now
         self._ids = count(1)
-        self._running: dict[str, Made] = {}
+        self._under_way: dict[str, Made] = {}
         self._made: dict[str, list[Made]] = {}
         self._drafts: dict[str, Raw] = {}
         self._tools: dict[str, list[OfferedTool]] = {}
@@ -112,7 +112,7 @@ class CallsMade:
             raise TooLarge(f"the arguments are larger than {MAX_MESSAGE_BYTES:,} bytes")
         made_id = f"workbench-{next(self._ids)}"
         made = Made(made_id, session_id, tool, arguments, about, self._now())
-        self._running[made.id] = made
+        self._under_way[made.id] = made
         self._made[tool] = [made, *self._made.pop(tool, [])]
         self._bound(tool)
         self._send(ToolInvoke(id=made.id, session_id=session_id, tool=tool, args=arguments))
@@ -140,11 +140,11 @@ class CallsMade:
     def take(self, item: FeedItem) -> None:
         """Take in what the feed yielded, if it is about a call or tools asked for here."""
         match item:
-            case ToolProgress(id=made_id, message=message) if made_id in self._running:
-                self._running[made_id].progress = message
-            case ToolOutcome(id=made_id) if made_id in self._running:
+            case ToolProgress(id=made_id, message=message) if made_id in self._under_way:
+                self._under_way[made_id].progress = message
+            case ToolOutcome(id=made_id) if made_id in self._under_way:
                 self._end(made_id, _state_of(item), item)
-            case Error(reply_to="tool.invoke", id=made_id) if made_id in self._running:
+            case Error(reply_to="tool.invoke", id=made_id) if made_id in self._under_way:
                 assert made_id is not None
                 refusal = ToolOutcome(made_id, error=item.message, error_code=item.code)
                 self._end(made_id, "failed", refusal)
@@ -153,8 +153,8 @@ class CallsMade:
             case Error(reply_to="tools.read", id=read_id) if read_id in self._reads:
                 assert read_id is not None
                 self.refusals[self._reads.pop(read_id)] = item.message
-            case Link(state=state) if state != "up" and (self._running or self._reads):
-                for made_id in list(self._running):
+            case Link(state=state) if state != "up" and (self._under_way or self._reads):
+                for made_id in list(self._under_way):
                     self._end(made_id, "lost", None)
                 for session_id in self._reads.values():
                     self.refusals[session_id] = "the link to the gateway broke"
@@ -164,7 +164,7 @@ class CallsMade:
         self._changed()
 
     def _end(self, made_id: str, state: MadeState, outcome: ToolOutcome | None) -> None:
-        made = self._running.pop(made_id)
+        made = self._under_way.pop(made_id)
         made.state, made.outcome = state, outcome
         made.took = max(self._now() - made.began, 0.0)
         self._bound(made.tool)
@@ -174,7 +174,7 @@ class CallsMade:
         calls = self._made[tool]
         over = [one for one in calls if one.state != "running"][KEPT_CALLS:]
         self._made[tool] = [one for one in calls if one not in over]
-        busy = {one.tool for one in self._running.values()}
+        busy = {one.tool for one in self._under_way.values()}
         idle = [name for name in self._made if name not in busy]
         for name in idle[: max(len(self._made) - KEPT_TOOLS, 0)]:
             del self._made[name]
