@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.rig import faults
+from tests.rig import faults, left_behind
 from tests.rig.gateway import Gateway, Home
 from tests.rig.tmux import Tmux
 
@@ -29,8 +29,12 @@ def missing(what: str) -> None:
 
 @pytest.fixture
 def home() -> Iterator[Home]:
-    """A scratch home with a short path (sockets have short names), removed afterwards."""
+    """A scratch home with a short path (sockets have short names), removed afterwards.
+
+    Its processes must end with the test.
+    """
     root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    left_behind.look_after(root)
     yield Home(root)
     faults.look()
     shutil.rmtree(root, ignore_errors=True)

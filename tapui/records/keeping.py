@@ -1,10 +1,11 @@
 """How long records are kept: which may go, and removing them. Nothing that is written to goes."""
 
 import contextlib
+import logging
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from tapui.records.rotation import RESULTS_FOLDER
 
 _OURS = re.compile(rf"(?:{'|'.join(ALL_COLLECTIONS)})(?:\.\d{{1,18}})?\.jsonl\Z")
 _LOCK = ".lock"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +86,31 @@ def remove(folders: Iterable[Path]) -> None:
 def expire(state_dir: Path, days: int, now: float | None = None) -> list[str]:
     """Remove the records of sessions that ended at least `days` days ago; return their ids.
 
-    Of what belongs to no session the files that are as old go, too. What is written to, and what
-    cannot be removed, stays for the next time.
+    Of what belongs to no session the files that are as old go, too. What is written to stays for
+    the next time, and so does what cannot be removed, which is told in the log.
     """
     before = (time.time() if now is None else now) - days * 86_400
     removed = []
     for session in kept_sessions(state_dir):
         if session.written < before:
-            with contextlib.suppress(OSError):  # somebody writes there; the next day will do
+            with _told_if_impossible(f"the records of session {session.session_id}"):
                 remove(session.folders)
                 removed.append(session.session_id)
     for path in register.gateway_folders(state_dir):
-        with contextlib.suppress(OSError):  # the next day will do
+        with _told_if_impossible(f"the old records in {path}"):
             _expire_files(path, before)
     return removed
+
+
+@contextlib.contextmanager
+def _told_if_impossible(what: str) -> Iterator[None]:
+    """Keep what cannot be removed now; the next day tries again."""
+    try:
+        yield
+    except FolderHeldError:
+        pass  # somebody writes there
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", what, error)
 
 
 def _expire_files(path: Path, before: float) -> None:

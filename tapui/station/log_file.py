@@ -37,7 +37,10 @@ def log_path(home: Home, pid: int) -> Path:
 
 def log_files(home: Home) -> list[Path]:
     """Return the logs of faults that there are, the newest first."""
-    found = [(file.stat().st_mtime, file) for file in (home.state / _FOLDER).glob("tapui-*.log")]
+    found = []
+    for file in (home.state / _FOLDER).glob("tapui-*.log"):
+        with contextlib.suppress(FileNotFoundError):  # its process has removed it meanwhile
+            found.append((file.stat().st_mtime, file))
     return [file for _, file in sorted(found, reverse=True)]
 
 

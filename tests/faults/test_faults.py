@@ -9,10 +9,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 INNER = '''
-import asyncio, gc, logging, subprocess, sys, threading
+import asyncio, gc, logging, os, subprocess, sys, threading
 from pathlib import Path
 import pytest
-from tests.rig import faults
+from tests.rig import faults, left_behind
 from tests.rig.gateway import Home
 
 def boom():
@@ -136,6 +136,12 @@ def test_another_error_than_the_named():
 def test_named_error_that_does_not_come():
     pass
 
+def test_process_that_is_left_behind(tmp_path, monkeypatch):
+    left_behind.WITHIN = 0.1
+    left_behind.look_after(tmp_path)
+    environ = {**os.environ, "TAPUI_HOME": str(tmp_path / "tapui")}
+    subprocess.Popen(["sleep", "60"], env=environ, stdin=subprocess.DEVNULL)
+
 class TestGood:
     """Each follows a test that fails, and does not pay for it."""
 
@@ -195,6 +201,7 @@ BLAMED = {
     "test_thresholds": "ERROR",
     "test_another_error_than_the_named": "FAILED",
     "test_named_error_that_does_not_come": "ERROR",
+    "test_process_that_is_left_behind": "ERROR",
 }
 """What each test that does wrong comes to: FAILED by its end, or ERROR after its fixtures'."""
 GOOD = (

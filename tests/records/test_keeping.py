@@ -61,6 +61,18 @@ def test_old_records_of_no_session_go_too(state: Path, folder: Path) -> None:
     assert not list((state / "gateway").glob("*.jsonl"))
 
 
+def test_what_cannot_be_removed_is_told_and_costs_nothing_else(
+    state: Path, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    journal = folder / "calls.jsonl"
+    journal.unlink(missing_ok=True)
+    (journal / "inside").mkdir(parents=True)
+    age(folder, 91)
+    age(state / "sessions", 91)
+    assert expire(state, 90, NOW) == ["s2"]
+    assert [record.message for record in caplog.records if "session s1" in record.message]
+
+
 def test_what_is_written_to_stays(state: Path, workspace: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace), refused("no"))

@@ -10,7 +10,7 @@ it does not come:
         expects_error_log("another part")
 
 Processes count as well: what a `tapui` of a test's own home writes to standard error and to its log
-file is read at the end of the test (`follow`).
+file is read at the end of the test (`follow`), and none may be left then (`left_behind`).
 
 A test also gives back the interpreter's switch interval and the collector's settings as it found
 them. Unreachable objects are collected at the end of each test, so that a task that was dropped or
@@ -31,6 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.rig.left_behind import left_behind
 
 MARKER = "expects_error_log"
 _LOGGERS = ("", "tapui", "asyncio")
@@ -215,6 +217,8 @@ class Watch:
         left = _Interpreter.now()
         self._interpreter.restore()
         self._collect()
+        for process in left_behind():
+            self.note(Fault("processes", f"left behind: {process}"))
         self.check()
         with self._lock:
             missing = [part for part, came in self._expected.items() if not came]

@@ -306,7 +306,10 @@ class Attachment:
         Background sessions are joined or closed once they have been there, or gone, for a while.
         """
         now = time.monotonic()
-        changed = set(held).symmetric_difference(self.sessions) - self._joining
+        held = set(held)
+        for id_ in self._told.keys() - held:
+            del self._told[id_]
+        changed = held.symmetric_difference(self.sessions) - self._joining
         self._noticed = {id_: self._noticed.get(id_, now) for id_ in changed}
         for id_ in [id_ for id_, at in self._noticed.items() if now - at >= SETTLE_TIME]:
             del self._noticed[id_]
