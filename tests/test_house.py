@@ -10,10 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret", "times", "schemas", "invocation"},
+    {"text", "settings", "secret", "times", "schemas", "invocation", "toml_lines"},
     {"home"},
     {"wire"},
     {"projection"},
+    {"policies"},
     {"core"},
     {"records"},
     {"index"},
@@ -25,7 +26,7 @@ FLOORS = [
     {"station"},
     {"cli", "__main__"},
 ]
-PURE = ("text", "secret", "wire", "projection", "core")
+PURE = ("text", "secret", "wire", "projection", "policies", "core")
 IO_MODULES = frozenset(
     {
         "asyncio",

@@ -15,11 +15,12 @@ import msgspec
 
 from tapui.home.paths import Home
 from tapui.settings import Settings
-from tapui.station.config_file import KeyPath, key_lines
 from tapui.text import safe_text
+from tapui.toml_lines import TomlPath, key_lines, line_of
 from tapui.tower import theme_files
 from tapui.wire.limits import MAX_PATTERN
 
+KeyPath = tuple[str, ...]
 Scalar = bool | int | float | str
 Value = Scalar | tuple[str, ...]
 
@@ -239,11 +240,15 @@ def _syntax_fault(path: Path, text: str, fault: str) -> str:
 
 
 def _read_table(
-    path: Path, table: dict[str, Any], prefix: KeyPath, lines: dict[KeyPath, int], found: _Gathering
+    path: Path,
+    table: dict[str, Any],
+    prefix: KeyPath,
+    lines: dict[TomlPath, int],
+    found: _Gathering,
 ) -> None:
     for name, value in table.items():
         here = (*prefix, name)
-        at = next((lines[here[:n]] for n in range(len(here), 0, -1) if here[:n] in lines), 1)
+        at = line_of(lines, here)
         where = f"{path}:{at}"
         if here == OWN_KEYS and isinstance(value, dict):
             places = {one: f"{path}:{lines.get((*OWN_KEYS, one), at)}" for one in value}

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tapui.cli.config import KEYS, OWN_KEYS, Key, allowed
+from tapui.cli.config import KEYS, OWN_KEYS, Key, KeyPath, allowed
 from tapui.settings import Settings
-from tapui.station.config_file import KeyPath
 from tapui.tower.keys.names import written_keys
 from tapui.tower.keys.table import TABLE
 

@@ -1,63 +1,12 @@
-"""The text of the configuration file: the lines of its keys, and the one edit tapui makes."""
+"""The edits that tapui makes in the configuration file."""
 
 import contextlib
 import logging
 import os
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 _log = logging.getLogger(__name__)
-
-KeyPath = tuple[str, ...]
-
-
-def key_lines(text: str) -> dict[KeyPath, int]:
-    """Return the line (from 1) on which each key and table of valid TOML begins.
-
-    Keys of tables inside an array are not listed.
-    """
-    found: dict[KeyPath, int] = {}
-    table: KeyPath = ()
-    for line, statement in _statements(text):
-        parsed = tomllib.loads(statement)
-        if statement.startswith("["):
-            table = max(_paths(parsed), key=len)
-        for path in _paths(parsed):
-            whole = path if statement.startswith("[") else table + path
-            found.setdefault(whole, line)
-    return found
-
-
-def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Split valid TOML into its headers and its `key = value`s, each with its line.
-
-    A statement ends with the first line up to which it is valid by itself.
-    """
-    begun, statement = 0, ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if not statement and line.strip()[:1] in ("", "#"):
-            continue
-        begun, statement = (begun if statement else number), f"{statement}{line.lstrip()}\n"
-        if _is_valid(statement):
-            yield begun, statement
-            statement = ""
-
-
-def _is_valid(text: str) -> bool:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
-
-
-def _paths(table: dict[str, Any], prefix: KeyPath = ()) -> Iterator[KeyPath]:
-    for name, value in table.items():
-        yield (*prefix, name)
-        if isinstance(value, dict):
-            yield from _paths(value, (*prefix, name))
 
 
 def keep_theme(path: Path, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Lines of keys in the configuration file, and the one edit that tapui makes in it."""
+"""The edits that tapui makes in the configuration file."""
 
 import tomllib
 from pathlib import Path
@@ -7,44 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.station.config_file import keep_theme, key_lines, remember_theme
-
-
-def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:
-    text = (
-        "# theme = 'no'\n"
-        'a = """\n'
-        "b = 1\n"
-        '""""\n'
-        "c = [ # ]\n"
-        "  'x = 1',\n"
-        "  { d = 1 },\n"
-        "]\n"
-        "e.f.g = 1\n"
-        "\n"
-        "[ h . 'i.j' ] # [k]\n"
-        "l = '''\n"
-        "[m]'''\n"
-        '"n\\"o" = 1\n'
-        "[[p]]\n"
-        "q = 1\n"
-        "[[p]]\n"
-        "q = 2"
-    )
-    tomllib.loads(text)
-    assert key_lines(text) == {
-        ("a",): 2,
-        ("c",): 5,
-        ("e",): 9,
-        ("e", "f"): 9,
-        ("e", "f", "g"): 9,
-        ("h",): 11,
-        ("h", "i.j"): 11,
-        ("h", "i.j", "l"): 12,
-        ("h", "i.j", 'n"o'): 14,
-        ("p",): 15,
-        ("p", "q"): 16,
-    }
+from tapui.station.config_file import keep_theme, remember_theme
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,311 @@
+"""A shell command as its parts: the programs that it names, each with its words.
+
+Whatever is not understood to its end becomes a doubt, and a command in doubt is never allowed by a
+rule: shells have more ways to hide a program than a list of them would have entries.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tapui.policies.programs import nested
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser
+
+MAX_COMMAND = 16 * 1024
+"""Characters up to which a command is parsed."""
+_MAX_DEPTH = 200
+_MAX_NESTED = 4
+"""How many shells within shells are looked into."""
+_BLANK = re.compile(rb"(?:(?:[ \t]|\\\n)*[ \t](?:[ \t]|\\\n)*)?")
+"""What may stand between the words of a command. A newline after a backslash joins, by itself."""
+_GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
+"""What may stand between commands."""
+_BRACES = re.compile(r"\{[^}]*(?:,|\.\.)")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])")
+_NAIVE = re.compile(r"[;&|()`{}\n]+")
+_LISTED = frozenset(
+    {"program", "list", "pipeline", "subshell", "compound_statement", "negated_command"}
+)
+"""Nodes that only join commands."""
+_JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "\n"})
+_REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
+_NOWHERE = "/dev/null"
+_WORDS = {
+    "command_substitution": "it runs a command for its output",
+    "process_substitution": "it runs a command for its output",
+    "simple_expansion": "it uses a variable",
+    "expansion": "it uses a variable",
+    "arithmetic_expansion": "it computes a value",
+    "ansi_c_string": "it has an encoded text ($'…')",
+    "translated_string": 'it has a translated text ($"…")',
+    "heredoc_redirect": "it has a here-document",
+    "herestring_redirect": "it has a here-string",
+    "variable_assignment": "it sets a variable",
+    "variable_assignments": "it sets variables",
+    "declaration_command": "it sets a variable",
+    "function_definition": "it defines a function",
+    "test_command": "it has a test",
+    "comment": "it has a comment",
+    "ERROR": "it cannot be parsed",
+}
+"""Nodes that are not listed, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPart:
+    """One simple command. `text` is as it was written, `words` are without quotes and escapes."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class ParsedCommand:
+    """A command. `parts` are what runs in order; `all` are all programs that are seen in it.
+
+    Those of substitutions, functions and texts that are handed to a shell come with `all`, also
+    of a command that cannot be parsed.
+    """
+
+    parts: list[CommandPart] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+    all: list[tuple[str, ...]] = field(default_factory=list)
+
+    def doubt(self, why: str) -> None:
+        """Add a reason why no rule may allow the command."""
+        if why not in self.doubts:
+            self.doubts.append(why)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> "Parser":
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    return Parser(Language(tree_sitter_bash.language()))
+
+
+@lru_cache(maxsize=64)
+def parsed(text: str) -> ParsedCommand:
+    """Take a command apart. It is never an error: what is not understood is a doubt."""
+    return _parse(text, 0)
+
+
+def _parse(text: str, nesting: int) -> ParsedCommand:
+    found = ParsedCommand()
+    if strange := next((one for one in text if _is_strange(one)), None):
+        found.doubt(f"it has the character U+{ord(strange):04X}, which does not show")
+    if len(text) > MAX_COMMAND:
+        found.doubt(f"it is longer than {MAX_COMMAND:,} characters")
+        found.all += naive_words(text)
+        return found
+    source = text.encode("utf-8", "surrogatepass")
+    root = _parser().parse(source).root_node
+    if root.has_error:
+        found.doubt(_WORDS["ERROR"])
+        found.all += naive_words(text)
+    _Reader(source, found).statement(root, 0)
+    for words in dict.fromkeys(_all_commands(root, source)):
+        _add(found, words, nesting)
+    found.all = list(dict.fromkeys(found.all))
+    if not found.parts and not found.doubts:
+        found.doubt("it names no program")
+    return found
+
+
+def _add(found: ParsedCommand, words: tuple[str, ...], nesting: int) -> None:
+    """Add a program, those that it is told to run, and those of a text that a shell is given."""
+    found.all.append(words)
+    commands, scripts = nested(words)
+    found.all += commands
+    if nesting < _MAX_NESTED:
+        for script in scripts:
+            found.all += _parse(script, nesting + 1).all
+
+
+def naive_words(text: str) -> Iterator[tuple[str, ...]]:
+    """Yield what may be commands of a text that cannot be parsed."""
+    for segment in _NAIVE.split(text):
+        words = tuple(word.strip("\"'") for word in segment.split())
+        if words:
+            yield words
+
+
+def _is_strange(character: str) -> bool:
+    """Return whether a character does not show, or shows as something that it is not."""
+    if character in " \t\n" or "!" <= character <= "~":
+        return False
+    return unicodedata.category(character)[0] in "CZ"
+
+
+class _Reader:
+    """Collects the parts of a command, and the doubts."""
+
+    def __init__(self, source: bytes, found: ParsedCommand) -> None:
+        self._source = source
+        self._found = found
+
+    def _text(self, node: "Node") -> str:
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def _doubt(self, node: "Node") -> None:
+        kind = node.type
+        words = "it cannot be parsed" if node.is_missing else _WORDS.get(kind)
+        self._found.doubt(words or f"it has a form that rules do not know ({kind})")
+
+    def _check_gaps(self, node: "Node", blank: re.Pattern[bytes] = _BLANK) -> None:
+        """Doubt what the parser passed over between the nodes."""
+        at = node.start_byte
+        ends = [(one.start_byte, one.end_byte) for one in node.children]
+        for start, end in [*ends, (node.end_byte, node.end_byte)]:
+            if not blank.fullmatch(self._source, at, max(at, start)):
+                self._found.doubt("it has a form that the parser passes over")
+            at = max(at, end)
+
+    def statement(self, node: "Node", depth: int) -> None:
+        """Take a statement, which may be several."""
+        if depth > _MAX_DEPTH or node.is_missing:
+            self._doubt(node)
+        elif node.type in _LISTED:
+            self._check_gaps(node, _GAP)
+            if node.type == "compound_statement" and not self._text(node)[1:2].isspace():
+                self._doubt(node)
+            for child in node.children:
+                if child.is_named:
+                    self.statement(child, depth + 1)
+                elif child.type not in _JOINTS or child.is_missing:
+                    self._doubt(child)
+        elif node.type == "redirected_statement":
+            self._check_gaps(node)
+            if all(child.type == "file_redirect" for child in node.children):
+                self._doubt(node)
+            for child in node.children:
+                if child.type == "file_redirect":
+                    self._redirect(child)
+                else:
+                    self.statement(child, depth + 1)
+        elif node.type == "command":
+            self._command(node)
+        else:
+            self._doubt(node)
+
+    def _redirect(self, node: "Node") -> None:
+        """Take a redirection: to nowhere or to another descriptor, else it is a doubt."""
+        self._check_gaps(node)
+        operator = next((one.type for one in node.children if not one.is_named), "")
+        targets = [one for one in node.children if one.is_named and one.type != "file_descriptor"]
+        if operator not in _REDIRECTS or any(map(self._is_no_part, node.children)):
+            self._doubt(node)
+        elif not targets:
+            if not operator.endswith("-"):
+                self._doubt(node)
+        elif len(targets) > 1:
+            self._doubt(node)
+        elif targets[0].type == "number":
+            if not operator.endswith("&"):
+                self._found.doubt("it writes to a file")
+        elif targets[0].type != "word" or self._text(targets[0]) != _NOWHERE:
+            is_read = operator.startswith("<")
+            self._found.doubt("it reads from a file" if is_read else "it writes to a file")
+
+    def _is_no_part(self, node: "Node") -> bool:
+        """Return whether a part of a redirection is not what the parser takes it for."""
+        is_word = node.type == "file_descriptor" and not self._text(node).isdecimal()
+        return node.is_missing or is_word
+
+    def _command(self, node: "Node") -> None:
+        self._check_gaps(node)
+        words: list[str] = []
+        for child in node.children:
+            if child.type == "command_name" and len(child.children) == 1:
+                word = self._word(child.children[0])
+                if "*" in word or "?" in word or "[" in word or not word.isascii() or not word:
+                    self._found.doubt("the name of its program is a pattern or looks like another")
+                words.append(word)
+            elif child.type in ("word", "number", "string", "raw_string", "concatenation"):
+                words.append(self._word(child))
+            elif child.type == "file_redirect":
+                self._redirect(child)
+            else:
+                self._doubt(child)
+        self._found.parts.append(CommandPart(self._text(node), tuple(words)))
+
+    def _word(self, node: "Node") -> str:
+        """Return a word without quotes and escapes; doubt what the shell makes of it."""
+        word = self._decoded(node)
+        plain = "".join(self._unquoted(node))
+        if _BRACES.search(plain):
+            self._found.doubt("it has alternatives in braces")
+        if "!" in plain:
+            self._found.doubt("it may recall an earlier command (!)")
+        if plain.startswith("~") and not re.match(r"~(?:/|$)", plain):
+            self._found.doubt("it names a folder of somebody else (~)")
+        return word
+
+    def _decoded(self, node: "Node") -> str:
+        text = self._text(node)
+        match node.type:
+            case "number":
+                return text
+            case "word":
+                if node.named_child_count or "\n" in text or '"' in text or "'" in text:
+                    self._doubt_word(node)
+                return _ESCAPED.sub(r"\1", text)
+            case "raw_string":
+                return text[1:-1]
+            case "string":
+                for child in node.children:
+                    if child.type not in ("string_content", '"') or child.is_missing:
+                        self._doubt(child)
+                inner = text[1:-1]
+                if "\\\n" in inner or "$" in _ESCAPED.sub("", inner) or "`" in inner:
+                    self._found.doubt("it uses a variable")
+                return _ESCAPED_IN_QUOTES.sub(r"\1", inner)
+            case "concatenation":
+                at = node.start_byte
+                for child in node.children:
+                    if child.start_byte != at:
+                        self._found.doubt("it has a form that the parser passes over")
+                    at = child.end_byte
+                return "".join(map(self._decoded, node.children))
+            case _:
+                self._doubt(node)
+                return text
+
+    def _doubt_word(self, node: "Node") -> None:
+        for child in node.named_children:
+            self._doubt(child)
+        if not node.named_child_count:
+            self._found.doubt("it has a form that the parser passes over")
+
+    def _unquoted(self, node: "Node") -> Iterator[str]:
+        if node.type == "concatenation":
+            for child in node.children:
+                yield from self._unquoted(child)
+        elif node.type in ("word", "{", "}", "!"):
+            yield _ESCAPED.sub("", self._text(node))
+
+
+def _all_commands(root: "Node", source: bytes) -> Iterator[tuple[str, ...]]:
+    """Yield the words of every simple command in a tree, wherever it stands."""
+    reader = _Reader(source, ParsedCommand())
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        waiting.extend(reversed(node.children))
+        if node.type != "command":
+            continue
+        words = []
+        for child in node.children:
+            if child.type == "command_name":
+                words.append("".join(map(reader._decoded, child.children)))  # noqa: SLF001
+            elif child.is_named and child.type not in ("variable_assignment", "file_redirect"):
+                words.append(reader._decoded(child))  # noqa: SLF001
+        if words:
+            yield tuple(words)

@@ -1,0 +1,228 @@
+"""The verdict of rules on a request: deny goes before ask, ask before allow.
+
+What the administrator's file says of something goes before what the other files say of it. A
+request is only allowed when each of its parts is, and when nothing speaks against it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tapui.policies import rules as patterns
+from tapui.policies.guarded import Guards, command_guard, path_guard, url_guard
+from tapui.policies.requests import AskedFor
+from tapui.policies.rules import PolicyRule, RuleEffect, UrlParts
+
+_FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
+_MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPart:
+    """A part of a request: the rule that fits it best; `why` says why none may allow it."""
+
+    text: str
+    rule: PolicyRule | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict. `effect` None: no rule, so the person is asked as ever.
+
+    `why` says what keeps rules from allowing the request. `unkeepable` says why not even exactly
+    this can be allowed until the session ends; "" where it can.
+    """
+
+    effect: RuleEffect | None
+    rule: PolicyRule | None = None
+    parts: list[JudgedPart] = field(default_factory=list)
+    why: str = ""
+    unkeepable: str = ""
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether the request is answered without the person."""
+        return self.effect in ("deny", "allow")
+
+
+def judge(
+    asked: AskedFor,
+    rules: Sequence[PolicyRule],
+    folder: str | None,
+    guards: Guards,
+) -> Judgement:
+    """Judge a request. `folder` is the session's, without links; None while it is not known."""
+    holding = [one for one in rules if one.kind == asked.kind and one.holds_in(folder)]
+    if asked.kind is None or not asked.subject:
+        why = "no rule is about such requests"
+        return Judgement(None, why=why, unkeepable=why)
+    if asked.kind == "shell":
+        return _of_command(asked, holding, guards)
+    return _of_one(asked, holding, guards)
+
+
+def denying(
+    asked: Iterable[AskedFor], rules: Sequence[PolicyRule], folder: str | None
+) -> PolicyRule | None:
+    """Return the rule that forbids a call, whatever else was allowed; None where none does."""
+    for one in asked:
+        held = [rule for rule in rules if rule.kind == one.kind and rule.holds_in(folder)]
+        if not any(rule.effect == "deny" for rule in held) or not one.subject:
+            continue
+        verdict = judge(one, held, folder, Guards())
+        if verdict.effect == "deny":
+            return verdict.rule
+    return None
+
+
+def _best(rules: Iterable[PolicyRule]) -> PolicyRule | None:
+    """Return the rule that decides: the administrator's first, then the strictest."""
+    return min(rules, key=lambda one: (one.source != "managed", _FIRST[one.effect]), default=None)
+
+
+def _kept(asked: AskedFor, rules: Iterable[PolicyRule]) -> PolicyRule | None:
+    """Return the session's own rule for exactly this request."""
+    if not asked.key:
+        return None
+    return next(
+        (one for one in rules if one.source == "session" and one.pattern == asked.key), None
+    )
+
+
+def _settled(
+    asked: AskedFor, rules: Sequence[PolicyRule], parts: list[JudgedPart], guard: str, why: str
+) -> Judgement:
+    """Return the verdict on a request of judged parts."""
+    found = [part.rule for part in parts if part.rule is not None]
+    for effect in ("deny", "ask"):
+        strict = next((one for one in found if one.effect == effect), None)
+        if strict is not None:
+            named = f"rule “{strict.pattern}”" if effect == "deny" else "asked each time by a rule"
+            return Judgement(effect, strict, parts, "", named)
+    if (kept := _kept(asked, rules)) is not None and not guard:
+        return Judgement("allow", kept, parts)
+    unkeepable = guard or ("" if asked.key else "no two such requests are the same")
+    if guard or why or len(found) < len(parts) or any(part.why for part in parts) or not parts:
+        return Judgement(None, None, parts, guard or why, unkeepable)
+    return Judgement("allow", found[-1], parts, "", unkeepable)
+
+
+# Commands
+
+
+def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
+    from tapui.policies.commands import CommandPart, parsed
+
+    command = parsed(asked.subject)
+    strict = [one for one in rules if one.effect != "allow"]
+    allowing = [one for one in rules if one.effect == "allow" and one.source != "session"]
+    moves = any(part.words[:1] and part.words[0] in _MOVES for part in command.parts)
+    judged = {one: _of_part(one, strict, allowing, moves=moves) for one in set(command.parts)}
+    parts = [judged[one] for one in command.parts]
+    seen = {part.words for part in command.parts}
+    for words in command.all:
+        if words in seen:
+            continue
+        rule = _best(one for one in strict if patterns.mentions(words, one.words))
+        if rule is not None:
+            parts.append(_of_part(CommandPart(" ".join(words), words), strict, [], moves=moves))
+            seen.add(words)
+    guard = command_guard(asked.subject, command, guards)
+    why = command.doubts[0] if command.doubts else ""
+    return _settled(asked, rules, parts, guard, why or _disagreement(asked, command.parts))
+
+
+def _of_part(
+    part: "object", strict: list[PolicyRule], allowing: list[PolicyRule], *, moves: bool
+) -> JudgedPart:
+    from tapui.policies.commands import CommandPart
+    from tapui.policies.programs import escape
+
+    assert isinstance(part, CommandPart)
+    fitting = [one for one in strict if patterns.mentions(part.words, one.words)]
+    why = ""
+    for one in allowing:
+        if not patterns.begins(part.words, one.words, is_exact=one.is_exact):
+            continue
+        hidden = escape(part.words, len(one.words))
+        if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
+            hidden = "the command changes its folder before"
+        if hidden:
+            why = hidden
+        else:
+            fitting.append(one)
+    rule = _best(fitting)
+    return JudgedPart(part.text, rule, "" if rule else why)
+
+
+def _disagreement(asked: AskedFor, parts: Sequence[object]) -> str:
+    """Say where the CLI sees other parts in a command than tapui does."""
+    from tapui.policies.commands import CommandPart, parsed
+
+    if asked.segments is None:
+        return ""
+    ours = [part.words for part in parts if isinstance(part, CommandPart)]
+    theirs = [part.words for text in asked.segments for part in parsed(text).parts]
+    return "" if ours == theirs else "Copilot sees other commands in it than tapui does"
+
+
+# Everything else
+
+
+def _of_one(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
+    guard = ""
+    if asked.kind in ("write", "read"):
+        guard = path_guard(asked, guards)
+        fitting, why = _fitting_paths(asked, rules)
+    elif asked.kind == "url":
+        guard = url_guard(asked, guards)
+        fitting, why = _fitting_url(asked, rules)
+    else:
+        fits = _any_subject(asked)
+        fitting, why = [one for one in rules if fits(one)], ""
+    rule = _best(one for one in fitting if one.source != "session")
+    return _settled(asked, rules, [JudgedPart(asked.subject, rule)], guard, why)
+
+
+def _any_subject(asked: AskedFor) -> Callable[[PolicyRule], bool]:
+    return lambda rule: any(patterns.fits(rule.pattern, one) for one in asked.subjects)
+
+
+def _fitting_paths(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[PolicyRule], str]:
+    """Return the rules for files: a strict one for any of them, an allowing one for all of them.
+
+    What may be written is decided by where the file really is.
+    """
+    every = (*asked.subjects, *asked.real_paths)
+    why = ""
+    if asked.is_relative:
+        why = "its path is relative"
+    elif not asked.real_paths:
+        why = "it is not known where its path leads"
+    fitting = []
+    for rule in rules:
+        by_path = [any(patterns.path_fits(one, path) for one in rule.targets) for path in every]
+        if rule.effect == "allow":
+            if not why and all(by_path):
+                fitting.append(rule)
+        elif any(by_path):
+            fitting.append(rule)
+    return fitting, why
+
+
+def _fitting_url(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[PolicyRule], str]:
+    url: UrlParts | None = patterns.url_parts(asked.subject)
+    if url is None:
+        # A rule that forbids is not got round by an odd way of writing.
+        written = asked.subject.casefold()
+        strict = [
+            one
+            for one in rules
+            if one.effect != "allow" and patterns.host_of(one.pattern) in written
+        ]
+        return strict, "programs may read its URL in different ways"
+    return [
+        one
+        for one in rules
+        if patterns.url_fits(one.pattern, url, is_generous=one.effect != "allow")
+    ], ""

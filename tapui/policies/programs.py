@@ -1,0 +1,431 @@
+"""Programs that run others: what a rule must name of them before it may allow anything.
+
+The tables hold what agents and people use; a program that is not in them is taken to do only what
+its name says. What a build tool runs of its own accord is not to be seen from here.
+"""
+
+import re
+
+_RUN_WHAT_FOLLOWS = frozenset(
+    [
+        "env",
+        "xargs",
+        "sudo",
+        "doas",
+        "su",
+        "pkexec",
+        "runuser",
+        "command",
+        "builtin",
+        "exec",
+        "eval",
+        "source",
+        ".",
+        "nohup",
+        "nice",
+        "ionice",
+        "time",
+        "timeout",
+        "gtimeout",
+        "watch",
+        "parallel",
+        "setsid",
+        "stdbuf",
+        "chrt",
+        "taskset",
+        "strace",
+        "ltrace",
+        "script",
+        "ssh",
+        "mosh",
+        "unshare",
+        "chroot",
+        "nsenter",
+        "systemd-run",
+        "at",
+        "batch",
+        "crontab",
+        "entr",
+        "busybox",
+        "toybox",
+        "coproc",
+        "flock",
+        "caffeinate",
+        "arch",
+        "setarch",
+        "unbuffer",
+        "expect",
+        "tclsh",
+        "rlwrap",
+        "proxychains",
+        "torsocks",
+        "firejail",
+        "bwrap",
+        "fakeroot",
+        "dbus-run-session",
+        "xvfb-run",
+        "direnv",
+        "chpst",
+        "daemonize",
+        "start-stop-daemon",
+        "screen",
+        "zellij",
+        "dtach",
+        "nc",
+        "ncat",
+        "netcat",
+        "socat",
+        "gdb",
+        "lldb",
+        "valgrind",
+        "perf",
+    ]
+)
+"""They run a program or a text among their words."""
+_CHANGE_THE_SHELL = frozenset(
+    [
+        "alias",
+        "unalias",
+        "hash",
+        "enable",
+        "trap",
+        "set",
+        "shopt",
+        "bind",
+        "complete",
+        "export",
+        "declare",
+        "typeset",
+        "readonly",
+        "local",
+        "unset",
+        "fc",
+        "history",
+        "mapfile",
+        "readarray",
+        "read",
+        "getopts",
+        "let",
+        "printf",
+        "ulimit",
+        "umask",
+    ]
+)
+"""They change what later words mean, or where they are put."""
+_TAKE_A_SCRIPT = frozenset(
+    [
+        "awk",
+        "gawk",
+        "mawk",
+        "nawk",
+        "sed",
+        "gsed",
+        "ed",
+        "ex",
+        "vi",
+        "vim",
+        "nvim",
+        "view",
+        "emacs",
+        "nano",
+        "pico",
+        "less",
+        "more",
+        "most",
+        "man",
+        "dc",
+        "bc",
+        "jq",
+        "osascript",
+        "gnuplot",
+        "sqlite3",
+        "psql",
+        "mysql",
+        "ftp",
+        "sftp",
+        "lftp",
+        "telnet",
+    ]
+)
+"""They run commands out of their words or of what is typed in them."""
+_TAKE_A_SCRIPT_SAFELY = frozenset({"jq", "bc", "dc", "less", "more"})
+_SHELLS = frozenset(
+    [
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "ksh",
+        "mksh",
+        "ash",
+        "fish",
+        "csh",
+        "tcsh",
+        "nu",
+        "elvish",
+        "xonsh",
+        "pwsh",
+    ]
+)
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|luajit|deno|bun|tsx|ts-node|Rscript|R|julia|"
+    r"ghci|scala|groovy|swift|erl|elixir|iex|clojure|racket|guile|java|jshell|tclsh|wish)"
+    r"[0-9.]*(?:w|\.exe)?"
+)
+_LAUNCHERS: tuple[tuple[str, ...], ...] = (
+    ("npx",),
+    ("bunx",),
+    ("uvx",),
+    ("npm", "exec"),
+    ("npm", "x"),
+    ("pnpm", "exec"),
+    ("pnpm", "dlx"),
+    ("yarn", "exec"),
+    ("yarn", "dlx"),
+    ("bun", "x"),
+    ("uv", "run"),
+    ("uv", "tool", "run"),
+    ("pipx", "run"),
+    ("poetry", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("rye", "run"),
+    ("pixi", "run"),
+    ("conda", "run"),
+    ("pipenv", "run"),
+    ("bundle", "exec"),
+    ("mise", "exec"),
+    ("mise", "x"),
+    ("asdf", "exec"),
+    ("nix", "run"),
+    ("nix", "shell"),
+    ("nix", "develop"),
+    ("nix-shell",),
+    ("docker", "exec"),
+    ("docker", "run"),
+    ("podman", "exec"),
+    ("podman", "run"),
+    ("docker", "compose", "exec"),
+    ("docker", "compose", "run"),
+    ("docker-compose", "exec"),
+    ("docker-compose", "run"),
+    ("kubectl", "exec"),
+    ("kubectl", "run"),
+    ("git", "bisect", "run"),
+    ("git", "submodule", "foreach"),
+    ("git", "filter-branch"),
+    ("git", "for-each-repo"),
+    ("git", "difftool"),
+    ("git", "mergetool"),
+    ("git", "config"),
+    ("go", "run"),
+    ("go", "generate"),
+    ("deno", "run"),
+    ("dotnet", "exec"),
+    ("cargo", "run"),
+    ("swift", "run"),
+    ("tmux",),
+)
+"""Words that begin a command which runs another program, or may."""
+_NEVER_BY_BEGINNING = frozenset({"git", "docker", "podman", "docker-compose", "kubectl", "tmux"})
+"""Launchers of these are only allowed word for word: what they run does not stand right behind."""
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "find": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls"),
+    "gfind": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls"),
+    "fd": ("-x", "-X", "--exec"),
+    "fdfind": ("-x", "-X", "--exec"),
+    "rg": ("--pre", "--hostname-bin"),
+    "git": (
+        "-c",
+        "-C",
+        "-x",
+        "-O",
+        "--exec",
+        "--config",
+        "--git-dir",
+        "--work-tree",
+        "--upload-pack",
+        "--receive-pack",
+        "--ext-diff",
+        "--textconv",
+        "--output",
+        "--open-files-in-pager",
+        "--template",
+        "ext::",
+    ),
+    "tar": (
+        "--to-command",
+        "--checkpoint",
+        "-I",
+        "--use-comp",
+        "-F",
+        "--info",
+        "--new-vol",
+        "--rsh",
+    ),
+    "gtar": (
+        "--to-command",
+        "--checkpoint",
+        "-I",
+        "--use-comp",
+        "-F",
+        "--info",
+        "--new-vol",
+        "--rsh",
+    ),
+    "sort": ("--compress", "-o", "--output"),
+    "rsync": ("-e", "--rsh", "--rsync-path", "--daemon"),
+    "scp": ("-S", "-o", "-F", "-D"),
+    "make": ("--eval", "SHELL=", "-f", "--file", "--makefile"),
+    "gmake": ("--eval", "SHELL=", "-f", "--file", "--makefile"),
+    "gcc": ("-wrapper", "-specs", "-B", "-fplugin"),
+    "g++": ("-wrapper", "-specs", "-B", "-fplugin"),
+    "cc": ("-wrapper", "-specs", "-B", "-fplugin"),
+    "go": ("-exec", "-toolexec", "-vettool"),
+    "cargo": ("--config",),
+    "zip": ("-T", "-TT", "--unzip"),
+    "split": ("--filter",),
+    "curl": (
+        "-K",
+        "--config",
+        "-o",
+        "-O",
+        "--output",
+        "--remote-name",
+        "-D",
+        "--dump",
+        "-c",
+        "--cookie-jar",
+    ),
+    "wget": ("-O", "-P", "--output", "--directory", "-e", "--execute", "--use-askpass", "--config"),
+    "npm": ("-c", "--call", "--script-shell", "--node-options", "--prefix", "-C"),
+    "pnpm": ("-c", "--shell-mode", "--script-shell", "--node-options", "-C", "--dir"),
+    "yarn": ("--cwd", "--script-shell", "--use-yarnrc"),
+    "hg": ("--config",),
+    "svn": ("--config", "--diff-cmd", "--editor-cmd"),
+}
+"""Options with which a program runs another, leaves its folder or writes elsewhere: a word that
+begins so is only allowed where the rule names it."""
+_DESTROY = frozenset(
+    [
+        "rm",
+        "rmdir",
+        "unlink",
+        "shred",
+        "dd",
+        "mkfs",
+        "mv",
+        "cp",
+        "ln",
+        "install",
+        "chmod",
+        "chown",
+        "chgrp",
+        "truncate",
+        "kill",
+        "pkill",
+        "killall",
+        "tee",
+        "touch",
+        "mkdir",
+        "reboot",
+        "shutdown",
+        "halt",
+    ]
+)
+"""What they do is in their words; a rule that is proposed for one names all of them."""
+_MOST_WORDS = 64
+"""How many words behind a program that runs others are looked at."""
+_SCRIPT_OPTION = re.compile(r"-(?!-)[A-Za-z]*c")
+
+
+def base_name(word: str) -> str:
+    """Return a program's name without its folder."""
+    return word.rpartition("/")[2]
+
+
+def is_destructive(word: str) -> bool:
+    """Return whether a rule for a program had better name all of its words."""
+    return base_name(word) in _DESTROY
+
+
+def escape(words: tuple[str, ...], covered: int) -> str:
+    """Say what a command may run beside the words that a rule names; "" where nothing is known.
+
+    `covered` is how many of its words the rule names. Who names all of them means all of them.
+    """
+    if covered >= len(words):
+        return ""
+    name = base_name(words[0])
+    if name in _RUN_WHAT_FOLLOWS:
+        return f"{name} runs what follows it"
+    if name in _CHANGE_THE_SHELL:
+        return f"{name} changes what later commands do"
+    if name in _TAKE_A_SCRIPT and name not in _TAKE_A_SCRIPT_SAFELY:
+        return f"{name} runs commands out of its words"
+    for launcher in _LAUNCHERS:
+        if name == launcher[0] and (why := _launched(words, covered, launcher)):
+            return why
+    if (name in _SHELLS or _INTERPRETER.fullmatch(name)) and (why := _script(words, covered)):
+        return f"{name} {why}"
+    for word in words[covered:]:
+        if any(word.startswith(option) for option in _OPTIONS.get(name, ())):
+            return f"{name} {word} may run or write something else"
+        if _is_bundle(name, word):
+            return f"{name} {word} may run something else"
+    return ""
+
+
+def _is_bundle(name: str, word: str) -> bool:
+    """Return whether a bundle of short options holds one that runs something: `-rx` of fd, git."""
+    if not re.fullmatch(r"-[A-Za-z]{2,}", word):
+        return False
+    single = [one[1] for one in _OPTIONS.get(name, ()) if re.fullmatch(r"-[A-Za-z]", one)]
+    return name not in ("find", "gfind", "go", "gcc", "g++", "cc") and any(
+        letter in word[1:] for letter in single
+    )
+
+
+def _launched(words: tuple[str, ...], covered: int, launcher: tuple[str, ...]) -> str:
+    size = len(launcher)
+    if words[1:size] != launcher[1:]:
+        others = iter(words[1:])
+        if size > 1 and all(any(word == wanted for word in others) for wanted in launcher[1:]):
+            return f"{' '.join(launcher)} runs another program"
+        return ""
+    if launcher[0] in _NEVER_BY_BEGINNING:
+        return f"{' '.join(launcher)} runs another program"
+    if covered <= size or words[size].startswith("-"):
+        return f"{' '.join(launcher)} runs a program that the rule does not name"
+    return escape(words[size:], covered - size)
+
+
+def _script(words: tuple[str, ...], covered: int) -> str:
+    if covered < 2:
+        return "runs a script that the rule does not name"
+    if words[1] == "-m":
+        return "" if covered > 2 else "runs a module that the rule does not name"
+    return "runs code out of its words" if words[1].startswith("-") else ""
+
+
+def nested(words: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Return the commands that a program is told to run, and the texts that a shell is given.
+
+    It says rather too much than too little: what stands behind `sudo -u me`, say, from each word.
+    """
+    name = base_name(words[0])
+    commands: list[tuple[str, ...]] = []
+    scripts: list[str] = []
+    is_launcher = any(words[: len(one)] == one for one in _LAUNCHERS)
+    if name in _RUN_WHAT_FOLLOWS or is_launcher:
+        commands += [words[at : at + _MOST_WORDS] for at in range(1, min(len(words), _MOST_WORDS))]
+        if name in ("eval", "ssh", "watch", "su", "script", "parallel", "tmux"):
+            scripts.append(" ".join(words[1:]))
+    if name in ("find", "gfind", "fd", "fdfind"):
+        runs = (at for at, word in enumerate(words) if re.match(r"-(?:exec|ok|x$|X$|-exec)", word))
+        commands += [words[at + 1 : at + _MOST_WORDS] for at in runs if at + 1 < len(words)]
+    for runner, rest in [(name, words), *((base_name(one[0]), one) for one in commands)]:
+        if runner in _SHELLS:
+            at = next((n for n, w in enumerate(rest) if n and _SCRIPT_OPTION.match(w)), None)
+            scripts += rest[at + 1 : at + 2] if at is not None else ()
+    return commands, scripts

@@ -1,0 +1,251 @@
+"""A rule of the person, and which requests it is about."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+RuleEffect = Literal["deny", "ask", "allow"]
+RuleKind = Literal["shell", "write", "read", "url", "mcp", "tool", "memory", "hook"]
+RuleSource = Literal["managed", "person", "folder", "session"]
+"""`managed`: the administrator's file; `folder`: a file in a repository; `session`: what the person
+allowed exactly so until the session ends."""
+
+_URL = re.compile(
+    r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://(?P<host>\*|[A-Za-z0-9.*_-]+|\[[0-9A-Fa-f:.]+\])"
+    r"(?::(?P<port>\d{1,5}))?(?P<path>/.*)?",
+    re.DOTALL,
+)
+_PLAIN_URL = re.compile(r"[!-~]+")
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+_CLIMBS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$|[?#])", re.IGNORECASE)
+
+
+class RulePatternError(ValueError):
+    """A pattern that no rule of its kind can have; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRule:
+    """What is done with requests of one kind that fit a pattern.
+
+    `place` is `file:line`. `folder` is a real path: the rule holds there and below, None is
+    everywhere. With `is_exact`, nothing may follow the words of the pattern. `reason` is what the
+    agent reads of a refusal. `targets` are a path's pattern made absolute, as it is written and
+    without links. A rule of a session has the whole request as its pattern.
+    """
+
+    effect: RuleEffect
+    kind: RuleKind
+    pattern: str
+    source: RuleSource = "person"
+    place: str = ""
+    folder: str | None = None
+    is_exact: bool = False
+    reason: str | None = None
+    targets: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of a shell rule's pattern."""
+        return pattern_words(self.pattern)
+
+    def holds_in(self, folder: str | None) -> bool:
+        """Return whether a session in `folder`, a real path, comes under the rule."""
+        return self.folder is None or (folder is not None and is_within(folder, self.folder))
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Return whether an absolute path is a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+# Words
+
+
+@lru_cache(maxsize=1024)
+def pattern_words(pattern: str) -> tuple[str, ...]:
+    """Split a shell pattern. Raises `RulePatternError`."""
+    try:
+        words = tuple(shlex.split(pattern))
+    except ValueError as error:
+        raise RulePatternError(f"{str(error).lower()}: close the quotes") from None
+    return words
+
+
+@lru_cache(maxsize=4096)
+def _glob(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern in which `*` stands for any characters."""
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
+
+
+def fits(pattern: str, text: str) -> bool:
+    """Return whether a text is a pattern's, in which `*` stands for any characters."""
+    return pattern == text or ("*" in pattern and _glob(pattern).fullmatch(text) is not None)
+
+
+def word_fits(pattern: str, word: str) -> bool:
+    """Return whether a word is a pattern's; a `*` at its beginning stands for no option."""
+    if pattern.startswith("*") and word.startswith("-"):
+        return False
+    return fits(pattern, word)
+
+
+def begins(words: tuple[str, ...], pattern: tuple[str, ...], *, is_exact: bool) -> bool:
+    """Return whether words are a pattern's, one by one, and, unless `is_exact`, any others."""
+    if len(words) < len(pattern) or (is_exact and len(words) > len(pattern)):
+        return False
+    return all(map(word_fits, pattern, words))
+
+
+def mentions(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    """Return whether words run the pattern's program, by whatever path, with its other words.
+
+    Those may stand anywhere behind the program, in the pattern's order.
+    """
+    if not words or not (
+        fits(pattern[0], words[0]) or fits(pattern[0], words[0].rpartition("/")[2])
+    ):
+        return False
+    others = iter(words[1:])
+    return all(any(fits(wanted, word) for word in others) for wanted in pattern[1:])
+
+
+# Paths
+
+
+@lru_cache(maxsize=4096)
+def _path_glob(pattern: str) -> re.Pattern[str]:
+    """Compile a path pattern: `**` any folders, `*` and `?` within one name."""
+    written = ""
+    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        match part:
+            case "**/":
+                written += "(?:.*/)?"
+            case "**":
+                written += ".*"
+            case "*":
+                written += "[^/]*"
+            case "?":
+                written += "[^/]"
+            case _:
+                written += re.escape(part)
+    return re.compile(written, re.DOTALL)
+
+
+def path_fits(pattern: str, path: str) -> bool:
+    """Return whether an absolute path is a pattern's; one that ends with `/` means all below."""
+    whole = f"{pattern}**" if pattern.endswith("/") else pattern
+    return whole == path or _path_glob(whole).fullmatch(path) is not None
+
+
+# URLs
+
+
+@dataclass(frozen=True, slots=True)
+class UrlParts:
+    """A URL, or a pattern of one. `path` is with the query; `port` is never left out of a URL."""
+
+    scheme: str
+    host: str
+    port: str
+    path: str
+
+
+def url_parts(url: str) -> UrlParts | None:
+    """Split a URL; None for one that programs may read in different ways.
+
+    Such has a user before its host, a backslash, a space, or characters outside of ASCII.
+    """
+    found = _URL.fullmatch(url) if _PLAIN_URL.fullmatch(url) and "\\" not in url else None
+    if found is None:
+        return None
+    scheme = found["scheme"].lower()
+    port = found["port"] or _DEFAULT_PORTS.get(scheme, "")
+    return UrlParts(scheme, found["host"].lower().rstrip("."), port, found["path"] or "/")
+
+
+def url_fits(pattern: str, url: UrlParts, *, is_generous: bool = False) -> bool:
+    """Return whether a URL is a pattern's.
+
+    A path in the pattern means that one, and with `*` what begins so; none means all of the host.
+    Scheme and port must be the same unless `is_generous`.
+    """
+    wanted = _URL.fullmatch(pattern)
+    if wanted is None:
+        return False
+    scheme, host = wanted["scheme"].lower(), wanted["host"].lower().rstrip(".")
+    port = wanted["port"] or _DEFAULT_PORTS.get(scheme, "")
+    if not is_generous and (scheme != url.scheme or port != url.port):
+        return False
+    if not _host_fits(host, url.host):
+        return False
+    path = wanted["path"]
+    if path in (None, "/"):
+        return True
+    if not is_generous and _CLIMBS.search(url.path):
+        return False
+    return fits(path, url.path)
+
+
+def host_of(pattern: str) -> str:
+    """Return the host of a URL's pattern without what may stand before it; "" for any."""
+    wanted = _URL.fullmatch(pattern)
+    return wanted["host"].lower().lstrip("*.") if wanted else ""
+
+
+def _host_fits(pattern: str, host: str) -> bool:
+    if pattern.startswith("*."):
+        return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1
+    return pattern in ("*", host)
+
+
+# What can be a pattern
+
+_OPERATORS = re.compile(r"[|&;<>()`$\n\r]")
+
+
+def pattern_fault(effect: RuleEffect, kind: RuleKind, pattern: str, folder: str | None) -> str:
+    """Say why there can be no such rule; "" where there can."""
+    if not pattern.strip():
+        return "the pattern is empty"
+    if effect == "allow" and kind == "hook":
+        return "what a hook asks cannot be allowed by a rule"
+    match kind:
+        case "shell":
+            return _shell_fault(effect, pattern)
+        case "write" | "read":
+            if pattern.startswith(("/", "~/")) or folder is not None:
+                return ""
+            return "write an absolute path, one that begins with ~/, or add a folder"
+        case "url":
+            return _url_fault(pattern)
+        case "mcp":
+            return "" if "/" in pattern or pattern == "*" else "write server/tool, or server/*"
+        case _:
+            return ""
+
+
+def _shell_fault(effect: RuleEffect, pattern: str) -> str:
+    if found := _OPERATORS.search(pattern):
+        return f"{found[0]!r} in it: a rule is about one command; write one for each part"
+    try:
+        words = pattern_words(pattern)
+    except RulePatternError as error:
+        return str(error)
+    if not words or not words[0]:
+        return "the pattern is empty"
+    if effect == "allow" and "*" in words[0]:
+        return "name the program; * may stand in the words behind it"
+    return ""
+
+
+def _url_fault(pattern: str) -> str:
+    wanted = _URL.fullmatch(pattern)
+    if wanted is None:
+        return "write it as https://host/path, with * for any characters in the path"
+    host = wanted["host"]
+    if "*" in host and host != "*" and ("*" in host[1:] or not host.startswith("*.")):
+        return "in a host, * may only stand before the first dot: https://*.example.org"
+    return ""

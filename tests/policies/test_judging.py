@@ -1,0 +1,249 @@
+"""Verdicts on what is not a command, and which rule decides."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapui.policies.judging import denying, judge
+from tapui.policies.requests import of_call, of_permission
+from tapui.policies.rules import PolicyRule, RuleEffect
+from tests.policies.judged import FOLDER, GUARDS, allow, ask, deny, on, on_command
+
+
+def file_rule(effect: RuleEffect, pattern: str, kind: str = "write") -> PolicyRule:
+    return PolicyRule(effect, kind, pattern, targets=(pattern,))  # type: ignore[arg-type]
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    ("path", "real", "effect"),
+    [
+        ("/home/me/src/app/a.py", "/home/me/src/app/a.py", "allow"),
+        ("/home/me/src/app/b/c/a.py", "/home/me/src/app/b/c/a.py", "allow"),
+        ("/home/me/src/app/a.sh", "/home/me/src/app/a.sh", None),
+        ("a.py", "/home/me/src/app/a.py", None),
+        ("/home/me/src/app/a.py", None, None),
+        ("/home/me/src/app/link.py", "/home/me/.ssh/authorized.py", None),
+        ("/home/me/src/app/../../a.py", "/home/me/a.py", None),
+        ("/home/me/src/app/.git/hooks/a.py", "/home/me/src/app/.git/hooks/a.py", None),
+        ("/home/me/src/app/secret/a.py", "/home/me/src/app/secret/a.py", "deny"),
+        ("secret/a.py", None, "deny"),
+        ("x/../secret/a.py", None, "deny"),
+        ("/tmp/link", "/home/me/src/app/secret/a.py", "deny"),
+    ],
+)
+def test_a_file_is_allowed_where_it_really_is(
+    path: str, real: str | None, effect: str | None
+) -> None:
+    rules = [
+        file_rule("allow", "/home/me/src/app/**/*.py"),
+        file_rule("deny", "/home/me/src/app/secret/"),
+    ]
+    detail = {"kind": "write", "fileName": path} | ({"resolvedPath": real} if real else {})
+    assert on(rules, **detail).effect == effect
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/me/.bashrc",
+        "/home/me/.zshenv",
+        "/home/me/.config/fish/config.fish",
+        "/home/me/.gitconfig",
+        "/home/me/src/app/.git/config",
+        "/home/me/src/app/.GIT/hooks/x",
+        "/home/me/.copilot/mcp-config.json",
+        "/home/me/src/app/.github/copilot-instructions.md",
+        "/home/me/src/app/.github/hooks/a.json",
+        "/home/me/src/app/.github/extensions/a/extension.mjs",
+        "/home/me/.config/tapui/config.toml",
+        "/home/me/.local/state/tapui/run/9400/gateway.json",
+        "/home/me/src/app/tapui.toml",
+        "/home/me/src/app/.github/tapui.toml",
+        "/opt/copilot-home/config.json",
+        "/etc/profile.d/x.sh",
+        "/home/me/.ssh/authorized_keys",
+    ],
+)
+def test_configuration_that_decides_what_runs_is_always_asked(path: str) -> None:
+    found = on([file_rule("allow", "/**")], kind="write", fileName=path, resolvedPath=path)
+    assert found.effect is None
+    assert found.why == found.unkeepable != ""
+
+
+def test_a_file_with_a_token_is_not_read_by_a_rule() -> None:
+    path = "/home/me/.copilot/extensions/tap/.provider-token"
+    rules = [file_rule("allow", "/**", "read")]
+    assert on(rules, kind="read", path=path, resolvedPath=path).effect is None
+    other = "/home/me/.copilot/config.json"
+    assert on(rules, kind="read", path=other, resolvedPath=other).effect == "allow"
+
+
+# URLs
+
+
+@pytest.mark.parametrize(
+    ("url", "effect"),
+    [
+        ("https://docs.example.org/a", "allow"),
+        ("https://docs.example.org", "allow"),
+        ("HTTPS://DOCS.EXAMPLE.ORG/a?b=c", "allow"),
+        ("https://docs.example.org:443/a", "allow"),
+        ("https://docs.example.org:8443/a", None),
+        ("http://docs.example.org/a", None),
+        ("https://docs.example.org.evil.test/a", None),
+        ("https://evil.test/?x=https://docs.example.org/", None),
+        ("https://docs.example.org@evil.test/", None),
+        ("https://docs.example.org\\@evil.test/", None),
+        ("https://docs.example.org /a", None),
+        ("https://döcs.example.org/", None),
+        ("https://api.test/v1/users", "allow"),
+        ("https://api.test/v1/../admin", None),
+        ("https://api.test/v1/%2e%2e/admin", None),
+        ("https://api.test/v2", None),
+        ("https://a.wide.test/", "allow"),
+        ("https://wide.test/", None),
+        ("https://notwide.test/", None),
+        ("https://evil.test/", None),
+        ("file:///etc/passwd", None),
+        ("javascript:1", None),
+        ("https://bad.test/x", "deny"),
+        ("http://bad.test:8080/x", "deny"),
+        ("https://bad.test./x", "deny"),
+        ("https://me@bad.test/x", "deny"),
+        ("http://127.0.0.1:18282/", None),
+    ],
+)
+def test_a_url_is_read_as_every_program_reads_it(url: str, effect: str | None) -> None:
+    rules = [
+        *allow("https://docs.example.org", "https://api.test/v1/*", kind="url"),
+        *allow("https://*.wide.test", "http://127.0.0.1:18282/", kind="url"),
+        *deny("https://bad.test", kind="url"),
+    ]
+    assert on(rules, kind="url", url=url).effect == effect
+
+
+# Tools
+
+
+def test_tools_of_servers_and_others_are_named() -> None:
+    rules = [*allow("tower/ping", "docs/*", kind="mcp"), *allow("build_*", kind="tool")]
+    assert on(rules, kind="mcp", serverName="tower", toolName="tower-ping").effect == "allow"
+    assert on(rules, kind="mcp", serverName="tower", toolName="ping").effect == "allow"
+    assert on(rules, kind="mcp", serverName="docs", toolName="docs-find").effect == "allow"
+    assert on(rules, kind="mcp", serverName="evil", toolName="tower-ping").effect is None
+    assert on(rules, kind="custom-tool", toolName="build_all").effect == "allow"
+    assert on(rules, kind="custom-tool", toolName="rebuild_all").effect is None
+
+
+@pytest.mark.parametrize("kind", ["extension-management", "path", "", "factory-run"])
+def test_kinds_that_no_rule_knows_are_asked(kind: str) -> None:
+    found = on(allow("*", kind="tool"), kind=kind, toolName="x", path="/x")
+    assert found.effect is None
+    assert found.unkeepable
+
+
+def test_what_a_hook_asks_is_for_the_person() -> None:
+    asked = {"kind": "hook", "toolName": "bash", "toolArgs": {}}
+    assert on(deny("bash", kind="hook"), **asked).effect == "deny"
+    assert on([], **asked).unkeepable
+
+
+def test_memory_is_a_kind() -> None:
+    assert on(allow("*", kind="memory"), kind="memory", fact="x").effect == "allow"
+
+
+# Which rule decides
+
+
+def test_the_administrators_file_goes_before_every_other() -> None:
+    managed = {"source": "managed"}
+    assert on_command("npm ci", [*deny("npm ci"), *allow("npm", **managed)]).effect == "allow"
+    assert on_command("npm ci", [*allow("npm ci"), *deny("npm", **managed)]).effect == "deny"
+    assert on_command("npm ci", [*allow("npm ci"), *ask("npm", **managed)]).effect == "ask"
+    both = [*allow("npm", **managed), *deny("rm")]
+    assert on_command("npm ci && rm x", both).effect == "deny"
+
+
+def test_a_rule_of_a_folder_holds_there_and_below() -> None:
+    rules = allow("npm ci", folder="/home/me/src")
+    given = of_permission({"kind": "shell", "fullCommandText": "npm ci"}, FOLDER)
+    for folder, effect in (
+        ("/home/me/src/app", "allow"),
+        ("/home/me/src", "allow"),
+        ("/home/me/src2", None),
+        ("/home/me", None),
+        (None, None),
+    ):
+        assert judge(given, rules, folder, GUARDS).effect == effect
+    assert on_command("cd /tmp && npm ci", [*rules, *allow("cd")]).effect is None
+
+
+def test_exactly_this_is_allowed_until_the_session_ends() -> None:
+    text = "X=$(date) ./deploy --to staging | tee log"
+    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    kept = allow(asked.key, source="session", folder=FOLDER)
+    assert on_command(text, kept).effect == "allow"
+    assert on_command(text + " ", kept).effect is None
+    assert on_command(text.replace("staging", "production"), kept).effect is None
+    assert on_command(text, [*kept, *ask("tee")]).effect == "ask"
+    assert on_command(text, [*kept, *deny("tee")]).effect == "deny"
+    assert (
+        on_command("tapui stop", allow('["shell", "tapui stop"]', source="session")).effect is None
+    )
+    assert on_command("tapui stop", []).unkeepable == "it names tapui"
+
+
+def test_the_rule_of_a_session_is_no_pattern() -> None:
+    asked = of_permission({"kind": "custom-tool", "toolName": "*", "args": {}}, FOLDER)
+    kept = allow(asked.key, kind="tool", source="session")
+    assert on(kept, kind="custom-tool", toolName="*", args={}).effect == "allow"
+    assert on(kept, kind="custom-tool", toolName="x", args={}).effect is None
+    assert on(kept, kind="custom-tool", toolName="*", args={"a": 1}).effect is None
+
+
+# What is forbidden, whatever else was allowed
+
+
+def test_calls_are_forbidden_by_what_they_do() -> None:
+    rules = [
+        *deny("rm"),
+        *deny("task", kind="tool"),
+        *deny("tower/ping", kind="mcp"),
+        *deny("https://bad.test", kind="url"),
+        file_rule("deny", "/home/me/src/app/.env"),
+        file_rule("deny", "/home/me/.aws/", "read"),
+        *ask("npm publish"),
+    ]
+
+    def is_denied(tool: str, **args: object) -> bool:
+        return denying(of_call(tool, args, FOLDER), rules, FOLDER) is not None
+
+    assert is_denied("bash", command="sudo rm x")
+    assert is_denied("write_bash", input="rm x\n")
+    assert is_denied("task", prompt="x")
+    assert is_denied("tower-ping")
+    assert is_denied("web_fetch", url="https://bad.test/x")
+    assert is_denied("create", path=".env", file_text="x")
+    assert is_denied("edit", path="/home/me/src/app/.env")
+    assert is_denied("apply_patch", input="*** Begin Patch\n*** Update File: .env\n")
+    assert is_denied("view", path="/home/me/.aws/credentials")
+    assert is_denied("grep", pattern="x", paths=["/tmp", "/home/me/.aws/x"])
+    assert not is_denied("bash", command="npm publish")
+    assert not is_denied("view", path=".env")
+    assert not is_denied("tower-pong")
+    assert not is_denied("bash")
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["kind", "fullCommandText", "path", "fileName", "url", "commandSegments"]),
+        st.one_of(st.none(), st.integers(), st.text(max_size=9), st.lists(st.none(), max_size=2)),
+    ),
+    st.sampled_from(["shell", "write", "read", "url", "mcp", "custom-tool", "memory", "hook"]),
+)
+def test_odd_requests_are_asked(detail: dict[str, object], kind: str) -> None:
+    found = on([*allow("a"), file_rule("allow", "/a")], **{**detail, "kind": kind})
+    assert found.effect is None or detail.get("fullCommandText") == "a"

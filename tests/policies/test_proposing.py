@@ -1,0 +1,80 @@
+"""The rules that are proposed for a request allow it, and are written as they are read."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapui.policies.judging import judge
+from tapui.policies.proposing import ProposedRule, proposed
+from tapui.policies.reading import RuleReader
+from tapui.policies.requests import of_permission
+from tests.policies.judged import FOLDER, GUARDS
+
+
+def patterns(text: str) -> list[str]:
+    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    return [one.pattern + (" (exact)" if one.is_exact else "") for one in proposed(asked, FOLDER)]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("npm ci", ["npm ci"]),
+        ("pnpm test --filter x && npm ci", ["pnpm test", "npm ci"]),
+        ("rm -rf build && npm ci", ["rm -rf build (exact)", "npm ci"]),
+        ("rm build", ["rm build (exact)"]),
+        ("ls", ["ls"]),
+        ("grep -rn x .", ["grep -rn x . (exact)"]),
+        ("timeout 5 pnpm test", ["timeout 5 pnpm test (exact)"]),
+        ("npx prettier --check .", ["npx prettier"]),
+        ("cd a && npm ci", ["cd", "npm ci"]),
+        ("python -c 'print(1)'", []),
+        ("echo $HOME", []),
+        ("npm ci > log", []),
+        ("npm 'c i'", ["npm 'c i' (exact)"]),
+    ],
+)
+def test_a_proposal_is_narrow(text: str, wanted: list[str]) -> None:
+    assert patterns(text) == wanted
+
+
+REQUESTS = [
+    {"kind": "shell", "fullCommandText": "pnpm test --filter x && npm ci | head -3"},
+    {"kind": "shell", "fullCommandText": "cd web && npm ci"},
+    {"kind": "write", "fileName": f"{FOLDER}/a b.py", "resolvedPath": f"{FOLDER}/a b.py"},
+    {"kind": "read", "path": "/etc/hosts", "resolvedPath": "/etc/hosts"},
+    {"kind": "url", "url": "https://docs.example.org:8443/a?b"},
+    {"kind": "mcp", "serverName": "tower", "toolName": "tower-ping"},
+    {"kind": "custom-tool", "toolName": "build_all", "args": {"x": 1}},
+]
+
+
+@pytest.mark.parametrize("detail", REQUESTS, ids=lambda one: str(one["kind"]))
+def test_what_is_proposed_allows_what_it_was_made_from(detail: dict[str, object]) -> None:
+    asked = of_permission(detail, FOLDER)
+    made = proposed(asked, FOLDER)
+    assert made
+    assert judge(asked, [one.as_rule() for one in made], FOLDER, GUARDS).effect in ("allow", None)
+    text = "".join(one.as_toml() for one in made)
+    reader = RuleReader("f", "person", lambda _: 1, lambda path: path, home="/home/me")
+    found = reader.read(tomllib.loads(text)["rules"])
+    assert not found.faults
+    if detail.get("fullCommandText", "") != "cd web && npm ci":
+        assert judge(asked, found.rules, FOLDER, GUARDS).effect == "allow"
+
+
+def test_nothing_is_proposed_where_no_rule_may_be() -> None:
+    assert not proposed(of_permission({"kind": "hook", "toolName": "bash"}, FOLDER), FOLDER)
+    assert not proposed(of_permission({"kind": "memory", "fact": "x"}, FOLDER), FOLDER)
+    assert not proposed(of_permission({"kind": "url", "url": "https://a@b/"}, FOLDER), FOLDER)
+    assert not proposed(of_permission(REQUESTS[0], FOLDER), None)
+
+
+@given(st.text(max_size=60), st.text(min_size=1, max_size=60))
+def test_any_text_is_written_so_that_it_is_read_again(pattern: str, folder: str) -> None:
+    pattern = pattern.encode("utf-8", "replace").decode()
+    folder = folder.encode("utf-8", "replace").decode()
+    written = ProposedRule("tool", pattern, folder).as_toml()
+    assert tomllib.loads(written)["rules"] == [{"kind": "tool", "allow": pattern, "folder": folder}]
