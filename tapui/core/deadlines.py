@@ -19,6 +19,8 @@ class Due(Enum):
     PAIRING_LINE = auto()
     APPROVAL = auto()
     MODE_SET = auto()
+    ORDER = auto()
+    MODELS = auto()
     IDENTITY = auto()
     GATE = auto()
     TRANSFORM = auto()

@@ -14,6 +14,7 @@ from tapui.wire import host as h
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import steering as s
 from tapui.wire import tower as t
 from tapui.wire.errors import ErrorCode, WireError
 
@@ -54,6 +55,8 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.SessionsUnattached: parts.host.unattached,
         h.SessionSent: parts.session_events.sent,
         h.HostNotice: parts.host.notice,
+        s.OrderResult: parts.orders.result,
+        s.ModelsList: parts.orders.models_listed,
         m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
@@ -64,6 +67,11 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         t.ProviderMove: parts.tower.provider_move,
         t.InjectsResume: parts.tower.injects_resume,
         t.SessionMode: parts.tower.session_mode,
+        s.SessionTell: parts.orders.tell,
+        s.SessionStop: parts.orders.stop,
+        s.SessionCompact: parts.orders.compact,
+        s.SessionSet: parts.orders.set,
+        s.ModelsRead: parts.orders.models_read,
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,
         t.StreamRead: parts.reading.stream_read,
@@ -97,6 +105,8 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.PAIRING_LINE: lambda _: parts.pairings.line_due(),
         Due.APPROVAL: parts.reactions.expired,
         Due.MODE_SET: parts.modes.due,
+        Due.ORDER: parts.orders.due,
+        Due.MODELS: parts.orders.models_due,
         Due.IDENTITY: parts.providers.forget,
         Due.GATE: parts.gates.due,
         Due.TRANSFORM: parts.prompts.due,

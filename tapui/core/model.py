@@ -142,6 +142,8 @@ class OpenSession:
     """What its host told of earlier turns meanwhile."""
     told_now: float | None = None
     """When the towers were last told what its agent writes."""
+    orders: "dict[str, PendingOrder]" = field(default_factory=dict)
+    """Orders of the person that are under way, by id."""
     leaving: "set[ConnectedProvider]" = field(default_factory=set)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None
@@ -358,6 +360,29 @@ class Inquiry:
     view: Gate | None = None
     invoke: ToolInvoke | None = None
     open: dict[str, RuleEntry] = field(default_factory=dict)
+    deadline: Deadline | None = None
+
+
+# Orders
+
+
+@dataclass(slots=True, eq=False)
+class PendingOrder:
+    """An order that its session's host has not ended."""
+
+    id: str
+    session: OpenSession
+    deadline: Deadline | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ModelsAsked:
+    """A tower that waits for the list of models; `request_id` is its own."""
+
+    id: str
+    session: OpenSession
+    asker: Connection
+    request_id: str
     deadline: Deadline | None = None
 
 

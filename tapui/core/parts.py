@@ -36,6 +36,7 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.orders import Orders
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
@@ -87,6 +88,13 @@ class Parts:
         self.injects = injects = Injects(clock, out, deadlines)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
+        self.orders = orders = Orders(
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            mint=mint,
+            sessions=sessions,
+        )
         # Rules that join several concepts
         self.membership = membership = Membership(
             out=out,
@@ -136,6 +144,7 @@ class Parts:
             injects=injects,
             approvals=approvals,
             modes=modes,
+            orders=orders,
             trustees=trustees,
         )
         self.pairings = pairings = Pairings(

@@ -21,6 +21,9 @@ from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
 
 SESSION_ID = "local"
+_CANNOT = dict.fromkeys(
+    ("tell", "now", "stop", "compact", "model", "effort", "label"), "there is no agent in it"
+)
 
 
 class LocalHost:
@@ -53,7 +56,9 @@ class LocalHost:
         self._port.send(HostHello("local", "local", 2))
 
     def _on_ack(self, _message: Message) -> None:
-        self._port.send(SessionOpen(HostSession(SESSION_ID, label="local", cwd=str(self._cwd))))
+        self._port.send(
+            SessionOpen(HostSession(SESSION_ID, label="local", cwd=str(self._cwd), cannot=_CANNOT))
+        )
 
     def _on_send(self, message: Message) -> None:
         assert isinstance(message, SessionSend)

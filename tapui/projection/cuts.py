@@ -18,6 +18,7 @@ from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.events import Event
 from tapui.wire.message import Line
+from tapui.wire.steering import Order
 from tapui.wire.subjects import Approval, Call, Cut, Gate, Provider, Session
 
 E = TypeVar("E", bound=Event)
@@ -26,7 +27,7 @@ V = TypeVar("V", Session, Provider, Approval, Call, Gate)
 _REPEATED = frozenset({"metadata", "context", "sections", "detail"})
 """Fields that events about the same thing repeat: recorded again only when they changed."""
 _NEVER = frozenset({"cuts", "workspace"})
-_VIEWS = (Session, Provider, Approval, Call, Gate)
+_VIEWS = (Session, Provider, Approval, Call, Gate, Order)
 _REPEATING = (Provider, Approval)
 _REMEMBERED = 1000
 _HEAD = limits.CUT_HEAD

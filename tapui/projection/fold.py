@@ -12,13 +12,27 @@ from tapui.projection.heads import (
     call_head,
     gate_head,
     line_head,
+    order_head,
     provider_head,
     session_head,
 )
-from tapui.projection.state import State, StreamKey, is_connected, is_open, is_pending, is_unsettled
+from tapui.projection.state import (
+    State,
+    StreamKey,
+    is_connected,
+    is_open,
+    is_pending,
+    is_under_way,
+    is_unsettled,
+)
 from tapui.projection.turns.asked import approval_changed, gate_checked
 from tapui.projection.turns.calls import call_finished, call_started
-from tapui.projection.turns.changed import mode_changed, model_changed, session_closed
+from tapui.projection.turns.changed import (
+    mode_changed,
+    model_changed,
+    not_delivered,
+    session_closed,
+)
 from tapui.projection.turns.happened import happened
 from tapui.projection.turns.restored import restore
 from tapui.projection.turns.session import LiveTurns
@@ -212,6 +226,32 @@ def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
         state.sessions[session.id] = replace(session, mode=event.mode)
 
 
+def _order(state: State, event: ev.OrderGiven, _ts: str) -> None:
+    order = order_head(event.order)
+    state.orders.pop(order.id, None)
+    state.orders[order.id] = order
+
+
+def _order_changed(state: State, event: ev.OrderChanged, ts: str) -> None:
+    known = state.orders.get(event.order_id)
+    if known is None:
+        return
+    changed = replace(
+        known,
+        state=event.state,
+        error=event.error,
+        running=event.running,
+        dropped=event.dropped,
+    )
+    order = state.orders[known.id] = order_head(changed)
+    if is_under_way(order):
+        return
+    _trim(state.orders, is_under_way, limits.RECENT_ORDERS)
+    turns = state.turns.get(event.session_id)
+    if turns is not None and order.kind == "tell" and order.state == "failed":
+        not_delivered(turns, order, ts)
+
+
 def _gate(state: State, event: ev.GateChecked, ts: str) -> None:
     gate = gate_head(event.gate)
     turns = state.turns.get(event.session_id)
@@ -254,6 +294,8 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.ApprovalWithdrawn: _put_approval,
     ev.ApprovalExpired: _put_approval,
     ev.ModeChanged: _mode,
+    ev.OrderGiven: _order,
+    ev.OrderChanged: _order_changed,
     ev.GateChecked: _gate,
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,

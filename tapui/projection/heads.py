@@ -13,9 +13,16 @@ from msgspec.structs import replace
 
 from tapui.wire import limits, subjects
 from tapui.wire.message import Line
+from tapui.wire.steering import Order
 
 Whole = TypeVar(
-    "Whole", subjects.Session, subjects.Provider, subjects.Call, subjects.Approval, subjects.Gate
+    "Whole",
+    subjects.Session,
+    subjects.Provider,
+    subjects.Call,
+    subjects.Approval,
+    subjects.Gate,
+    Order,
 )
 
 
@@ -53,6 +60,11 @@ def _subagent_head(subagent: subjects.Subagent) -> subjects.Subagent:
         agent=subagent.agent[: limits.MAX_NAME],
         tool_call_id=call[: limits.MAX_NAME] if call else call,
     )
+
+
+def order_head(order: Order) -> Order:
+    """Return what the state keeps of an order."""
+    return _shortened(order, ("text", "error"))
 
 
 def provider_head(provider: subjects.Provider) -> subjects.Provider:

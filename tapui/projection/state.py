@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tapui.projection.turns.session import LiveTurns
+from tapui.wire.steering import Order
 from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
 
@@ -27,6 +28,7 @@ class State:
     approvals: dict[str, Approval] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     unattached: dict[str, list[Unattached]] = field(default_factory=dict)
+    orders: dict[str, Order] = field(default_factory=dict)
     turns: dict[str, LiveTurns] = field(default_factory=dict)
     """Of each session in `sessions`, by its id."""
 
@@ -40,6 +42,7 @@ class State:
             approvals=list(self.approvals.values()),
             gates=list(self.gates.values()),
             unattached=[one for found in self.unattached.values() for one in found],
+            orders=list(self.orders.values()),
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
         )
 
@@ -62,6 +65,7 @@ class State:
             approvals={approval.id: approval for approval in snapshot.approvals},
             gates={gate.id: gate for gate in snapshot.gates},
             unattached=unattached,
+            orders={order.id: order for order in snapshot.orders},
             turns=turns,
         )
 
@@ -84,6 +88,11 @@ def is_unsettled(approval: Approval) -> bool:
 def is_pending(gate: Gate) -> bool:
     """Return whether providers are still asked."""
     return gate.state == "waiting"
+
+
+def is_under_way(order: Order) -> bool:
+    """Return whether something may still become of the order."""
+    return order.state not in ("done", "failed")
 
 
 def is_open(session: Session) -> bool:

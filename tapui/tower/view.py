@@ -489,6 +489,8 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.ApprovalWithdrawn: ("approvals",),
     ev.ApprovalExpired: ("approvals",),
     ev.ModeChanged: ("sessions",),
+    ev.OrderGiven: ("sessions",),
+    ev.OrderChanged: ("sessions", "life"),
     ev.GateChecked: ("calls",),
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),

@@ -13,6 +13,7 @@ from tapui.wire.message import (
     Mode,
     OptionalRaw,
 )
+from tapui.wire.steering import Order, OrderState
 from tapui.wire.subjects import (
     Approval,
     Call,
@@ -222,6 +223,24 @@ class ModeChanged(Event, tag="mode.changed", frozen=True):
     error: str | None = None
 
 
+class OrderGiven(Event, tag="order.given", frozen=True):
+    """The person wants something of a session."""
+
+    session_id: str
+    order: Order
+
+
+class OrderChanged(Event, tag="order.changed", frozen=True):
+    """What became of an order until now: what it is about is not said again."""
+
+    session_id: str
+    order_id: str
+    state: OrderState
+    error: str | None = None
+    running: list[str] = []
+    dropped: list[str] = []
+
+
 class GateChecked(Event, tag="gate.checked", frozen=True):
     """Rules before a tool matched: first `waiting` if a provider is asked, then how it ended."""
 
@@ -291,6 +310,8 @@ AnyEvent = (
     | ApprovalWithdrawn
     | ApprovalExpired
     | ModeChanged
+    | OrderGiven
+    | OrderChanged
     | GateChecked
     | InjectPaused
     | InjectResumed
@@ -316,6 +337,7 @@ COLLECTIONS: dict[str, str] = {
     "stream": "streams",
     "approval": "approvals",
     "mode": "modes",
+    "order": "sessions",
     "gate": "calls",
     "inject": "streams",
     "error": "errors",

@@ -21,6 +21,17 @@ from tapui.wire.message import (
 )
 from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.steering import (
+    Can,
+    Cannot,
+    ModelsList,
+    ModelsRead,
+    OrderResult,
+    SessionCompact,
+    SessionSet,
+    SessionStop,
+    SessionTell,
+)
 from tapui.wire.subjects import Unattached
 
 # Host → gateway
@@ -50,7 +61,11 @@ Agents = Annotated[list[Agent], Meta(max_length=limits.MAX_AGENTS)]
 
 
 class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """A session as its host describes it. `workspace` is the folder for the session's files."""
+    """A session as its host describes it. `workspace` is the folder for the session's files.
+
+    `can` are the orders that the host takes for it (`steering.Ability`), `cannot` says of others
+    why not.
+    """
 
     id: Id
     label: Text
@@ -62,6 +77,8 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     agents: Agents | None = None
     reserved_tools: Ids | None = None
     replaces: Id | None = None
+    can: Can | None = None
+    cannot: Cannot | None = None
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):
@@ -85,6 +102,8 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     model: Text | None = None
     agents: Agents | None = None
     tools_revision: Number | None = None
+    can: Can | None = None
+    cannot: Cannot | None = None
 
 
 class SessionHistory(Message, tag="session.history", frozen=True):
@@ -291,6 +310,8 @@ FromHost = (
     | SessionsUnattached
     | SessionSent
     | HostNotice
+    | OrderResult
+    | ModelsList
 )
 ToHost = (
     Sessions
@@ -307,6 +328,11 @@ ToHost = (
     | SessionLog
     | SessionAbort
     | ModeSet
+    | SessionTell
+    | SessionStop
+    | SessionCompact
+    | SessionSet
+    | ModelsRead
     | ApprovalAnswer
     | Error
 )

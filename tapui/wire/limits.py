@@ -137,6 +137,23 @@ HOST_APPROVAL_TIMEOUT = 24 * 3600.0
 MODE_SET_TIMEOUT = 10.0
 """How long a host may take to answer `mode.set`."""
 
+MAX_TELL = 64 * 1024
+"""Characters of a text that the person sends to a session."""
+MAX_ORDERS = 20
+"""Orders of a session that are under way, texts that wait for its turn's end too."""
+ORDER_TIMEOUT = 15.0
+"""How long a host may take to say that it has begun with an order."""
+ORDER_WORK_TIMEOUT = 600.0
+"""How long a host may then take. A text that waits for the turn's end waits as long as it takes."""
+MAX_ABILITIES = 20
+"""Things that a host says it can or cannot do in a session; efforts that a model knows."""
+MAX_MODELS = 200
+"""Models that a session can be switched to."""
+MAX_RUNNING = 50
+"""Commands that go on in the background, as an order's result names them."""
+RECENT_ORDERS = 50
+"""Orders that are over, in the live state."""
+
 REBINDS_PER_MINUTE = 10
 RECONNECT_TTL = 30.0
 MAX_DEPARTED = 50

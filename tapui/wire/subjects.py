@@ -75,6 +75,10 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     context: ContextUse | None = None
     subagents: list[Subagent] = []
     """The newest of them, in order of their start."""
+    can: list[str] = []
+    """The orders that its host takes for it (`steering.Ability`)."""
+    cannot: dict[str, str] = {}
+    """Why it does not take others."""
     tools_taken: bool | None = None
     """Whether the session's agent can call the tools that are offered; None: its host does not
     say."""

@@ -20,6 +20,16 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.steering import (
+    ModelsList,
+    ModelsRead,
+    Order,
+    SessionCompact,
+    SessionOrdered,
+    SessionSet,
+    SessionStop,
+    SessionTell,
+)
 from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.turns import SessionTurns, Turn
 
@@ -182,6 +192,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     gates: list[Gate] = []
     unattached: list[Unattached] = []
     turns: list[SessionTurns] = []
+    orders: list[Order] = []
 
 
 class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
@@ -310,6 +321,11 @@ FromTower = (
     | ProviderMove
     | InjectsResume
     | SessionMode
+    | SessionTell
+    | SessionStop
+    | SessionCompact
+    | SessionSet
+    | ModelsRead
     | ToolInvoke
     | ToolAbort
     | StreamRead
@@ -335,6 +351,8 @@ ToTower = (
     | StreamLines
     | TurnsList
     | ToolsList
+    | SessionOrdered
+    | ModelsList
     | Detail
     | InspectLines
     | InspectEnded

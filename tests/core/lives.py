@@ -245,8 +245,31 @@ class Stage:
             if ok is not None:
                 host.say(type="mode.result", id=order, ok=ok)
             self.talk.wait(15)
+        self._orders(host, session)
         self.tower.say(type="session.mode", sessionId=session, mode="interactive")
         host.say(type="mode.result", id=host.hear_one("mode.set")["id"], ok=True)
+
+    def _orders(self, host: Peer, session: str) -> None:
+        """Each way in which an order ends, and models that are asked for."""
+        host.say(type="session.update", sessionId=session, can=["tell", "stop", "model"])
+        for state in ("queued", "done", "failed", None):
+            host.hear()
+            self.tower.say(type="session.tell", id="w", sessionId=session, text=_LONG)
+            order = host.hear_one("session.tell")["id"]
+            if state is not None:
+                running = {"running": ["x" * 200], "dropped": ["y"]}
+                host.say({"type": "order.result", "id": order, "state": state, **running})
+            if state == "queued":
+                host.say(type="order.result", id=order, state="done")
+        self.tower.say(type="session.stop", id="w", sessionId=session)
+        for models in ([{"id": "m"}], None):
+            host.hear()
+            self.tower.say(type="models.read", id="w", sessionId=session)
+            asked = host.hear_one("models.read")["id"]
+            if models is not None:
+                host.say(type="models.list", id=asked, models=models)
+        self.talk.wait(20)
+        host.hear()
 
     def _approvals(self, host: Peer, session: str) -> None:
         """Each way in which a request of a host's ends."""

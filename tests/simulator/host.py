@@ -8,6 +8,7 @@ from msgspec import Raw
 from tapui.wire import host as h
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import steering as s
 from tests.core.harness import INTERNAL_TOKEN
 from tests.simulator.garbage import garbled
 from tests.simulator.provider import TOOLS
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 MODES = ("interactive", "plan", "autopilot")
 TAP = ("tap_post", "tap_list_streams", "tap_get_session_state", "tap_set_session_mode")
 ARGS = (b"{}", b'{"x":1}', b'{"x":1,"target":"i1"}', b'{"path":"/a/b.py"}', b'{"target":3}')
+ABILITIES = ["tell", "now", "stop", "compact", "model", "unheard"]
 AGENTS = [h.Agent("narrow", ["save"]), h.Agent("wide", None), h.Agent("none", [])]
 
 
@@ -40,6 +42,11 @@ class HostActor:
             h.ToolsChanged: self._told,
             h.SessionSend: self._prompted,
             h.ModeSet: self._mode,
+            s.SessionTell: self._ordered,
+            s.SessionStop: self._ordered,
+            s.SessionCompact: self._ordered,
+            s.SessionSet: self._ordered,
+            s.ModelsRead: self._models,
             m.ToolOutcome: self._outcome,
             h.HookDecision: self._decided,
         }
@@ -88,6 +95,20 @@ class HostActor:
     def _mode(self, message: h.ModeSet) -> None:
         if self.dice.random() < 0.8:
             self.link.say(h.ModeResult(message.id, self.dice.random() < 0.7))
+
+    def _ordered(self, message: s.SessionTell | s.SessionStop) -> None:
+        """Say once or several times what becomes of an order, or never."""
+        say, dice = self.link.say, self.dice
+        states: tuple[s.OrderState, ...] = ("queued", "stopping", "working", "done", "failed")
+        if dice.random() < 0.3:
+            say(s.OrderResult(message.id, dice.choice(states[:3]), running=["sleep 9"]))
+        if dice.random() < 0.7:
+            result = s.OrderResult(message.id, dice.choice(states[3:]))
+            self.world.later(dice.choice((0.0, 3.0, 20.0)), lambda: say(result))
+
+    def _models(self, message: s.ModelsRead) -> None:
+        if self.dice.random() < 0.8:
+            self.link.say(s.ModelsList(message.id, [s.ModelChoice("m")]))
 
     def _outcome(self, message: m.ToolOutcome) -> None:
         if message.id in self.invokes:
@@ -179,8 +200,9 @@ class HostActor:
         self.sessions.append(id_)
         reserved = self.dice.choice(([], [], ["look"]))
         session = h.HostSession(
-            *(id_, id_, "/"), agents=AGENTS, reserved_tools=reserved, replaces=replaces
-        )
+            *(id_, id_, "/"), agents=AGENTS, reserved_tools=reserved, replaces=replaces,
+            can=ABILITIES[: self.dice.randrange(7)], cannot={"label": "no"},
+        )  # fmt: skip
         self.link.say(h.SessionOpen(session))
 
     def _event(self, session_id: str, event: str, data: bytes = b"{}") -> None:

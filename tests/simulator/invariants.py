@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tapui.core.deadlines import Due
 from tapui.core.model import OpenSession, Standing
 from tapui.core.parts import Parts
-from tapui.projection.state import is_connected, is_open, is_pending, is_unsettled
+from tapui.projection.state import is_connected, is_open, is_pending, is_under_way, is_unsettled
 from tapui.wire import limits
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ def _projection(world: "World", r: Parts) -> None:
     unsettled = {id_: one for id_, one in state.approvals.items() if is_unsettled(one)}
     known_approvals = r.approvals.waiting | r.approvals.deciding
     assert unsettled == {id_: one.view for id_, one in known_approvals.items()}
+    under_way = {id_ for id_, one in state.orders.items() if is_under_way(one)}
+    orders = {id_ for one in r.sessions.open.values() for id_ in one.orders}
+    assert under_way == orders == r.orders._pending.keys(), "orders of sessions that are there"
     gates = {id_ for id_, one in state.gates.items() if is_pending(one)}
     asked = {one.view.id for one in r.gates._asked.values() if one.view is not None}
     assert gates == asked, "gates on show are those that wait"
@@ -201,6 +204,8 @@ def _deadlines(r: Parts) -> None:
         Due.PAIRING_LINE: int(r.pairings.next_line is not None),
         Due.APPROVAL: len(r.approvals.waiting),
         Due.MODE_SET: len(r.modes._setting),
+        Due.ORDER: sum(one.deadline is not None for one in r.orders._pending.values()),
+        Due.MODELS: len(r.orders._asked),
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
         Due.TRANSFORM: len(r.prompts._asked),
@@ -223,6 +228,8 @@ def check_nothing_waits(world: "World") -> None:
     assert not r.approvals.waiting
     assert not r.approvals.deciding
     assert not r.modes._setting
+    assert not r.orders._asked
+    assert all(state == "queued" for state in _states(world)), "an order has no end"
     assert not r.providers._departed
     assert not world.gateway._parts.tickets._waiting
     assert len(r.deadlines) == 0
@@ -231,6 +238,11 @@ def check_nothing_waits(world: "World") -> None:
     assert not [key for key in world.ledger.hooks if key[0] in open_], "a hook has no decision"
     assert not [key for key in world.ledger.prompts if key[0] in open_], "a prompt waits"
     check(world)
+
+
+def _states(world: "World") -> list[str]:
+    """Return the states of the orders that are under way."""
+    return [one.state for one in world.gateway.state.orders.values() if is_under_way(one)]
 
 
 def check_nothing_is_left(world: "World") -> None:

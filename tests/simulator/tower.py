@@ -8,10 +8,13 @@ from msgspec import Raw
 from tapui.projection.state import State, is_waiting
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import steering as s
 from tapui.wire import tower as t
 from tests.core.harness import INTERNAL_TOKEN
 from tests.simulator.host import MODES
 from tests.simulator.provider import TOOLS
+
+WAYS: tuple[s.Way, ...] = ("after", "now", "stopFirst")
 
 if TYPE_CHECKING:
     from tests.simulator.world import Link, World
@@ -55,6 +58,19 @@ class TowerActor:
     def _admitted(self, _: p.Sessions) -> None:
         self.link.say(t.TowerHello(2, "tapui"))
 
+    def _order(self, session: str) -> None:
+        """Want something of a session."""
+        id_ = f"w{self.world.number()}"
+        way = self.dice.choice(WAYS)
+        wanted = (
+            s.SessionTell(id_, session, self.dice.choice(("go on", " ")), way),
+            s.SessionStop(id_, session),
+            s.SessionCompact(id_, session),
+            s.SessionSet(id_, session, "model", "m"),
+            s.ModelsRead(id_, session),
+        )
+        self.link.say(self.dice.choice(wanted))
+
     def _snapshot(self, message: t.TowerSnapshot) -> None:
         self.state = State.of(message.state)
         if not self.is_watching:
@@ -97,6 +113,7 @@ class TowerActor:
             say(t.InjectsResume(provider, session))
         elif kind == 15:
             say(t.SessionMode(session, dice.choice(MODES)))
+            self._order(session)
         elif kind == 16:
             say(t.StreamRead("x", "log@ann", session))
             say(t.ToolsRead("x", session))

@@ -177,6 +177,8 @@ class HostConversation:
                 mode=wanted.mode,
                 model=wanted.model,
                 workspace=wanted.workspace,
+                can=wanted.can or [],
+                cannot=wanted.cannot or {},
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
@@ -193,7 +195,7 @@ class HostConversation:
             self._modes.changed_by_host(session, message.mode, connection.name)
         changes = {
             name: value
-            for name in ("label", "cwd", "foreground", "model")
+            for name in ("label", "cwd", "foreground", "model", "can", "cannot")
             if (value := getattr(message, name)) is not None
         }
         shown = (session.view.label, session.view.foreground)

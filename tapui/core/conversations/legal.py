@@ -9,6 +9,7 @@ from tapui.wire import host as h
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import steering as s
 from tapui.wire import tower as t
 from tapui.wire.errors import ErrorCode, WireError
 
@@ -66,6 +67,8 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         h.SessionsUnattached,
         h.SessionSent,
         h.HostNotice,
+        s.OrderResult,
+        s.ModelsList,
         m.ToolInvoke,
         m.ToolAbort,
     ),
@@ -77,6 +80,11 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.ProviderMove,
         t.InjectsResume,
         t.SessionMode,
+        s.SessionTell,
+        s.SessionStop,
+        s.SessionCompact,
+        s.SessionSet,
+        s.ModelsRead,
         t.StreamRead,
         t.TurnsRead,
         t.ToolsRead,

@@ -19,6 +19,7 @@ from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.membership import Membership
+from tapui.core.sessions.orders import Orders
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.subagents import all_ended
 from tapui.core.streams.budgets import Budgets
@@ -56,6 +57,7 @@ class Endings:
         injects: Injects,
         approvals: Approvals,
         modes: Modes,
+        orders: Orders,
         trustees: Trustees,
     ) -> None:
         self._clock = clock
@@ -77,6 +79,7 @@ class Endings:
         self._injects = injects
         self._approvals = approvals
         self._modes = modes
+        self._orders = orders
         self._trustees = trustees
 
     def close(self, session: OpenSession, reason: str) -> None:
@@ -93,6 +96,7 @@ class Endings:
         self._native.session_ended(session, reason)
         self._withdraw_approvals(session, "the session ended")
         self._modes.session_ended(session)
+        self._orders.session_ended(session, "the session ended")
         self._trustees.session_ended(session.id, self._held_grants())
         self._providers.session_ended(session.id)
         self._injects.session_ended(session)
@@ -187,6 +191,7 @@ class Endings:
         self._native.session_ended(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")
         self._modes.session_ended(former)
+        self._orders.session_ended(former, "the session was replaced")
         for provider in list(former.providers.values()):
             self._carry_over(provider, former, current)
 

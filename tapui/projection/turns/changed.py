@@ -3,6 +3,7 @@
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.events import ModeChanged
+from tapui.wire.steering import Order
 
 
 def mode_changed(session: LiveTurns, event: ModeChanged, at: str) -> None:
@@ -24,6 +25,14 @@ def model_changed(session: LiveTurns, before: str | None, after: str | None, at:
     """Another model answers; before the first turn this is no step."""
     if session.latest is not None:
         session.add("model", "done", at, f"{before} → {after}" if before else str(after))
+
+
+def not_delivered(session: LiveTurns, order: Order, at: str) -> None:
+    """A text of the person did not reach the session; before the first turn this is no step."""
+    if session.latest is not None:
+        step = session.add("prompt", "failed", at, order.text)
+        step.provider = order.by
+        step.error = one_line(order.error or "")
 
 
 def session_closed(session: LiveTurns, at: str) -> None:

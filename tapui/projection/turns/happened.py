@@ -49,7 +49,8 @@ def _name(data: Data, name: str) -> str | None:
 
 def _person(session: LiveTurns, data: Data, at: str) -> None:
     if "agentId" not in data:
-        _prompt(session, data, TurnSource("person"), at)
+        name = _text(data, "from")[: limits.MAX_NAME]
+        _prompt(session, data, TurnSource("person", name), at)
 
 
 def _provider(session: LiveTurns, data: Data, at: str) -> None:

@@ -1,0 +1,200 @@
+"""Orders: what the person wants of a session. Its host carries them out and tells what became of
+them (`tapui/wire/README.md`)."""
+
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadlines, Due
+from tapui.core.mint import Mint
+from tapui.core.model import Connection, ModelsAsked, OpenSession, PendingOrder
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import OrderChanged, OrderGiven
+from tapui.wire.message import Message
+from tapui.wire.steering import (
+    Ability,
+    ModelsList,
+    ModelsRead,
+    Order,
+    OrderKind,
+    OrderResult,
+    SessionCompact,
+    SessionOrdered,
+    SessionSet,
+    SessionStop,
+    SessionTell,
+)
+
+_Wanted = SessionTell | SessionStop | SessionCompact | SessionSet
+_NO_ANSWER = "the session's host did not answer in time; look there what became of it"
+
+
+class Orders:
+    """Gives orders to hosts. Handlers of messages raise `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        deadlines: Deadlines,
+        mint: Mint,
+        sessions: OpenSessions,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._mint = mint
+        self._sessions = sessions
+        self._pending: dict[str, PendingOrder] = {}
+        self._asked: dict[str, ModelsAsked] = {}
+
+    # What towers want
+
+    def tell(self, tower: Connection, message: SessionTell) -> None:
+        """Deliver a text."""
+        if not message.text.strip():
+            raise WireError(ErrorCode.INVALID_JSON, "text: must not be empty", id=message.id)
+        session = self._able(message, "tell")
+        if message.way == "now":
+            self._able(message, "now")
+        elif message.way == "stopFirst":
+            self._able(message, "stop")
+        id_ = self._give(tower, message, "tell", message.text)
+        told = SessionTell(id_, session.id, message.text, message.way, tower.name)
+        self._out.send(session.host, told)
+
+    def stop(self, tower: Connection, message: SessionStop) -> None:
+        """Stop the turn."""
+        session = self._able(message, "stop")
+        id_ = self._give(tower, message, "stop")
+        self._out.send(session.host, SessionStop(id_, session.id))
+
+    def compact(self, tower: Connection, message: SessionCompact) -> None:
+        """Make the context smaller."""
+        session = self._able(message, "compact")
+        id_ = self._give(tower, message, "compact")
+        self._out.send(session.host, SessionCompact(id_, session.id))
+
+    def set(self, tower: Connection, message: SessionSet) -> None:
+        """Set model, effort or label."""
+        if not message.value.strip():
+            raise WireError(ErrorCode.INVALID_JSON, "value: must not be empty", id=message.id)
+        session = self._able(message, message.what)
+        id_ = self._give(tower, message, message.what, message.value)
+        self._out.send(session.host, SessionSet(id_, session.id, message.what, message.value))
+
+    def _able(self, message: _Wanted, ability: Ability) -> OpenSession:
+        """Return the session of an order. Raises `WireError` where its host does not take it."""
+        session = self._sessions.required(message.session_id)
+        if ability not in session.view.can:
+            reason = session.view.cannot.get(ability) or "its host does not offer that"
+            text = f"{ability} is not possible in session {session.id}: {reason}"
+            raise WireError(ErrorCode.NOT_FOUND, text, id=message.id, session_id=session.id)
+        if len(session.orders) >= limits.MAX_ORDERS:
+            text = f"{limits.MAX_ORDERS} orders of session {session.id} are under way"
+            raise WireError(ErrorCode.RATE_LIMITED, text, id=message.id, session_id=session.id)
+        return session
+
+    def _give(self, tower: Connection, message: _Wanted, kind: OrderKind, text: str = "") -> str:
+        """Record an order and answer the tower; return the order's id."""
+        session = self._sessions.required(message.session_id)
+        way = message.way if isinstance(message, SessionTell) else None
+        id_ = self._mint.id("o")
+        at = self._clock.timestamp()
+        order = Order(id_, session.id, kind, "given", tower.name, at, text, way)
+        self._out.emit(OrderGiven(session_id=session.id, order=order))
+        pending = PendingOrder(id_, session)
+        self._pending[id_] = session.orders[id_] = pending
+        self._wait(pending, limits.ORDER_TIMEOUT)
+        self._out.send(tower.id, SessionOrdered(message.id, id_))
+        return id_
+
+    def _wait(self, pending: PendingOrder, seconds: float | None) -> None:
+        self._deadlines.cancel(pending.deadline)
+        pending.deadline = None
+        if seconds is not None:
+            due = self._clock.now + seconds
+            pending.deadline = self._deadlines.add(due, Due.ORDER, pending)
+
+    # What hosts answer
+
+    def result(self, host: Connection, message: OrderResult) -> None:
+        """Something became of an order; of one that is over, or another host's, this is ignored."""
+        pending = self._pending.get(message.id)
+        if pending is None or pending.session.host != host.id:
+            return
+        error = message.error
+        if message.state == "failed":
+            error = error or "the session's host says no more"
+        self._change(pending, message, error)
+        if message.state in ("done", "failed"):
+            self._over(pending)
+        else:
+            is_queued = message.state == "queued"
+            self._wait(pending, None if is_queued else limits.ORDER_WORK_TIMEOUT)
+
+    def _change(self, pending: PendingOrder, result: OrderResult, error: str | None) -> None:
+        self._out.emit(
+            OrderChanged(
+                session_id=pending.session.id,
+                order_id=pending.id,
+                state=result.state,
+                error=error,
+                running=result.running or [],
+                dropped=result.dropped or [],
+            )
+        )
+
+    def _over(self, pending: PendingOrder) -> None:
+        self._deadlines.cancel(pending.deadline)
+        del self._pending[pending.id]
+        del pending.session.orders[pending.id]
+
+    def _fail(self, pending: PendingOrder, reason: str) -> None:
+        self._change(pending, OrderResult(pending.id, "failed"), reason)
+        self._over(pending)
+
+    def due(self, pending: PendingOrder) -> None:
+        """The host did not answer."""
+        self._fail(pending, _NO_ANSWER)
+
+    def session_ended(self, session: OpenSession, reason: str) -> None:
+        """What was wanted of a session that is gone has failed."""
+        for pending in list(session.orders.values()):
+            self._fail(pending, reason)
+        for asked in [one for one in self._asked.values() if one.session is session]:
+            self._answer(asked, ModelsList(asked.request_id, error=reason))
+
+    # Models
+
+    def models_read(self, tower: Connection, message: ModelsRead) -> None:
+        """A tower asks for the models of a session: its host knows them."""
+        session = self._sessions.required(message.session_id)
+        if "model" not in session.view.can:
+            reason = session.view.cannot.get("model") or "its host does not offer that"
+            raise WireError(ErrorCode.NOT_FOUND, reason, id=message.id, session_id=session.id)
+        if len(self._asked) >= limits.MAX_ORDERS:
+            text = f"{limits.MAX_ORDERS} questions for models are open"
+            raise WireError(ErrorCode.RATE_LIMITED, text, id=message.id)
+        asked = ModelsAsked(self._mint.id("mr"), session, tower, message.id)
+        due = self._clock.now + limits.ORDER_TIMEOUT
+        asked.deadline = self._deadlines.add(due, Due.MODELS, asked)
+        self._asked[asked.id] = asked
+        self._out.send(session.host, ModelsRead(asked.id, session.id))
+
+    def models_listed(self, host: Connection, message: ModelsList) -> None:
+        """A host told its models; an answer to nothing is ignored."""
+        asked = self._asked.get(message.id)
+        if asked is not None and asked.session.host == host.id:
+            self._answer(asked, ModelsList(asked.request_id, message.models, message.error))
+
+    def models_due(self, asked: ModelsAsked) -> None:
+        """The host did not answer."""
+        self._answer(asked, ModelsList(asked.request_id, error=_NO_ANSWER))
+
+    def _answer(self, asked: ModelsAsked, answer: Message) -> None:
+        self._deadlines.cancel(asked.deadline)
+        del self._asked[asked.id]
+        if asked.asker.is_open:
+            self._out.send(asked.asker.id, answer)
