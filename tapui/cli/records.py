@@ -8,6 +8,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
+from tapui.projection import orders
 from tapui.projection.asking import by_whom
 from tapui.projection.summary import summary_of
 from tapui.records import reader, register
@@ -106,6 +107,11 @@ def _summary(record: Record) -> str:
             return f"{approval.kind} {approval.id} {approval.state}{by}"
         case ev.ModeChanged() as mode:
             return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"
+        case ev.OrderGiven(order=order):
+            return f"{orders.wanted(order)} by {order.by}"
+        case ev.OrderChanged() as change:
+            why = f": {change.error}" if change.error else ""
+            return f"{change.order_id} {change.state}{why}"
         case ev.SessionHappened(event=name):
             return name
         case (

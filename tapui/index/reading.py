@@ -23,7 +23,7 @@ _MAX_SEQ = 2**62
 """No run comes so far; SQLite takes no larger numbers."""
 
 
-class Order:
+class ReadingOrder:
     """The order of records: by run, as the runs began, then by number."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ def in_order(offsets: Mapping[Source, int]) -> Iterator[Placed]:
     the files only is left for the next time, so that nothing comes before what happened before it.
     Raises `OSError`, also where a file was rotated since it was found.
     """
-    order = Order()
+    order = ReadingOrder()
     collections: dict[str, list[Source]] = {}
     for one in offsets:
         collections.setdefault(one.path.name.partition(".")[0], []).append(one)
@@ -62,7 +62,7 @@ _Key = tuple[str, str, int]
 
 
 def _keyed(
-    files: Sequence[Source], offsets: Mapping[Source, int], order: Order
+    files: Sequence[Source], offsets: Mapping[Source, int], order: ReadingOrder
 ) -> Generator[tuple[_Key, int, Placed], None, None]:
     """Yield a collection's lines with what to sort them by; a damaged one goes with the one before.
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
+from tapui.projection import orders
 from tapui.projection.asking import by_whom, detail_of, subject
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
@@ -70,6 +71,13 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         case ev.ModeChanged():
             title = f"{event.source or '?'} → {event.mode} {event.state} by {event.by}"
             return Found("mode", title, _joined(title, event.error))
+        case ev.OrderGiven(order=order) if order.kind != "tell":
+            title = f"{orders.wanted(order)} by {order.by}"
+            return Found("event", title, title, is_cut=_is_cut(event))
+        case ev.OrderChanged(state="failed"):
+            known = state.orders.get(event.order_id)
+            title = f"failed: {orders.wanted(known)}" if known is not None else "order failed"
+            return Found("error", title, _joined(title, event.error), is_cut=_is_cut(event))
         case ev.GateChecked(gate=gate) if gate.state == "deny":
             title = f"{gate.tool} denied by {gate.decided_by or 'a rule'}"
             return Found(

@@ -23,6 +23,9 @@ class CliPlayed:
     The first session is on the screen. Those in `broken` cannot be resumed; prompts to those in
     `deaf` are refused; tools in `taken` are another program's. Resuming those in `slow` takes
     until `answer_the_slow()`. `requests` holds what was asked.
+
+    `processing`, `queued`, `commands` and `models` are what it says of each session when asked;
+    what is in `unknown` it does not know. A prompt's message has the id `m-PROMPT`.
     """
 
     def __init__(self, copilot_home: Path, *sessions: str) -> None:
@@ -32,6 +35,13 @@ class CliPlayed:
         self.deaf: set[str] = set()
         self.taken: set[str] = set()
         self.slow: set[str] = set()
+        self.processing = False
+        self.is_restless = False
+        self.queued: list[str] = []
+        self.steering: list[str] = []
+        self.commands: list[str] = []
+        self.models: list[Json] = []
+        self.unknown: set[str] = set()
         self._unanswered: list[tuple[asyncio.StreamWriter, Json]] = []
         self.requests: list[Json] = []
         self.port = 0
@@ -139,6 +149,8 @@ class CliPlayed:
         given = params if isinstance(params, dict) else {}
         session = given.get("sessionId")
         result: Any
+        if method in self.unknown:
+            return _error(f"Unhandled method {method}")
         match method:
             case "connect":
                 result = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
@@ -153,7 +165,38 @@ class CliPlayed:
             case "session.send" if session in self.deaf:
                 return _error("the session takes no prompt")
             case "session.send":
-                result = {"messageId": "m1"}
+                result = {"messageId": f"m-{given['prompt']}"}
+            case "session.abort":
+                self.processing = self.processing and self.is_restless
+                result = {}
+            case "session.metadata.isProcessing":
+                result = {"processing": self.processing}
+            case "session.queue.pendingItems":
+                items = [
+                    {
+                        "id": text,
+                        "kind": "message",
+                        "agentMode": "interactive",
+                        "displayText": text,
+                        "messageId": f"m-{text}",
+                    }
+                    for text in self.queued
+                ]
+                result = {
+                    "items": items, "steeringMessages": self.steering, "inFlightSteeringCount": 0,
+                }  # fmt: skip
+            case "session.tasks.list":
+                result = {"tasks": [_shell(command) for command in self.commands]}
+            case "session.history.compact":
+                result = {"success": not self.deaf, "messagesRemoved": 1, "tokensRemoved": 2}
+            case "session.model.list":
+                result = {"list": self.models}
+            case "session.model.getCurrent":
+                result = {"modelId": "scripted"}
+            case "session.model.switchTo":
+                result = {"modelId": given["modelId"], "deferred": self.processing}
+            case "session.model.setReasoningEffort":
+                result = {"reasoningEffort": given["reasoningEffort"]}
             case "session.tools.listPendingRequests" | "session.permissions.pendingRequests":
                 result = {"items": []}
             case "session.tools.handlePendingToolCall":
@@ -162,11 +205,23 @@ class CliPlayed:
                 self.taken.intersection(one["name"] for one in given["tools"])
             ):
                 return _error(f"External tool name clash: {', '.join(clash)} already registered")
-            case "session.tools.set" | "session.destroy" | "session.log":
+            case "session.tools.set" | "session.destroy" | "session.log" | "session.name.set":
                 result = {}
             case _:
                 return _error(f"Unhandled method {method}")
         return {"result": result}
+
+
+def _shell(command: str) -> Json:
+    return {
+        "type": "shell",
+        "id": command,
+        "command": command,
+        "description": "",
+        "attachmentMode": "detached",
+        "startedAt": "2036-01-01T00:00:00Z",
+        "status": "running" if "over" not in command else "completed",
+    }
 
 
 def _error(text: str) -> Json:

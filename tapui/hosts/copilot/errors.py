@@ -5,5 +5,9 @@ class AttachError(Exception):
     """A session cannot be reached, or a call to the CLI failed; the text says what to do."""
 
 
+class UnknownMethodError(AttachError):
+    """The CLI does not know what it was asked: it is of another version."""
+
+
 class NoAnswerError(AttachError):
     """The CLI did not answer in time; it may be stopped, and the connection may still be good."""

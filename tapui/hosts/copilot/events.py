@@ -52,6 +52,14 @@ class _Started:
     """Files that its command seems to write."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """Who had a prompt sent: a provider, or the person at a tower."""
+
+    by: str
+    is_person: bool
+
+
 class Translator:
     """Translates the events of one session.
 
@@ -64,8 +72,8 @@ class Translator:
         self.session_id = session_id
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
-        self._sent: OrderedDict[str, deque[str]] = OrderedDict()
-        """The providers of prompts that this host sent, by prompt, in order."""
+        self._sent: OrderedDict[str, deque[_Sent]] = OrderedDict()
+        """Who had this host send prompts, by prompt, in order."""
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
@@ -101,7 +109,23 @@ class Translator:
     def sent(self, prompt: str, provider: str = "") -> None:
         """Note a prompt that this host sends for a provider: its `user.message` is not the
         person's."""
-        self._sent.setdefault(prompt, deque()).append(provider)
+        self._note(prompt, _Sent(provider, is_person=False))
+
+    def told(self, text: str, by: str) -> None:
+        """Note a text that this host sends for the person, who is at the tower `by`."""
+        self._note(text, _Sent(by, is_person=True))
+
+    def not_told(self, text: str) -> None:
+        """Forget such a text: it will not become a prompt."""
+        sent = self._sent.get(text)
+        mine = next((one for one in sent or () if one.is_person), None)
+        if sent is not None and mine is not None:
+            sent.remove(mine)
+            if not sent:
+                del self._sent[text]
+
+    def _note(self, prompt: str, sent: "_Sent") -> None:
+        self._sent.setdefault(prompt, deque()).append(sent)
         if len(self._sent) > _REMEMBERED_PROMPTS:
             self._sent.popitem(last=False)
 
@@ -134,10 +158,11 @@ class Translator:
         delivery = getattr(data.delivery, "value", None)
         told = {"content": _cut(content), "delivery": delivery if delivery != "idle" else None}
         if content in self._sent:
-            provider = self._sent[content].popleft()
+            sent = self._sent[content].popleft()
             if not self._sent[content]:
                 del self._sent[content]
-            return self._event("prompt.injected", **told, **{"from": provider or None})
+            name = "user.message" if sent.is_person else "prompt.injected"
+            return self._event(name, **told, **{"from": sent.by or None})
         if data.is_autopilot_continuation:
             return self._event("prompt.automatic", **told, source="autopilot")
         if data.source not in (None, "user"):

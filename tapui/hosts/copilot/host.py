@@ -39,6 +39,15 @@ from tapui.wire.host import (
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
 from tapui.wire.provider import Sessions
+from tapui.wire.steering import (
+    ModelsList,
+    ModelsRead,
+    OrderResult,
+    SessionCompact,
+    SessionSet,
+    SessionStop,
+    SessionTell,
+)
 from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
@@ -301,12 +310,21 @@ class CopilotHost:
                 | SessionLog(session_id=id_)
                 | SessionAbort(session_id=id_)
                 | ModeSet(session_id=id_)
+                | SessionTell(session_id=id_)
+                | SessionStop(session_id=id_)
+                | SessionCompact(session_id=id_)
+                | SessionSet(session_id=id_)
+                | ModelsRead(session_id=id_)
             ):
                 session_ = self._session(id_)
                 if session_ is not None:
                     _deliver(session_, message)
                 elif isinstance(message, ModeSet):
                     self._send(ModeResult(id=message.id, ok=False, error="the session ended"))
+                elif isinstance(message, ModelsRead):
+                    self._send(ModelsList(message.id, error="the session ended"))
+                elif isinstance(message, SessionTell | SessionStop | SessionCompact | SessionSet):
+                    self._send(OrderResult(message.id, "failed", "the session ended"))
             case _:
                 pass  # session.closed, sessions.updated: nothing is left to do
 
@@ -341,5 +359,9 @@ def _deliver(session: AttachedSession, message: Message) -> None:
             session.abort()
         case ModeSet():
             session.set_mode(message)
+        case SessionTell() | SessionStop() | SessionCompact() | SessionSet():
+            session.steering.begin(message)
+        case ModelsRead():
+            session.steering.list_models(message)
         case _:
             pass

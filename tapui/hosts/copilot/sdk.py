@@ -10,11 +10,14 @@ import logging
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from tapui.hosts.copilot.errors import AttachError, NoAnswerError
+from tapui.hosts.copilot.errors import AttachError, NoAnswerError, UnknownMethodError
 
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
+
+_NO_METHOD = -32601
+"""JSON-RPC's code for a method that the other end does not have."""
 
 CALL_TIME = 10.0
 """Seconds that a call to the CLI may take."""
@@ -65,7 +68,8 @@ def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> Non
 async def call(what: str, awaitable: Awaitable[T], *, within: float = CALL_TIME) -> T:
     """Await a call of the SDK for at most `within` seconds.
 
-    Raises `AttachError`, which says `what` could not be done and why.
+    Raises `AttachError`, which says `what` could not be done and why; `UnknownMethodError` when the
+    CLI does not know what it was asked.
     """
     try:
         async with asyncio.timeout(within):
@@ -73,4 +77,10 @@ async def call(what: str, awaitable: Awaitable[T], *, within: float = CALL_TIME)
     except TimeoutError:
         raise NoAnswerError(f"{what}: no answer from the CLI within {within:g} s") from None
     except failures() as error:
+        if _is_unknown(error):
+            raise UnknownMethodError(f"{what}: this Copilot CLI does not know that") from error
         raise AttachError(f"{what}: {str(error) or type(error).__name__}") from error
+
+
+def _is_unknown(error: Exception) -> bool:
+    return getattr(error, "code", None) == _NO_METHOD or "Unhandled method" in str(error)

@@ -18,6 +18,7 @@ from tapui.hosts.copilot.outgoing import Outgoing
 from tapui.hosts.copilot.permissions import Permissions
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
+from tapui.hosts.copilot.steering import Steering
 from tapui.hosts.copilot.toolset import Toolset
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.copilot.writing import Writing
@@ -83,6 +84,7 @@ class AttachedSession:
         self.hooks = CliHooks(session_id, uplink)
         self._translator = Translator(session_id, self.toolset.is_ours)
         self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
+        self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
         self._writing = Writing(session_id, uplink)
 
     # Coming and going
@@ -94,6 +96,8 @@ class AttachedSession:
         session = await self._resume(client)
         workspace = session.workspace_path or self._workspace
         self._ledger.keep_in(workspace / "files" / "tap")
+        abilities = self.steering.abilities
+        abilities.look(session)
         opening = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
         self._opened = asyncio.get_running_loop().create_future()
         self._uplink.send(
@@ -103,6 +107,8 @@ class AttachedSession:
                     foreground=foreground,
                     replaces=replaces,
                     workspace=str(workspace),
+                    can=list(abilities.can),
+                    cannot=dict(abilities.cannot),
                     **opening,
                 )
             )
@@ -139,6 +145,7 @@ class AttachedSession:
     async def _begin(self, session: "CopilotSession") -> None:
         self._session = session
         self._outgoing.bind(session)
+        self.steering.bind(session)
         try:
             settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
@@ -187,6 +194,7 @@ class AttachedSession:
     def _let_go(self) -> None:
         self._session = None
         self._outgoing.unbind()
+        self.steering.unbind()
         self.toolset.unbind()
         self.hooks.hold()
         self._permissions.close()
@@ -277,10 +285,24 @@ class AttachedSession:
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
             case _:
+                self._steered(name, event)
                 if name in _WRITTEN and event.agent_id is None:
                     self._writing.close()
                 for message in self._translator.translate(event):
                     self._uplink.send(message)
+
+    def _steered(self, name: str, event: "CopilotEvent") -> None:
+        """Let orders know what they wait for."""
+        if event.agent_id is not None:
+            return
+        data: Any = event.data
+        match name:
+            case "user.message":
+                self.steering.prompted(data.message_id)
+            case "assistant.idle" | "session.idle":
+                self.steering.rested(is_aborted=data.aborted is True)
+            case "session.model_change":
+                self.steering.model_changed(data.new_model)
 
     def in_foreground(self, foreground: bool) -> None:
         """Tell the gateway whether the session is the one on the CLI's screen."""

@@ -1,0 +1,58 @@
+"""Orders in words: what the person wants of a session, and what became of it."""
+
+from tapui.projection.summary import one_line
+from tapui.wire.steering import Order, OrderKind, OrderState, Way
+
+WAYS: dict[Way, str] = {
+    "after": "after this turn",
+    "now": "now",
+    "stopFirst": "stop, then send",
+}
+_WANTED: dict[OrderKind, str] = {
+    "tell": "tell",
+    "stop": "stop the turn",
+    "compact": "compact the context",
+    "model": "model",
+    "effort": "reasoning effort",
+    "label": "rename to",
+}
+_BECAME: dict[OrderState, str] = {
+    "given": "sent",
+    "queued": "waits for the turn's end",
+    "stopping": "stopping",
+    "working": "under way",
+    "done": "done",
+    "failed": "failed",
+}
+
+
+def wanted(order: Order) -> str:
+    """Return what the person wants."""
+    if order.kind == "tell":
+        way = f" ({WAYS[order.way]})" if order.way is not None else ""
+        return f"tell{way}: {one_line(order.text)}"
+    return f"{_WANTED[order.kind]} {one_line(order.text)}".rstrip()
+
+
+def became(order: Order) -> str:
+    """Return what became of it until now, with what goes on and what was lost."""
+    return "; ".join([_state(order), *consequences(order)])
+
+
+def _state(order: Order) -> str:
+    if order.state == "failed":
+        head = "not delivered" if order.kind == "tell" else "failed"
+        return f"{head}: {order.error}" if order.error else head
+    if order.state == "done":
+        return {"tell": "delivered", "stop": "stopped"}.get(order.kind, "done")
+    return _BECAME[order.state]
+
+
+def consequences(order: Order) -> list[str]:
+    """Return what else the person must know: commands that go on, texts that were lost."""
+    told = []
+    if order.running:
+        told.append(f"still running in the background: {', '.join(order.running)}")
+    if order.dropped:
+        told.append(f"dropped with the turn: {', '.join(order.dropped)}")
+    return told
