@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tapui.index.reading import Order, Placed, in_order
+from tapui.index.reading import Placed, ReadingOrder, in_order
 from tapui.index.sources import Source, record_files
 
 FileId = tuple[int, int]
@@ -42,7 +42,7 @@ class Recorded:
         if len(places) == 1:
             return in_order(places[0])
         # One order over all: a session that wrote elsewhere for a while goes on there.
-        order = Order()
+        order = ReadingOrder()
         streams = [_keyed(number, one, order) for number, one in enumerate(places)]
         return (placed for _, placed in heapq.merge(*streams, key=lambda item: item[0]))
 
@@ -71,7 +71,7 @@ def _folder(source: Source) -> Path:
 
 
 def _keyed(
-    number: int, offsets: Mapping[Source, int], order: Order
+    number: int, offsets: Mapping[Source, int], order: ReadingOrder
 ) -> Iterator[tuple[tuple[str, str, int, int], Placed]]:
     """Yield a folder's lines with what to sort them by; a damaged one goes with the one before."""
     key = ("", "", 0, number)
