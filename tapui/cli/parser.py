@@ -35,6 +35,8 @@ COMMANDS = (
     "call",
     "tail",
     "token",
+    "send",
+    "stop-turn",
     "next",
     "approve",
     "deny",
@@ -95,6 +97,7 @@ def build() -> CommandParser:
     )
     _add_gateway_commands(commands)
     _add_client_commands(commands)
+    _add_steering(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser
@@ -195,6 +198,39 @@ def _add_client_commands(commands: "Commands") -> None:
     token.add_argument("--session", metavar="ID", required=True, help="the session")
     token.add_argument("--json", action="store_true", help="print session and token as JSON")
     add_port(token, "the gateway's port")
+
+
+def _add_steering(commands: "Commands") -> None:
+    send = add_command(
+        commands,
+        "send",
+        "send",
+        "say something to a session, as a prompt of yours",
+        "Without an option it waits for the end of the turn under way. It is sent as it\n"
+        "is: a text that begins with / is never run as a command.",
+    )
+    stop = add_command(
+        commands,
+        "stop-turn",
+        "stop_turn",
+        "stop what a session does, and wait until it rests",
+        "Commands that go on in the background are named.",
+    )
+    for parser in (send, stop):
+        parser.add_argument(
+            "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+        )
+    send.add_argument("text", metavar="TEXT", nargs="+", help="what to say")
+    way = send.add_mutually_exclusive_group()
+    way.add_argument(
+        "--now",
+        action="store_true",
+        help="into the turn under way; a command that runs goes on in the background",
+    )
+    way.add_argument("--stop-first", action="store_true", help="stop the turn, then send")
+    for parser in (send, stop):
+        parser.add_argument("--json", action="store_true", help="print the order as JSON")
+        add_port(parser, "the gateway's port")
 
 
 def _add_decisions(commands: "Commands") -> None:

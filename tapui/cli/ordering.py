@@ -1,0 +1,97 @@
+"""What `send` and `stop-turn` share: which session is meant, and seeing an order through."""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from tapui.cli import output
+from tapui.cli.failure import FAILED, Failure
+from tapui.cli.starting import gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
+from tapui.projection.orders import became, wanted
+from tapui.projection.state import is_open
+from tapui.wire.events import Entry, OrderChanged, OrderGiven
+from tapui.wire.message import Message
+from tapui.wire.steering import Order, SessionOrdered, SessionStop, SessionTell
+from tapui.wire.subjects import Session
+
+ORDER_ID = "order"
+_SETTLED = ("queued", "done", "failed")
+"""States at which a command ends: what waits for the turn's end may wait for hours."""
+
+
+def carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> int:
+    """Give an order to the session that the arguments name, and print what became of it."""
+    became_of_it = asyncio.run(_order(gateway(args), args.session, order))
+    if args.json:
+        output.say_json(_all(became_of_it))
+    else:
+        output.say(f"{became(became_of_it)}  ({wanted(became_of_it)})")
+    return FAILED if became_of_it.state == "failed" else 0
+
+
+def _all(order: Order) -> dict[str, Any]:
+    """Return an order with every field, those that are empty too."""
+    return {
+        "id": order.id,
+        "sessionId": order.session_id,
+        "kind": order.kind,
+        "state": order.state,
+        "text": order.text,
+        "way": order.way,
+        "by": order.by,
+        "at": order.at,
+        "error": order.error,
+        "running": order.running,
+        "dropped": order.dropped,
+    }
+
+
+def session_of(sessions: Sequence[Session], name: str) -> Session:
+    """Return the open session with this id, or whose id alone begins so; raises `Failure`."""
+    there = [one for one in sessions if is_open(one)]
+    found = [one for one in there if one.id == name]
+    found = found or [one for one in there if one.id.startswith(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Failure(f"{name} fits several sessions: {', '.join(one.id for one in found)}")
+    listed = ", ".join(f"{one.id} ({one.label})" for one in there) or "none"
+    raise Failure(f"there is no session {name}; open are: {listed}")
+
+
+async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionStop) -> Order:
+    """Give an order; return it as it stands when nothing more is to be waited for."""
+    by = "tapui send" if isinstance(order, SessionTell) else "tapui stop-turn"
+    async with await GatewayConnection.open(chosen, name=by) as connection:
+        session = session_of(connection.snapshot.state.sessions, name)
+        return await _followed(connection, replace(order, session_id=session.id))
+
+
+async def _followed(connection: GatewayConnection, order: SessionTell | SessionStop) -> Order:
+    given: dict[str, Order] = {}
+    told: list[str] = []
+
+    def is_settled(came: Message | Entry) -> bool:
+        if isinstance(came, SessionOrdered) and came.id == order.id:
+            told.append(came.order_id)
+        elif isinstance(came, Entry) and isinstance(came.event, OrderGiven):
+            given[came.event.order.id] = came.event.order
+        elif isinstance(came, Entry) and isinstance(came.event, OrderChanged):
+            change = came.event
+            if change.order_id in given:
+                given[change.order_id] = replace(
+                    given[change.order_id],
+                    state=change.state,
+                    error=change.error,
+                    running=change.running,
+                    dropped=change.dropped,
+                )
+        return bool(told) and told[0] in given and given[told[0]].state in _SETTLED
+
+    await connection.ask(order, is_settled)
+    return given[told[0]]

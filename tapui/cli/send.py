@@ -1,0 +1,19 @@
+"""`tapui send`: say something to a session."""
+
+import argparse
+
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.cli.ordering import ORDER_ID, carry_out
+from tapui.wire.limits import MAX_TELL
+from tapui.wire.steering import SessionTell, Way
+
+
+def run(args: argparse.Namespace) -> int:
+    """Send the text; print whether it is delivered, or waits for the turn's end."""
+    text = " ".join(args.text)
+    if not text.strip():
+        raise Failure("there is no text to send", WRONG_USE)
+    if len(text) > MAX_TELL:
+        raise Failure(f"a text has at most {MAX_TELL:,} characters", WRONG_USE)
+    way: Way = "now" if args.now else "stopFirst" if args.stop_first else "after"
+    return carry_out(args, SessionTell(ORDER_ID, "", text, way))
