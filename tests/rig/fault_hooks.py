@@ -35,12 +35,12 @@ def pytest_runtest_call() -> Generator[None]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown() -> Generator[None]:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None]:
     """End after the fixtures."""
     try:
         yield
     finally:
-        watch.end()
+        watch.end(is_last=nextitem is None or nextitem.path != item.path)
 
 
 @pytest.fixture

@@ -128,13 +128,13 @@ class Watch:
         self._faults: list[Fault] = []
         self._expected: dict[str, bool] = {}
         self._interpreter = _Interpreter.now()
-        self._frozen = 0
+        self._has_frozen = False
         self._followed: dict[Path, _Followed] = {}
         self._undo: list[Callable[[], object]] = []
 
     def install(self) -> None:
         """Begin to watch the process."""
-        unraisable, thread = sys.unraisablehook, threading.excepthook
+        unraisable, thread, freeze = sys.unraisablehook, threading.excepthook, gc.freeze
         call_handler = asyncio.BaseEventLoop.call_exception_handler
         handler = _Records(self.note)
 
@@ -146,6 +146,11 @@ class Watch:
                 self.note(_from_loop(context))
             call_handler(loop, context)
 
+        def noted_freeze() -> None:  # to ask how much is frozen takes as long as to collect it
+            self._has_frozen = True
+            freeze()
+
+        gc.freeze = noted_freeze
         sys.unraisablehook = lambda unraised: self.note(_from_unraisable(unraised))
         threading.excepthook = lambda ended: self.note(_from_thread(ended))
         asyncio.BaseEventLoop.call_exception_handler = (  # type: ignore[method-assign]
@@ -155,7 +160,7 @@ class Watch:
             logging.getLogger(name).addHandler(handler)
 
         def undo() -> None:
-            sys.unraisablehook, threading.excepthook = unraisable, thread
+            sys.unraisablehook, threading.excepthook, gc.freeze = unraisable, thread, freeze
             asyncio.BaseEventLoop.call_exception_handler = (  # type: ignore[method-assign]
                 call_handler
             )
@@ -212,11 +217,14 @@ class Watch:
         if faults:
             pytest.fail("\n\n".join(map(str, faults)), pytrace=False)
 
-    def end(self) -> None:
-        """End a test that has left nothing behind; fail if it has."""
+    def end(self, *, is_last: bool) -> None:
+        """End a test that has left nothing behind; fail if it has.
+
+        After the last test of its module, what lived as long as the module is looked at, too.
+        """
         left = _Interpreter.now()
         self._interpreter.restore()
-        self._collect()
+        self._collect(everything=is_last)
         for process in left_behind():
             self.note(Fault("processes", f"left behind: {process}"))
         self.check()
@@ -228,17 +236,19 @@ class Watch:
         if left != self._interpreter:
             pytest.fail(f"left behind: {left}\ninstead of: {self._interpreter}", pytrace=False)
 
-    def _collect(self) -> None:
-        """Collect what the test has dropped. What was there before it (modules, most of all) is
-        frozen, so that this takes milliseconds; a test that freezes hides nothing thereby."""
-        thaw = gc.get_freeze_count() > self._frozen
-        if thaw:
+    def _collect(self, *, everything: bool) -> None:
+        """Collect what the test has dropped.
+
+        What was there before it (modules, most of all) is frozen, so that this takes milliseconds
+        and not half a second. With `everything`, and after a test that froze something itself, that
+        is looked through as well.
+        """
+        if everything or self._has_frozen:
             gc.unfreeze()
         if gc.collect():
             gc.collect()  # what a finalizer dropped
-        if thaw or not self._frozen:
-            gc.freeze()
-            self._frozen = gc.get_freeze_count()
+        gc.freeze()
+        self._has_frozen = False
 
 
 def _trace(error: BaseException | None) -> str:
