@@ -55,16 +55,19 @@ class Column:
     """A column between `least` and `most` cells wide, as its content needs.
 
     Where the table is too narrow, the column of the highest `rank` goes first; rank 0 stays. One
-    that `grows` takes what the others leave, and `half` of the table at least where that can be.
+    that `is_spare` goes as soon as another would be cut for it. One that `grows` takes what the
+    others leave, and `half` of the table at least where that can be (a quarter, if it is spare).
     `is_common`: it is not shown while it is the same in all rows. `cuts_middle`: where a text is
-    too long its middle is left out, not its end. `below`: where rows have two lines, this column is
-    the second one.
+    too long its middle is left out, not its end, and only where its row is full: it takes what the
+    growing column right of it leaves there. `below`: where rows have two lines, this column is the
+    second one.
     """
 
     title: str
     least: int
     most: int = 0
     rank: int = 0
+    is_spare: bool = False
     right: bool = False
     grows: bool = False
     half: bool = False
@@ -146,6 +149,7 @@ def widths(
         if least <= width or columns[worst].rank == 0:
             break
         shown.remove(worst)
+    _drop_spare(columns, shown, wants, width)
     room = width - GAP * (len(shown) - 1)
     growing = [index for index in shown if columns[index].grows] or shown[:has_second]
     for index in growing:
@@ -165,15 +169,53 @@ def widths(
     return tuple((index, wants[index]) for index in shown)
 
 
+def _drop_spare(
+    columns: Sequence[Column], shown: list[int], wants: Mapping[int, int], width: int
+) -> None:
+    """Take the spare columns from `shown` that would cut others, or be cut themselves."""
+
+    def need(index: int) -> int:
+        if not columns[index].grows:
+            return wants[index]
+        return min(wants[index], width // (4 if columns[index].is_spare else 2))
+
+    spare = [index for index in shown if columns[index].is_spare]
+    for index in sorted(spare, key=lambda index: -columns[index].rank):
+        if sum(map(need, shown)) + GAP * (len(shown) - 1) <= width:
+            break
+        shown.remove(index)
+
+
+def row_widths(columns: Sequence[Column], row: Row, fitted: Widths) -> Widths:
+    """Return the widths of a row's cells: those of the columns, but what the growing one leaves in
+    this row goes to names left of it that would be cut."""
+    at = next((at for at, (index, _) in enumerate(fitted) if columns[index].grows), 0)
+    sizes = [size for _, size in fitted]
+    for name in range(at):
+        index = fitted[name][0]
+        if columns[index].cuts_middle:
+            lacks = _needed(row, index) - sizes[name]
+            if lacks > 0:
+                taken = max(min(lacks, sizes[at] - _needed(row, fitted[at][0])), 0)
+                sizes[name] += taken
+                sizes[at] -= taken
+    return tuple((index, size) for (index, _), size in zip(fitted, sizes, strict=True))
+
+
+def _needed(row: Row, index: int, most: int = CELL_CHARS) -> int:
+    """Return the width in which a cell is whole; of its text, `most` cells count."""
+    cell = row.cells[index]
+    more = (row.indent if index == 0 else 0) + (GLYPH if cell.glyph else 0)
+    return _width_of(cell.whole, most) + more
+
+
 def _want(column: Column, rows: Sequence[Row], index: int) -> int:
     """Return the width that a column's content has, within its bounds."""
     most = max(column.most, column.least) if not column.grows else CELL_CHARS
     longest = cell_len(column.title)
     for row in rows:
         if not row.is_heading and index < len(row.cells):
-            cell = row.cells[index]
-            more = (row.indent if index == 0 else 0) + (GLYPH if cell.glyph else 0)
-            longest = max(longest, _width_of(cell.whole, most) + more)
+            longest = max(longest, _needed(row, index, most))
     return max(column.least, min(most, longest))
 
 

@@ -35,10 +35,18 @@ class HeaderLine(Widget):
         self._note = note
         self._line = Content("")
         self._spans: list[tuple[int, int, str]] = []
+        self._shown: tuple[View, str] | None = None
+
+    def on_resize(self) -> None:
+        """Another form may fit."""
+        if self._shown is not None:
+            view, start_key = self._shown
+            self.show(view, start_key=start_key)
 
     def show(self, view: View, *, start_key: str) -> None:
         """Paint it anew, in the longest form that fits. `start_key` starts a gateway here; "" where
         none can be started."""
+        self._shown = (view, start_key)
         clock = plain(times.clock(view.now), "$text-muted")
         trouble = link_trouble(view, start_key)
         self.set_class(bool(trouble), "-trouble")
@@ -122,9 +130,16 @@ class PaneTabs(Widget):
         self._kinds = kinds
         self._spans: list[tuple[int, int]] = []
         self._line = Content("")
+        self._shown: tuple[View, PaneKind] | None = None
+
+    def on_resize(self) -> None:
+        """Other forms of the titles may fit."""
+        if self._shown is not None:
+            self.show(*self._shown)
 
     def show(self, view: View, current: PaneKind) -> None:
         """Paint it anew."""
+        self._shown = (view, current)
         for brevity in range(3):
             texts = [self._text(kind, view, brevity, current) for kind in self._kinds]
             if sum(map(len, texts)) <= self.size.width:

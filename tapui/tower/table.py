@@ -24,6 +24,7 @@ from tapui.tower.columns import (
     Widths,
     fit,
     lines_of,
+    row_widths,
     widths,
 )
 from tapui.tower.emphasis import split
@@ -403,7 +404,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         over = self._style("cursor") if is_selected else Style.null()
         plain = self._style("") + over
         segments = [Segment("▌" if is_selected else " ", plain)]
-        for position, (index, size) in enumerate(fitted):
+        for position, (index, size) in enumerate(row_widths(self.columns, row, fitted)):
             cell = row.cells[index]
             before = " " * (GAP if position else row.indent)
             room = size if position else size - row.indent

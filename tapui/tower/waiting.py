@@ -59,6 +59,10 @@ class WaitingBand(Pane):
         self.set_class(lines < 4, "-bare")
         self.set_class(lines == 1, "-single")
 
+    def on_resize(self) -> None:
+        """More or less of the other requests fits."""
+        show_in(self.query_one(".more", Static), self._more(self.tower.view))
+
     @property
     def table(self) -> Table:
         """The rows."""

@@ -26,9 +26,9 @@ _GATE = "gate "
 _TOOL = "tool "
 _TOOL_COLUMNS = (
     Column("tool", 14, grows=True, cuts_middle=True),
-    Column("by", 8, 20, rank=1, is_common=True),
+    Column("by", 8, 20, rank=1, is_spare=True, is_common=True),
     Column("calls", 5, 6, right=True),
-    Column("running", 7, 7, rank=2, right=True),
+    Column("running", 7, 7, rank=2, is_spare=True, right=True),
     Column("failed", 6, 6, right=True),
     Column("p50", 6, 7, right=True),
     Column("p95", 6, 7, right=True),
@@ -50,10 +50,10 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         Column("tool", 14, 32, cuts_middle=True),
         Column("", 8, grows=True, half=True),
         Column("state", 11, 14),
-        Column("by", 8, 20, rank=4, is_common=True),
-        Column("session", 12, 40, rank=3, is_common=True, cuts_middle=True),
+        Column("by", 8, 20, rank=4, is_spare=True, is_common=True),
+        Column("session", 12, 64, rank=3, is_spare=True, is_common=True, cuts_middle=True),
         Column("time", 11, 12, right=True),
-        Column("started", 8, 8, rank=5, right=True),
+        Column("started", 8, 8, rank=5, is_spare=True, right=True),
     )
 
     def __init__(self) -> None:

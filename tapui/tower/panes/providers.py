@@ -35,11 +35,11 @@ its session three times without your input; further messages are held.
     COLUMNS = (
         Column("provider", 12, 64, cuts_middle=True),
         Column("state", 8, 12, rank=1, is_common=True),
-        Column("trust", 8, rank=5, is_common=True),
-        Column("session", 8, 64, rank=3, grows=True, cuts_middle=True),
+        Column("trust", 8, rank=4, is_spare=True, is_common=True),
+        Column("session", 8, 64, rank=5, is_spare=True, grows=True, cuts_middle=True),
         Column("tools", 5, 9, rank=2, right=True),
-        Column("origin", 6, 40, rank=6, is_common=True, cuts_middle=True),
-        Column("last", 4, 7, rank=4, right=True),
+        Column("origin", 6, 40, rank=6, is_spare=True, is_common=True),
+        Column("last", 4, 7, rank=3, is_spare=True, right=True),
     )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -26,7 +26,7 @@ from tapui.wire.tower import SessionMode
 
 ENDED_SHOWN = 60.0
 """How long an ended session stays on screen, in seconds."""
-TWO_LINES_BELOW = 108
+TWO_LINES_BELOW = 112
 """A narrower table has two lines for each session."""
 FULL = 0.8
 """The share of the context from which on its number stands out."""
@@ -54,11 +54,11 @@ port for tapui; the command beside them changes that.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = (
-        Column("", 24, 64, cuts_middle=True),
+        Column("", 22, 64, cuts_middle=True),
         Column("", 10, grows=True, half=True, below=True),
-        Column("", 8, 22),
+        Column("", 10, 22),
         Column("", 2, 5),
-        Column("", 11, 11, rank=3, is_common=True),
+        Column("", 11, 11, rank=3, is_spare=True, is_common=True),
         Column("", 6, 7, right=True),
         Column("", 4, 8, right=True, rank=1),
     )

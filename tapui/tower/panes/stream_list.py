@@ -15,7 +15,7 @@ LOOKED_THROUGH = 200
 
 COLUMNS = (
     Column("stream", 12, 60, grows=True, cuts_middle=True),
-    Column("session", 7, 20, rank=2, is_common=True, cuts_middle=True),
+    Column("session", 7, 64, rank=2, is_spare=True, is_common=True),
     Column("failed", 3, 6, rank=1, right=True),
     Column("new", 5, 18, right=True),
 )
