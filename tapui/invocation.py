@@ -36,7 +36,7 @@ def program(argv0: str, folder: Path | None) -> str:
     and its path in `folder`. Something that only uses this package is not tapui: the name it is.
     """
     path = Path(argv0)
-    if path.name == "__main__.py":
+    if path.parts[-2:] == ("tapui", "__main__.py"):
         return f"{shlex.quote(_shorter(Path(sys.executable), folder))} -m tapui"
     if path.name != "tapui":
         return "tapui"

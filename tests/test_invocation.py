@@ -52,6 +52,7 @@ def test_the_package_is_run_by_its_python_and_a_stranger_knows_the_name() -> Non
     assert program("/x/tapui/__main__.py", None) == f"{sys.executable} -m tapui"
     assert program("-c", None) == "tapui"
     assert program("/usr/bin/pytest", None) == "tapui"
+    assert program("/usr/lib/pytest/__main__.py", None) == "tapui"
 
 
 def test_what_a_command_prints_can_be_typed_in_a_venv_that_is_not_on_the_path(home: Home) -> None:
