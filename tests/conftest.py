@@ -27,6 +27,16 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files that wait for other processes: none is left to one worker at the end."""
+    waiting = {
+        item.path
+        for item in items
+        if item.get_closest_marker("live") or item.get_closest_marker("pty")
+    }
+    items.sort(key=lambda item: item.path not in waiting)
+
+
 @pytest.fixture
 def home() -> Iterator[Home]:
     """A scratch home with a short path (sockets have short names), removed afterwards.
