@@ -1,7 +1,9 @@
 """Orders in words: what the person wants of a session, and what became of it."""
 
+from tapui.projection.state import State, is_open
 from tapui.projection.summary import one_line
 from tapui.wire.steering import Order, OrderKind, OrderState, Way
+from tapui.wire.subjects import Session
 
 WAYS: dict[Way, str] = {
     "after": "after this turn",
@@ -24,6 +26,20 @@ _BECAME: dict[OrderState, str] = {
     "done": "done",
     "failed": "failed",
 }
+
+
+def is_stopping(state: State, session_id: str) -> bool:
+    """Return whether a session was told to stop its turn and has not come to rest."""
+    return any(
+        order.session_id == session_id
+        and (order.state == "stopping" or (order.kind == "stop" and order.state == "given"))
+        for order in state.orders.values()
+    )
+
+
+def can_stop(session: Session) -> bool:
+    """Return whether a session has a turn that its host can stop."""
+    return is_open(session) and session.state == "busy" and "stop" in session.can
 
 
 def wanted(order: Order) -> str:

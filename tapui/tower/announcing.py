@@ -4,8 +4,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from textual.notifications import SeverityLevel
 
+from tapui.projection.orders import became, consequences, wanted
 from tapui.tower.notices import Notices, notice_words
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import notice_sequence, title_sequence
@@ -59,6 +61,8 @@ class Announcing:
         elif isinstance(event, ev.ModeChanged):
             reason = f": {event.error}" if event.error else ""
             app.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
+        elif isinstance(event, ev.OrderChanged):
+            self._order_changed(event)
         elif isinstance(event, ev.InjectPaused):
             app.notify(
                 f"{event.provider} prompted the session three times without your input; further "
@@ -67,6 +71,29 @@ class Announcing:
             )
         elif isinstance(event, ev.ProviderMoved):
             self._moved(event)
+
+    def _order_changed(self, event: ev.OrderChanged) -> None:
+        app = self._app
+        known = app.view.state.orders.get(event.order_id)
+        if known is None:
+            return
+        order = replace(
+            known,
+            state=event.state,
+            error=event.error,
+            running=event.running,
+            dropped=event.dropped,
+        )
+        if app.orders.is_news(order):
+            name = app.view.session_name(order.session_id)
+            is_lost = order.kind == "tell" and order.state == "failed"
+            draft = f" {app.key_of('tell')} has it as a draft." if is_lost else ""
+            app.notify(
+                f"{wanted(order)}: {became(order)}.{draft}",
+                title=name,
+                severity="error" if order.state == "failed" else "information",
+                timeout=20 if order.state == "failed" or consequences(order) else None,
+            )
 
     def moves(self, provider_id: str, session_id: str) -> None:
         """The person moves a provider: no notice of that."""

@@ -10,6 +10,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
+from tapui.projection.state import is_local
 from tapui.tower.announcing import Announcing
 from tapui.tower.base_app import BaseApp
 from tapui.tower.failures import FailedItem, failures, has_failures
@@ -21,10 +22,12 @@ from tapui.tower.keys.queue import KeyQueue, without_alt
 from tapui.tower.leaving import Leaving
 from tapui.tower.returning import Returning
 from tapui.tower.table import Table
+from tapui.tower.tell_line import ways_of
 from tapui.tower.terminal import title_sequence
 from tapui.tower.urgency import requests
 from tapui.wire import events as ev
 from tapui.wire.message import Message
+from tapui.wire.subjects import Session
 from tapui.wire.tower import ProviderMove
 
 if TYPE_CHECKING:
@@ -59,6 +62,7 @@ class TowerApp(BaseApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
             "answer",
+            "tell",
             "next-failure",
             "workbench",
             "find",
@@ -163,6 +167,7 @@ class TowerApp(BaseApp):
         async for item in self.feed.items():
             self._frames.fold(partial(self.view.apply, item))
             self.calls_made.take(item)
+            self.orders.take(item)
             self.give_way()
             if isinstance(item, Message):
                 self._announcing.told(item, is_stopping=self._leaving.has_begun)
@@ -170,6 +175,7 @@ class TowerApp(BaseApp):
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))
             self.calls_made.take(self.view.link)
+            self.orders.take(self.view.link)
             self.wake()
 
     # Frames
@@ -238,6 +244,8 @@ class TowerApp(BaseApp):
             return self.can_start_here
         if action == "answer":
             return bool(self.view.waiting)
+        if action == "tell":
+            return self._told_session() is not None
         if action == "next_failure":
             return has_failures(self.view)
         if action == "workbench":
@@ -268,6 +276,28 @@ class TowerApp(BaseApp):
             from tapui.tower.screens.approval import ApprovalScreen
 
             self.push_screen(ApprovalScreen(waiting[0].approval.id))
+
+    def _told_session(self) -> Session | None:
+        """Return the session that the person would say something to: the selected one, or the
+        first; None where there is none."""
+        view = self.view
+        if self.is_replay or view.link.state != "up":
+            return None
+        there = [one for one in view.open_sessions if not is_local(one)]
+        chosen = [one for one in there if one.id == view.chosen_session]
+        return next(iter(chosen or there), None)
+
+    def action_tell(self) -> None:
+        """Say something to the selected session."""
+        session = self._told_session()
+        if session is None:
+            return
+        if ways_of(session):
+            self.main.tell_line.open(session)
+        else:
+            reason = session.cannot.get("tell") or "its host does not offer that"
+            name = session.label or session.id
+            self.notify(f"{name} cannot be told anything: {reason}", severity="warning")
 
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""

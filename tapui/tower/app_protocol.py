@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from tapui.tower.bodies import Bodies
 from tapui.tower.finding import FoundRecord
 from tapui.tower.keys.queue import KeyQueue
+from tapui.tower.orders_given import OrdersGiven
 from tapui.tower.view import View
 from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire.message import Message
@@ -25,6 +26,10 @@ class Tower(Protocol):
     @property
     def calls_made(self) -> CallsMade:
         """The calls that the person makes here."""
+
+    @property
+    def orders(self) -> OrdersGiven:
+        """The orders that the person gives here."""
 
     @property
     def can_call(self) -> bool:

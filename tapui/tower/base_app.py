@@ -18,6 +18,7 @@ from tapui.tower.keys.chosen import keymap
 from tapui.tower.keys.names import key_name, key_names
 from tapui.tower.keys.table import AREAS, BY_ID, Area
 from tapui.tower.main_screen import MainScreen
+from tapui.tower.orders_given import OrdersGiven
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.panes.registry import PANES
 from tapui.tower.terminal import RESET_TITLE
@@ -87,6 +88,7 @@ class BaseApp(PlainApp):
         self.view = View()
         self.bodies = Bodies(self.view, self.send)
         self.calls_made = CallsMade(self.send, self._calls_changed, clock)
+        self.orders = OrdersGiven(self.send)
         self._main: MainScreen | None = None
         folders = [builtin_folder()] if theme_folders is None else theme_folders
         self.themes = ThemeChoice(self, folders, on_theme)

@@ -13,6 +13,7 @@ from tapui.tower.header import HeaderLine, PaneTabs
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.pane_area import PaneArea
 from tapui.tower.panes.pane import Pane, PaneKind
+from tapui.tower.tell_line import TellLine
 from tapui.tower.view import View
 from tapui.tower.waiting import WaitingBand
 
@@ -32,6 +33,7 @@ class MainScreen(Screen[object]):
         self.panes: dict[str, Pane] = {}
         self.area = PaneArea([kind.id for kind in self.kinds])
         self.band = WaitingBand()
+        self.tell_line = TellLine()
         self._header = HeaderLine(address, note)
         self._tabs = PaneTabs(self.kinds)
         self._arranged: tuple[object, ...] = ()
@@ -44,6 +46,7 @@ class MainScreen(Screen[object]):
         yield self._tabs
         with self.area:
             yield self._make(self.current_kind)
+        yield self.tell_line
         yield FooterLine()
         self._arrange()
 
@@ -152,6 +155,10 @@ class MainScreen(Screen[object]):
                 self._mark_current(pane.kind)
         self._mark_frames()
         cast("Tower", self.app).wake()
+
+    def on_tell_line_closed(self) -> None:
+        """The keys are the current pane's again."""
+        self.current_pane.focus_inside()
 
     async def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
         """A tab was clicked."""

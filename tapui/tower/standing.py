@@ -6,6 +6,7 @@ from enum import IntEnum
 from tapui import times
 from tapui.projection import asking
 from tapui.projection.now import Loop, SessionNow, now_of
+from tapui.projection.orders import is_stopping
 from tapui.projection.state import State, is_local, is_open
 from tapui.tower.marks import Mark
 from tapui.tower.urgency import requests
@@ -39,6 +40,7 @@ class Footing:
 
 WAITING = Mark("!", "asks you", "warning")
 BUSY = Mark("●", "busy", "accent")
+STOPPING = Mark("●", "stopping", "accent")
 IDLE = Mark("○", "idle", "muted")
 ENDED = Mark("·", "ended", "muted")
 
@@ -74,6 +76,8 @@ def of_session(
     since = since or session.opened_at
     if writing and is_said:
         said = f"“{writing}”"
+    if is_stopping(state, session.id):
+        return Footing(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
     is_busy = session.state == "busy" or (does is not None and does.kind == "call")
     if is_busy and does is not None and does.loop is not None:
         mark = Mark("↻", _loop(does.loop), "error")

@@ -136,7 +136,7 @@ def source_words(source: TurnSource) -> str:
     """Return who asked: `you`, a provider's name, `autopilot`, `agent x1` …"""
     match source.kind:
         case "person":
-            return "you"
+            return f"you, at {source.name}" if source.name else "you"
         case "provider":
             return source.name or "a provider"
         case "unknown":

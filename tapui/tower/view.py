@@ -438,7 +438,7 @@ class View:
                 id_: at for id_, at in self.decided_at.items() if id_ in self.state.approvals
             }
             self.decided_at[event.approval.id] = ts
-        elif isinstance(event, (ev.ProviderMoved, ev.ApprovalRequested)) or (
+        elif isinstance(event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged)) or (
             isinstance(event, ev.ModeChanged) and event.state == "failed"
         ):
             self._news.append(event)

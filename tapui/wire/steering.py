@@ -21,6 +21,8 @@ OrderKind = Literal["tell", "stop", "compact", "model", "effort", "label"]
 OrderState = Literal["given", "queued", "stopping", "working", "done", "failed"]
 """`queued`: it waits for the turn's end. `working`: it takes a while. `done` of a text: the session
 has it. The last two end an order."""
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""The reasoning efforts of a model that does not name its own."""
 Told = Annotated[str, Meta(max_length=limits.MAX_TELL)]
 Can = Annotated[list[Id], Meta(max_length=limits.MAX_ABILITIES)]
 Cannot = Annotated[dict[Id, Id], Meta(max_length=limits.MAX_ABILITIES)]

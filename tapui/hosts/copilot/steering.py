@@ -18,6 +18,7 @@ from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.host import SessionUpdate
 from tapui.wire.steering import (
+    EFFORTS,
     Ability,
     ModelChoice,
     ModelsList,
@@ -40,8 +41,6 @@ COMPACT_TIME = 570.0
 LOST_TIME = 1.0
 """Seconds for which a text may be neither in the CLI's queue nor told as a prompt: between the two
 it is in neither."""
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-"""The reasoning efforts of models that do not name theirs; the CLI itself takes any word."""
 _REMEMBERED = 200
 _GONE = "the connection to the CLI is lost"
 _STOPPED = "the turn was stopped, and the CLI dropped what waited for its end"
@@ -305,7 +304,7 @@ class Steering:
         current = await sdk.call("ask for the model", self._bound.rpc.model.get_current())
         models = await self._models()
         of_model = next((one.efforts for one in models if one.id == current.model_id), None)
-        known = of_model or EFFORTS
+        known = of_model or EFFORTS  # the CLI itself takes any word
         if effort not in known:
             raise AttachError(f"there is no effort {effort}; there are: {', '.join(known)}")
         request = ModelSetReasoningEffortRequest(reasoning_effort=effort)

@@ -7,9 +7,9 @@ imports Textual: the command line checks the settings with it.
 from dataclasses import dataclass
 from typing import Literal
 
-Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet", "replay"]
+Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet", "tell", "replay"]
 """Where a key works. `screen` is the main screen, `pane` any pane, `list` the rows in focus,
-`replay` the panes of `tapui replay`."""
+`tell` the line in which something is said to a session, `replay` the panes of `tapui replay`."""
 
 AREAS: dict[Area, str] = {
     "screen": "The main screen",
@@ -17,6 +17,7 @@ AREAS: dict[Area, str] = {
     "list": "In a list",
     "streams": "Streams",
     "sheet": "In a sheet",
+    "tell": "In the Tell line",
     "replay": "In a replay",
     "everywhere": "Everywhere",
 }
@@ -31,6 +32,7 @@ _MEET: dict[Area, frozenset[Area]] = {
     "streams": _PANES,
     "replay": _PANES,
     "sheet": frozenset({"everywhere", "list", "sheet"}),
+    "tell": frozenset({"everywhere", "tell"}),
 }
 
 
@@ -57,6 +59,7 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction(
         "next-failure", "e", "next_failure", "screen", "next failure", "next failure", "failure"
     ),
+    KeyAction("tell", "t", "tell", "screen", "tell the session something", "tell"),
     KeyAction("demo", "d", "demo", "screen", "see the demonstration", "demo"),
     KeyAction("stop", "x", "stop", "pane", "stop what is under the cursor (asks first)", "stop"),
     KeyAction(
@@ -161,6 +164,17 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("play", "p", "replay_play", "replay", "play, or stop", "play"),
     KeyAction("slower", "left_parenthesis", "replay_speed(-1)", "replay", "play slower"),
     KeyAction("faster", "right_parenthesis", "replay_speed(1)", "replay", "play faster"),
+    KeyAction("tell-send", "enter", "submit", "tell", "send the text", "send"),
+    KeyAction(
+        "tell-way",
+        "tab",
+        "other_way",
+        "tell",
+        "after this turn, now, or stop, then send",
+        "another way",
+        "way",
+    ),
+    KeyAction("tell-keep", "escape", "keep_draft", "tell", "keep the draft", "keep the draft"),
     KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet", "close"),
 )
 """All of them; the footer offers them in this order."""

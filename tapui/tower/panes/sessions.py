@@ -9,7 +9,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tapui import invocation, times
-from tapui.projection.state import listed
+from tapui.projection.orders import can_stop
+from tapui.projection.state import is_local, listed
 from tapui.tower import standing
 from tapui.tower.app_protocol import RowAction
 from tapui.tower.columns import Cell, Column, Row, heading
@@ -178,16 +179,37 @@ port for tapui; the command beside them changes that.
         return session.label or session.id if session else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Pin it, change its mode, inspect its host."""
+        """Pin it, give it orders, inspect its host."""
         session = self._session()
         if session is None or session.state == "ended":
             return []
         pinned = "unpin: sort it by its need again" if session.id in self._pinned else "pin on top"
-        return [
+        from tapui.tower.screens.steering import SessionOrders
+
+        found = [
             RowAction("p", pinned, self._pin),
             RowAction("m", f"mode (now {session.mode or 'unknown'})", self._choose_mode),
-            RowAction("i", "inspect its host's conversation", self._inspect),
         ]
+        if not is_local(session):
+            found += SessionOrders(self.tower, self.app, session).actions()
+        if can_stop(session):
+            found.append(RowAction("x", "stop its turn", self.action_stop))
+        return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A session that works can be stopped."""
+        if action == "stop":
+            session = self._session()
+            return session is not None and can_stop(session)
+        return super().check_action(action, parameters)
+
+    def action_stop(self) -> None:
+        """Stop the session's turn, once the person confirmed."""
+        session = self._session()
+        if session is not None and can_stop(session):
+            from tapui.tower.screens.steering import SessionOrders
+
+            SessionOrders(self.tower, self.app, session).ask_stop()
 
     def _inspect(self) -> None:
         """Show the conversation of its host as it goes on."""

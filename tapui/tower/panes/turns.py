@@ -2,7 +2,11 @@
 
 from dataclasses import dataclass, field
 from itertools import count
+from typing import ClassVar
 
+from textual.binding import BindingType
+
+from tapui.projection.orders import can_stop
 from tapui.projection.state import is_waiting
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
@@ -10,12 +14,14 @@ from tapui.tower import steps
 from tapui.tower.app_protocol import RowAction
 from tapui.tower.columns import Row
 from tapui.tower.filter import Filter
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.pane import FrameNote
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.panes.turn_rows import COLUMNS, TurnRows
 from tapui.tower.step_filter import StepFilter, parse_steps
 from tapui.tower.table import Table
 from tapui.tower.view import View
+from tapui.wire.subjects import Session
 from tapui.wire.tower import TurnsRead
 
 READ_AT_ONCE = 8
@@ -49,6 +55,7 @@ step follows what happens; elsewhere nothing moves. Filter: a text, `failed`, `>
 `h`: steps that took longer), or several of them: `failed >1m npm`. *history* is what happened
 before this run of tapui.
 """
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = COLUMNS
     HAS_TITLES = False
 
@@ -177,7 +184,22 @@ before this run of tapui.
         """Turns have one order."""
         if action in ("sort", "reverse"):
             return False
+        if action == "stop":
+            session = self._session
+            return session is not None and can_stop(session)
         return super().check_action(action, parameters)
+
+    @property
+    def _session(self) -> Session | None:
+        return self.tower.view.state.sessions.get(self._session_id)
+
+    def action_stop(self) -> None:
+        """Stop the session's turn, once the person confirmed."""
+        session = self._session
+        if session is not None and can_stop(session):
+            from tapui.tower.screens.steering import SessionOrders
+
+            SessionOrders(self.tower, self.app, session).ask_stop()
 
     # The cursor
 
