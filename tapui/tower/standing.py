@@ -66,7 +66,8 @@ def of_session(
     not seen yet, `writing` what its agent writes this moment."""
     if not is_open(session):
         return Footing(Need.ENDED, ENDED, session.reason or "", session.ended_at)
-    if asked is not None:
+    is_stopped = is_stopping(state, session.id)
+    if asked is not None and not is_stopped:
         return Footing(Need.WAITING, WAITING, about(asked), asked.created_at, failed)
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
@@ -76,7 +77,7 @@ def of_session(
     since = since or session.opened_at
     if writing and is_said:
         said = f"“{writing}”"
-    if is_stopping(state, session.id):
+    if is_stopped:
         return Footing(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
     is_busy = session.state == "busy" or (does is not None and does.kind == "call")
     if is_busy and does is not None and does.loop is not None:

@@ -11,6 +11,7 @@ from tapui.tower.app import TowerApp
 from tapui.tower.finding import FoundRecord
 from tapui.tower.panes import registry
 from tapui.wire import events as ev
+from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
@@ -328,3 +329,22 @@ def test_inspector_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 def test_inspector_in_light(snap_compare: Compare) -> None:
     compare(snap_compare, (120, 36), INSPECTOR, then=inspected, theme="tapui-light")
+
+
+def _able() -> State:
+    """The world of the turns, whose sessions take every order; the first is being stopped."""
+    state = turns_world()
+    can = ["tell", "now", "stop", "compact", "model", "effort", "label"]
+    for id_, one in state.sessions.items():
+        state.sessions[id_] = replace(one, can=can)
+    stopped = next(iter(state.sessions))
+    order = Order("o1", stopped, "stop", "stopping", "tapui", at(2))
+    state.orders[order.id] = order
+    return state
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+def test_tell(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ["t", "tab", *"Run the whole suite, too"]
+    names = {" ": "space", ",": "comma"}
+    compare(snap_compare, size, [names.get(one, one) for one in keys], state=_able())
