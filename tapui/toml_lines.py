@@ -1,8 +1,11 @@
 """The lines of keys in a TOML file, to say where something is wrong."""
 
+import re
 import tomllib
 from collections.abc import Iterator
 from typing import Any
+
+_AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 TomlPath = tuple[str | int, ...]
 """A key by its tables; the tables of an array are counted from 0."""
@@ -35,6 +38,15 @@ def key_lines(text: str) -> dict[TomlPath, int]:
 def line_of(lines: dict[TomlPath, int], path: TomlPath) -> int:
     """Return the line of a key, or of the nearest table around it that is known."""
     return next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), 1)
+
+
+def syntax_fault(text: str, error: str) -> tuple[int | None, str]:
+    """Return the line (from 1) that an error of the parser names, and what is wrong there."""
+    where = _AT_LINE.search(error)
+    if where is None:
+        return None, error
+    number = int(where["line"] or len(text.splitlines() or [""]))
+    return number, error[: where.start()]
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:

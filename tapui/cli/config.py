@@ -3,7 +3,6 @@
 import difflib
 import json
 import math
-import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +12,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapui.home.paths import Home
+from tapui.home.paths import MANAGED, Home
 from tapui.settings import Settings
+from tapui.station.rule_files import ROOT, text_of
 from tapui.text import safe_text
-from tapui.toml_lines import TomlPath, key_lines, line_of
+from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
 from tapui.tower import theme_files
 from tapui.wire.limits import MAX_PATTERN
 
@@ -47,18 +47,21 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
 _PATTERNS = frozenset({("records", "mask")})
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
 """What is wrong with a text as the value of each setting that is one; None for a text it takes."""
-_AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
 class ConfigError(Exception):
     """The configuration cannot be used. The text has one line a fault: where, key, what."""
 
 
+OriginKind = Literal["default", "file", "env", "flag", "managed"]
+"""`managed`: the administrator's file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """Where a value comes from. `detail` is `file:line`, the variable's or the flag's name."""
 
-    kind: Literal["default", "file", "env", "flag"]
+    kind: OriginKind
     detail: str = ""
 
 
@@ -94,6 +97,8 @@ class Loaded:
     """Where a setting is set as well, to no effect; the weakest first."""
 
 
+RULES: KeyPath = ("rules",)
+"""The tables with rules: `station.rule_files` reads them."""
 OWN_KEYS: KeyPath = ("keys",)
 """The table with the person's own keys: its names are those of actions, not of settings."""
 
@@ -146,7 +151,11 @@ class _Gathering:
             value = float(value)
         if key.type is tuple and isinstance(value, list):
             value = tuple(value) if all(isinstance(one, str) for one in value) else value
-        label = origin.detail if origin.kind != "file" else f"{origin.detail}: {key.name}"
+        label = (
+            origin.detail
+            if origin.kind not in ("file", "managed")
+            else f"{origin.detail}: {key.name}"
+        )
         if type(value) is not key.type:
             wanted = _TYPE_WORDS[key.type]
             self.faults.append(f"{label}: expected {wanted}, got {_shown(value)}")
@@ -183,9 +192,15 @@ class _Gathering:
 
 
 def load(
-    path: Path, environ: Mapping[str, str], flags: Mapping[str, tuple[str, Scalar]] | None = None
+    path: Path,
+    environ: Mapping[str, str],
+    flags: Mapping[str, tuple[str, Scalar]] | None = None,
+    managed: Path = MANAGED,
+    *,
+    owner: int = ROOT,
 ) -> Loaded:
-    """Read all sources: flags over environment over file over defaults.
+    """Read all sources: the administrator's file over flags over environment over file over
+    defaults.
 
     `flags` maps a setting's dotted name to the flag that set it and its value. A file that is not
     there is an empty one. Raises `ConfigError` with every fault that was found.
@@ -202,6 +217,7 @@ def load(
             found.take(key, _parse(key, text), Origin("env", key.variable))
     for name, (flag, value) in (flags or {}).items():
         found.take(KEYS[tuple(name.split("."))], value, Origin("flag", flag))
+    _read_managed(managed, owner, found)
     session, file = ("records", "session"), ("records", "file")
     if not found.faults and found.values[session] < found.values[file]:  # type: ignore[operator]
         where = found.origins[session].detail or found.origins[file].detail
@@ -209,6 +225,19 @@ def load(
     if found.faults:
         raise ConfigError("\n".join(safe_text(fault) for fault in found.faults))
     return Loaded(path, found.settings(), found.values, found.origins, found.overridden)
+
+
+def _read_managed(path: Path, owner: int, found: _Gathering) -> None:
+    """Take what the administrator's file sets; one that others can write sets nothing."""
+    try:
+        text = text_of(path, owner)
+    except (OSError, UnicodeDecodeError):
+        return  # `tapui config` and the tower tell it with the rules
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(safe_text(_syntax_fault(path, text, str(error)))) from None
+    _read_table(path, table, (), key_lines(text), found, kind="managed")
 
 
 def _read_file(path: Path, found: _Gathering) -> None:
@@ -230,13 +259,12 @@ def _read_file(path: Path, found: _Gathering) -> None:
 
 
 def _syntax_fault(path: Path, text: str, fault: str) -> str:
-    where = _AT_LINE.search(fault)
-    if where is None:
+    number, what = syntax_fault(text, fault)
+    if number is None:
         return f"{path}: {fault}"
     lines = text.splitlines() or [""]
-    number = int(where["line"] or len(lines))
     line = lines[min(number, len(lines)) - 1].strip()
-    return f"{path}:{number}: {line[:60]}: {fault[: where.start()]}"
+    return f"{path}:{number}: {line[:60]}: {what}"
 
 
 def _read_table(
@@ -245,20 +273,24 @@ def _read_table(
     prefix: KeyPath,
     lines: dict[TomlPath, int],
     found: _Gathering,
+    *,
+    kind: OriginKind = "file",
 ) -> None:
     for name, value in table.items():
         here = (*prefix, name)
         at = line_of(lines, here)
         where = f"{path}:{at}"
+        if here == RULES:
+            continue
         if here == OWN_KEYS and isinstance(value, dict):
             places = {one: f"{path}:{lines.get((*OWN_KEYS, one), at)}" for one in value}
             found.take_keys(value, places)
         elif here in KEYS:
-            found.take(KEYS[here], value, Origin("file", where))
+            found.take(KEYS[here], value, Origin(kind, where))
         elif here not in _TABLES | {OWN_KEYS}:
             found.faults.append(f"{where}: {'.'.join(here)}: unknown key{_suggestion(here)}")
         elif isinstance(value, dict):
-            _read_table(path, value, here, lines, found)
+            _read_table(path, value, here, lines, found, kind=kind)
         else:
             found.faults.append(f"{where}: {'.'.join(here)}: expected a table, got {_shown(value)}")
 

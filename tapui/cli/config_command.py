@@ -2,10 +2,14 @@
 
 import argparse
 import os
+from pathlib import Path
 
 from tapui.cli import config, output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import loaded
+from tapui.policies.rules import PolicyRule
+from tapui.station.rule_files import FoundRules, RuleFiles
+from tapui.text import safe_text
 from tapui.tower import theme_files
 
 
@@ -20,17 +24,35 @@ def run(args: argparse.Namespace) -> int:
         output.say(example().rstrip("\n"), newlines=True)
         return 0
     found = loaded(args)
+    rules = _rules(found)
     if args.json:
-        _print_json(found)
+        _print_json(found, rules)
     else:
-        _print_table(found)
+        _print_table(found, rules)
+    if rules.faults:
+        raise Failure("\n".join(safe_text(str(one)) for one in rules.faults))
     fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)
     if fault is not None:
         raise Failure(fault)
     return 0
 
 
-def _print_json(found: config.Loaded) -> None:
+def _rules(found: config.Loaded) -> FoundRules:
+    """Return the rules in force here, those of this folder's files too, and their faults."""
+    files = RuleFiles(found.path)
+    read = files.read()
+    here = files.folder(str(Path.cwd()))
+    return FoundRules([*read.rules, *here.rules], [*read.faults, *files.look().faults])
+
+
+def _rule_row(rule: PolicyRule) -> list[str]:
+    pattern = safe_text(rule.pattern) + (" (exact)" if rule.is_exact else "")
+    where = output.path_text(rule.place)
+    place = f"{where} (managed)" if rule.source == "managed" else where
+    return [rule.effect, rule.kind, pattern, output.path_text(rule.folder or "everywhere"), place]
+
+
+def _print_json(found: config.Loaded, rules: FoundRules) -> None:
     settings = [
         {
             "key": key.name,
@@ -52,13 +74,26 @@ def _print_json(found: config.Loaded) -> None:
             "exists": found.path.exists(),
             "colour": not os.environ.get("NO_COLOR"),
             "settings": settings,
+            "rules": [
+                {
+                    "effect": one.effect,
+                    "kind": one.kind,
+                    "pattern": safe_text(one.pattern),
+                    "exact": one.is_exact,
+                    "folder": output.path_text(one.folder or "") or None,
+                    "source": one.source,
+                    "where": output.path_text(one.place),
+                }
+                for one in rules.rules
+            ],
+            "ruleFaults": [safe_text(str(one)) for one in rules.faults],
             "themes": theme_files.names(theme_files.folders_of(found.path)),
         },
         indent=2,
     )
 
 
-def _print_table(found: config.Loaded) -> None:
+def _print_table(found: config.Loaded, rules: FoundRules) -> None:
     output.say(
         f"{output.path_text(found.path)}{'' if found.path.exists() else '  (does not exist)'}"
     )
@@ -73,6 +108,10 @@ def _print_table(found: config.Loaded) -> None:
         rows.append(["colour", "false", "NO_COLOR"])
     output.table(["SETTING", "VALUE", "FROM"], rows)
     names = theme_files.names(theme_files.folders_of(found.path))
+    if rules.rules:
+        output.say("")
+        titles = ["RULE", "KIND", "PATTERN", "IN", "FROM"]
+        output.table(titles, [_rule_row(one) for one in rules.rules])
     output.say("")
     output.say(f"themes: {', '.join(names) or 'none'}")
 
@@ -86,4 +125,6 @@ def _where(found: config.Loaded, key: config.Key) -> str:
 def _place(found: config.Loaded, origin: config.Origin) -> str:
     if origin.kind == "file":
         return f"{found.path.name}:{origin.detail.rpartition(':')[2]}"
+    if origin.kind == "managed":
+        return f"{origin.detail} (managed)"
     return origin.detail or origin.kind

@@ -19,6 +19,19 @@ _HEAD = """\
 # A variable of the environment goes before this file, an option before both.
 """
 
+_RULES = """\
+# Rules: what is allowed, asked or denied without a question to you. There are
+# none by default; "Rules" in the README says what each matches. Such as:
+#
+#   [[rules]]
+#   allow = "npm ci"        begins so; with exact = true nothing may follow
+#   folder = "~/src/app"    there and below; without it, everywhere
+#
+#   [[rules]]
+#   deny = ["git push --force", "npm publish"]
+#   reason = "done by hand"
+"""
+
 
 def example() -> str:
     """Return a TOML file that sets nothing, and says of every setting what it does."""
@@ -30,6 +43,7 @@ def example() -> str:
         keys = [key for key in KEYS.values() if key.path[:-1] == table]
         parts += [_setting(key, about[key.path]) for key in keys]
     parts.append(_own_keys(about[OWN_KEYS]))
+    parts.append(_RULES)
     return "\n".join(parts)
 
 

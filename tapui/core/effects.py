@@ -123,6 +123,13 @@ class ReadRecords(Struct, frozen=True):
     wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns
 
 
+class ReadRules(Struct, frozen=True, gc=False):
+    """Read the rules that the files of a folder add, then call `Gateway.folder_rules_read`."""
+
+    ticket: int
+    cwd: str
+
+
 class Inspect(Struct, frozen=True, gc=False):
     """Begin to send the tower `connection` what goes to and comes from the connection `target`."""
 
@@ -158,6 +165,7 @@ Effect = (
     | MakePersistDir
     | CopyFile
     | ReadRecords
+    | ReadRules
     | Inspect
     | InspectMore
     | EndInspection

@@ -5,7 +5,7 @@ It owns no socket, no file and no clock. A shell calls `opened`, `received` (byt
 effects with `take`: events are written first, then effects are carried out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,11 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.parts import Parts
+from tapui.core.tickets import FolderWanted
 from tapui.core.trust.grants import Grant
+from tapui.policies.guarded import Guards
+from tapui.policies.reading import FolderRules
+from tapui.policies.rules import PolicyRule
 from tapui.projection.state import State
 from tapui.secret import Secret
 from tapui.settings import Settings
@@ -284,6 +288,26 @@ class Gateway:
             self._parts.reading.records_read(subject, entries, fault)
         elif isinstance(subject, OpenSession):
             self._parts.history.records_read(subject, entries)
+        self._finish()
+
+    def rules_read(self, rules: Sequence[PolicyRule], guards: Guards, now: float) -> None:
+        """The person's rules and the administrator's were read, or read again."""
+        self._clock.now = now
+        self._parts.policies.rules_read(rules, guards)
+        self._finish()
+
+    def folder_rules_read(self, ticket: int, read: FolderRules, now: float) -> None:
+        """The rules of a session's folder were read."""
+        self._clock.now = now
+        subject = self._parts.tickets.take(ticket)
+        if isinstance(subject, FolderWanted):
+            self._parts.policies.folder_read(subject.session, read)
+        self._finish()
+
+    def folder_rules_changed(self, read: FolderRules, now: float) -> None:
+        """The files of a folder were changed."""
+        self._clock.now = now
+        self._parts.policies.folder_changed(read)
         self._finish()
 
     def tick(self, now: float) -> None:

@@ -4,6 +4,7 @@ The rules that change it are in the rooms beside this file. Times are seconds of
 """
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -14,6 +15,7 @@ from tapui.core.deadlines import Deadline
 from tapui.core.effects import ConnectionId
 from tapui.core.hooks.wanted import ActiveRule, HookSet
 from tapui.core.trust.grants import Grant
+from tapui.policies.rules import PolicyRule
 from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.host import Sender
@@ -136,6 +138,17 @@ class OpenSession:
     """Until when the turn of a delivered inject must have begun."""
     turn_of: "ConnectedProvider | None" = None
     """Whose inject was delivered, until its turn begins."""
+    ports: frozenset[int] = frozenset()
+    """Ports of the program that it lives in."""
+    folder: str | None = None
+    """Its folder without links; None while that is not known."""
+    awaits_rules: bool = False
+    """The rules of its folder are being read."""
+    rules_awaited: list[Callable[[], None]] = field(default_factory=list)
+    """What goes on once they are there."""
+    folder_rules: tuple[PolicyRule, ...] = ()
+    kept_rules: tuple[PolicyRule, ...] = ()
+    """What the person allowed exactly so until the session ends."""
     awaits_history: bool = False
     """Its turns of earlier runs are being read back."""
     told_history: "list[Turn] | None" = None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.reactions import Reactions
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
@@ -87,6 +88,7 @@ class Parts:
         self.budgets = budgets = Budgets(clock)
         self.injects = injects = Injects(clock, out, deadlines)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
+        self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
         self.orders = orders = Orders(
             clock=clock,
@@ -163,6 +165,7 @@ class Parts:
             approvals=approvals,
             modes=modes,
             pairings=pairings,
+            policies=policies,
         )
         # The conversations
         self.admission = Admission(
@@ -221,6 +224,7 @@ class Parts:
             approvals=approvals,
             modes=modes,
             pairings=pairings,
+            policies=policies,
             history=self.history,
         )
         self.session_events = SessionEvents(
@@ -246,6 +250,7 @@ class Parts:
             modes=modes,
             trustees=trustees,
             pairings=pairings,
+            policies=policies,
         )
         self.reading = Reading(
             out=out,
@@ -265,6 +270,7 @@ class Parts:
             calls=calls,
             gates=gates,
             prompts=prompts,
+            policies=policies,
         )
         self.builtin = BuiltinConversation(
             out=out,

@@ -1,6 +1,8 @@
 """Tickets: what waits until the shell has made an event durable, has
 copied a file, or has read records."""
 
+from dataclasses import dataclass
+
 from tapui.core.effects import (
     CopyFile,
     EarlierTurns,
@@ -8,11 +10,19 @@ from tapui.core.effects import (
     LinesBefore,
     MakeDurable,
     ReadRecords,
+    ReadRules,
     RecordsAbout,
 )
-from tapui.core.model import PendingCall
+from tapui.core.model import OpenSession, PendingCall
 from tapui.core.output import Output
 from tapui.wire.message import FileResult
+
+
+@dataclass(frozen=True, slots=True)
+class FolderWanted:
+    """The rules of a session's folder are awaited."""
+
+    session: OpenSession
 
 
 class Tickets:
@@ -42,6 +52,11 @@ class Tickets:
     ) -> None:
         """Ask for events that memory no longer has; `subject` waits for them."""
         self._out.effects.append(ReadRecords(self._keep(subject), session_id, wanted))
+
+    def read_rules(self, session: OpenSession) -> None:
+        """Ask which rules the files of a session's folder add; the session waits for them."""
+        ticket = self._keep(FolderWanted(session))
+        self._out.effects.append(ReadRules(ticket, session.view.cwd))
 
     def _keep(self, subject: object) -> int:
         self._count += 1

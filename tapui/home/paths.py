@@ -9,6 +9,9 @@ from pathlib import Path
 
 from tapui.home.locked_folder import folder_name
 
+MANAGED = Path("/etc/tapui/managed.toml")
+"""The administrator's file: it goes before every other, and must be root's alone."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from tapui.policies import rules as patterns
 from tapui.policies.guarded import Guards, command_guard, path_guard, url_guard
 from tapui.policies.requests import AskedFor
-from tapui.policies.rules import PolicyRule, RuleEffect, UrlParts
+from tapui.policies.rules import PolicyRule, UrlParts
+from tapui.wire.subjects import RuleEffect
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})

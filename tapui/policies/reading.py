@@ -7,13 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
-from tapui.policies.rules import (
-    PolicyRule,
-    RuleEffect,
-    RuleKind,
-    RuleSource,
-    pattern_fault,
-)
+from tapui.policies.rules import PolicyRule, RuleKind, pattern_fault
+from tapui.wire.subjects import RuleEffect, RuleSource
 
 MAX_RULES = 2_000
 """Rules in one file."""
@@ -49,6 +44,16 @@ class RuleFile:
     def without_allowing(self) -> "RuleFile":
         """Return what still holds of it while the file cannot be read."""
         return RuleFile([one for one in self.rules if one.effect != "allow"], self.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRules:
+    """What the files of a folder add. `cwd` is the folder as it was asked for, `folder` the same
+    without links."""
+
+    cwd: str
+    folder: str
+    rules: list[PolicyRule] = field(default_factory=list)
 
 
 class RuleReader:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-RuleEffect = Literal["deny", "ask", "allow"]
+from tapui.wire.subjects import RuleEffect, RuleSource
+
 RuleKind = Literal["shell", "write", "read", "url", "mcp", "tool", "memory", "hook"]
-RuleSource = Literal["managed", "person", "folder", "session"]
-"""`managed`: the administrator's file; `folder`: a file in a repository; `session`: what the person
-allowed exactly so until the session ends."""
 
 _URL = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://(?P<host>\*|[A-Za-z0-9.*_-]+|\[[0-9A-Fa-f:.]+\])"

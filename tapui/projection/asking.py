@@ -5,7 +5,7 @@ from typing import Any
 
 from tapui.projection.state import State
 from tapui.wire.codec import encode
-from tapui.wire.subjects import Approval
+from tapui.wire.subjects import AppliedRule, Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""
@@ -26,6 +26,11 @@ _VERBS = {
     "elicitation": "form",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
+_OTHERS = {
+    "cli": "you, in Copilot",
+    "cli-rule": "a rule of Copilot's own",
+    "allow-all": "Copilot's allow-all",
+}
 _OWN_NAME = "tapui"
 """How the person's own towers and commands begin to call themselves."""
 
@@ -118,16 +123,33 @@ def reason(approval: Approval) -> str:
     return " ".join(given.split()) if isinstance(given, str) else ""
 
 
+def by_rule(approval: Approval) -> bool:
+    """Return whether a rule decided, in the person's place."""
+    return approval.rule is not None and approval.decided_by == "rule"
+
+
+def rule_name(rule: AppliedRule | None) -> str:
+    """Return a rule by its pattern and place: `rule “npm ci” (config.toml:7)`."""
+    if rule is None:
+        return ""
+    if rule.source == "session":
+        return "what you allowed until the session ends"
+    place = f" ({rule.place})" if rule.place else ""
+    return f"rule “{rule.pattern}”{place}"
+
+
 def by_whom(name: str) -> str:
     """Return who decided or called, by the name on record: the person is `you`, wherever."""
     if name.partition(" ")[0] == _OWN_NAME:
         return "you"
-    return "you, in Copilot" if name == "cli" else name
+    return _OTHERS.get(name, name)
 
 
 def outcome(approval: Approval) -> str:
     """Return how a settled approval ended, and by whom: `approved by you`, `timed out`."""
     by = by_whom(approval.decided_by or "")
+    if by_rule(approval):
+        by = rule_name(approval.rule)
     if approval.state == "expired":
         return "timed out"
     if approval.state == "deciding":

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tapui.projection.asking import request
+from tapui.projection.asking import by_rule, request
 from tapui.projection.cuts import restored
 from tapui.projection.heads import (
     approval_head,
@@ -212,6 +212,8 @@ def _put_approval(state: State, event: Any, ts: str) -> None:
     state.approvals[approval.id] = approval
     if not is_unsettled(approval):
         _trim(state.approvals, is_unsettled, limits.RECENT_APPROVALS)
+    if type(event) is ev.ApprovalDecided and approval.state == "approved" and by_rule(approval):
+        state.rules_allowed += 1
     turns = state.turns.get(approval.session_id or "")
     if turns is not None:
         approval_changed(turns, approval, request(approval), ts)

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from msgspec import UNSET
+
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
@@ -31,6 +33,8 @@ class State:
     orders: dict[str, Order] = field(default_factory=dict)
     turns: dict[str, LiveTurns] = field(default_factory=dict)
     """Of each session in `sessions`, by its id."""
+    rules_allowed: int = 0
+    """How many requests rules have allowed."""
 
     def snapshot(self) -> Snapshot:
         """Return all of it as `tower.snapshot` carries it: calls in flight before finished ones."""
@@ -44,6 +48,7 @@ class State:
             unattached=[one for found in self.unattached.values() for one in found],
             orders=list(self.orders.values()),
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
+            rules_allowed=self.rules_allowed or UNSET,
         )
 
     @classmethod
@@ -67,6 +72,7 @@ class State:
             unattached=unattached,
             orders={order.id: order for order in snapshot.orders},
             turns=turns,
+            rules_allowed=snapshot.rules_allowed or 0,
         )
 
 

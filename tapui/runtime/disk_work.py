@@ -15,8 +15,10 @@ from tapui.core.effects import (
     MakePersistDir,
     NotCopied,
     ReadRecords,
+    ReadRules,
 )
 from tapui.core.gateway import Gateway
+from tapui.policies.reading import FolderRules
 from tapui.records import lookup
 from tapui.records.journal import Journal
 from tapui.runtime import files
@@ -26,7 +28,14 @@ from tapui.wire.events import Entry
 
 _log = logging.getLogger(__name__)
 
-DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords
+DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords | ReadRules
+ReadFolder = Callable[[str], FolderRules]
+"""Reads the rules that the files of a folder add; it never raises for what it finds there."""
+
+
+def no_folder_rules(cwd: str) -> FolderRules:
+    """Return no rules, for a gateway whose folders have none."""
+    return FolderRules(cwd, cwd)
 
 
 class DiskWork:
@@ -45,6 +54,7 @@ class DiskWork:
         into_core: Callable[[Callable[[float], None]], None],
         warn: Callable[[str], None],
         persist_dir: Callable[[str], Path],
+        folder_rules: ReadFolder,
     ) -> None:
         self._gateway = gateway
         self._journal = journal
@@ -52,6 +62,7 @@ class DiskWork:
         self._into_core = into_core
         self._warn = warn
         self._persist_dir = persist_dir
+        self._folder_rules = folder_rules
         self._copies_fail = False
         """Results could not be copied, which was told."""
 
@@ -66,6 +77,8 @@ class DiskWork:
                 self._copy_file(effect)
             case ReadRecords():
                 self._read_records(effect)
+            case ReadRules():
+                self._read_rules(effect)
 
     def failed(self, effect: Effect) -> None:
         """An effect could not begin: answer whoever waits for its outcome."""
@@ -77,6 +90,8 @@ class DiskWork:
                 self._file_copied(effect, NotCopied(CallError.INTERNAL, text))
             case ReadRecords():
                 self._records_read(effect, [], "the records cannot be read (see the log)")
+            case ReadRules():
+                self._rules_read(effect, no_folder_rules(effect.cwd))
 
     def _make_durable(self, effect: MakeDurable) -> None:
         def done(is_ok: bool) -> None:
@@ -137,3 +152,20 @@ class DiskWork:
 
     def _records_read(self, effect: ReadRecords, entries: list[Entry], fault: str | None) -> None:
         self._into_core(lambda now: self._gateway.records_read(effect.ticket, now, entries, fault))
+
+    def _read_rules(self, effect: ReadRules) -> None:
+        def read() -> FolderRules:
+            try:
+                return self._folder_rules(effect.cwd)
+            except Exception:  # noqa: BLE001 - logged and told; the session goes on without them
+                _log.exception("the rules of a folder could not be read: %r", effect)
+                self._warn(f"the rules of {safe_text(effect.cwd)} cannot be read (see the log)")
+                return no_folder_rules(effect.cwd)
+
+        def done(reading: "asyncio.Future[FolderRules]") -> None:
+            self._rules_read(effect, reading.result())
+
+        self._loop.run_in_executor(None, read).add_done_callback(done)
+
+    def _rules_read(self, effect: ReadRules, read: FolderRules) -> None:
+        self._into_core(lambda now: self._gateway.folder_rules_read(effect.ticket, read, now))

@@ -30,9 +30,12 @@ from tapui.core.effects import (
 )
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
+from tapui.policies.guarded import Guards
+from tapui.policies.reading import FolderRules
+from tapui.policies.rules import PolicyRule
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
-from tapui.runtime.disk_work import DiskWork
+from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections
 from tapui.runtime.mint import SystemMint
@@ -80,6 +83,7 @@ class LoopTurn:
         on_stop: Callable[[], None],
         persist_dir: Callable[[str], Path],
         masks: Masks | None = None,
+        folder_rules: ReadFolder = no_folder_rules,
     ) -> None:
         self._gateway = gateway
         self._journal = journal
@@ -115,6 +119,7 @@ class LoopTurn:
             into_core=lambda step: self._into_core(0, step),
             warn=lambda text: self._notify(Notice(text, "warning")),
             persist_dir=persist_dir,
+            folder_rules=folder_rules,
         )
 
     @property
@@ -230,6 +235,16 @@ class LoopTurn:
     def snapshot_wanted(self, connection: ConnectionId) -> None:
         """An in-process tower has fallen behind and starts from a new snapshot."""
         self._into_core(connection, lambda now: self._gateway.resend(connection, now))
+
+    # Rules
+
+    def rules_read(self, rules: Sequence[PolicyRule], guards: Guards) -> None:
+        """The person's rules and the administrator's were read, or read again."""
+        self._into_core(0, lambda now: self._gateway.rules_read(rules, guards, now))
+
+    def folder_rules_changed(self, read: FolderRules) -> None:
+        """The files of a folder were changed."""
+        self._into_core(0, lambda now: self._gateway.folder_rules_changed(read, now))
 
     # Notices, the end
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tapui.home.paths import MANAGED
 from tapui.settings import Settings
 
 
@@ -38,5 +39,7 @@ class Options:
     """Whether the demonstration runs: its screen does not offer it once more."""
     on_demo: Callable[[], None] | None = None
     """Told when the person leaves an empty tower to see the demonstration; None: not offered."""
+    managed_path: Path = MANAGED
+    """The administrator's file; it need not exist."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""

@@ -24,6 +24,7 @@ from tapui.station.idleness import Idleness
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part_list import PartList
+from tapui.station.rule_files import RuleFiles
 from tapui.wire.limits import SHUTDOWN_MS
 
 _log = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ class RunningGateway:
         self._report = report
         self._on_stop = on_stop
         self.home = Home.at(options.home, options.copilot_home)
-        self._parts = PartList(chosen_parts(options), self._tell)
+        self._rule_files = RuleFiles(options.config_path, options.managed_path)
+        self._parts = PartList(chosen_parts(options, self._rule_files), self._tell)
         self._files: GatewayFiles | None = None
         self._idleness: Idleness | None = None
         self._stopping: asyncio.Task[None] | None = None
@@ -84,6 +86,7 @@ class RunningGateway:
                 on_stop=self._on_stop,
                 persist_dir=lambda name: persist_dir(home, name),
                 masks=masks,
+                folder_rules=self._rule_files.folder,
             )
         except BaseException:
             _close(sockets)

@@ -241,7 +241,7 @@ def lasted(seconds: float | None) -> str:
 
 def allowed_by(step: LiveStep) -> str:
     """Return who decided on a step, "" where nobody had to or it is not known."""
-    return by_whom(step.decided_by) if step.decided_by else ""
+    return step.rule or (by_whom(step.decided_by) if step.decided_by else "")
 
 
 # What the events said, as far as the tower keeps them

@@ -79,6 +79,8 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     replaces: Id | None = None
     can: Can | None = None
     cannot: Cannot | None = None
+    ports: Annotated[list[int], Meta(max_length=limits.MAX_PORTS)] | None = None
+    """Ports of the program that the session lives in, by which it can be answered."""
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):

@@ -87,6 +87,14 @@ MAX_REQUESTS = 200
 """Approvals that one host waits for."""
 MAX_REQUEST_BYTES = 32 * 1024 * 1024
 """Details of the approvals that one host waits for."""
+MAX_KEPT_RULES = 200
+"""Requests that are allowed exactly so until a session ends."""
+MAX_REQUEST_PARTS = 32
+"""Parts of a request of which it is told what rules say."""
+MAX_RULE_TEXT = 500
+"""Characters of a rule's pattern, or of a part of a request, as they are shown."""
+MAX_PORTS = 16
+"""Ports of the program in which a session lives."""
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that."""
 MAX_CHILDREN = 1_000

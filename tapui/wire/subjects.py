@@ -31,6 +31,10 @@ ApprovalStanding = Literal[
 """`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
 was denied."""
 Decision = Literal["approve", "deny", "reveal"]
+RuleEffect = Literal["deny", "ask", "allow"]
+RuleSource = Literal["managed", "person", "folder", "session"]
+"""`managed`: the administrator's file; `folder`: a file in a repository; `session`: exactly this
+was allowed until the session ends."""
 
 
 class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -133,6 +137,16 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
+class AppliedRule(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A rule that decided, or asks. `place` is `file:line`, empty for one of the session."""
+
+    effect: RuleEffect
+    kind: str
+    pattern: str
+    source: RuleSource
+    place: str = ""
+
+
 class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A call that providers decide on, or did. `providers` are those that are asked."""
 
@@ -144,6 +158,8 @@ class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
     started_at: str
     decided_by: str | None = None
     reason: str | None = None
+    rule: AppliedRule | None = None
+    """The person's rule that decided."""
     cuts: dict[str, Cut] = {}
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
@@ -196,6 +212,23 @@ class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
     last: Line | None = None
 
 
+class RequestPart(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A part of what is asked, and the rule that fits it; `why` says why none may allow it."""
+
+    text: str
+    rule: AppliedRule | None = None
+    why: str = ""
+
+
+class Judged(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What rules say of a request. `why` keeps them from allowing it; `unkeepable` says why not
+    even exactly this can be allowed until the session ends."""
+
+    parts: list[RequestPart] = []
+    why: str = ""
+    unkeepable: str = ""
+
+
 class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Something that waits for the person, and how it was settled."""
 
@@ -208,7 +241,11 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     session_id: str | None = None
     provider: str | None = None
     decided_by: str | None = None
+    """The name of a tower or host; `rule`, where `rule` decided."""
     reason: str | None = None
+    rule: AppliedRule | None = None
+    judged: Judged | None = None
+    """None where there are no rules about such requests."""
     is_cut: bool = False
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
     cuts: dict[str, Cut] = {}

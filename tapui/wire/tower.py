@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from tapui.wire.bounds import Id, Ids, Text
 from tapui.wire.message import (
@@ -61,6 +61,8 @@ class ApprovalDecide(Message, tag="approval.decide", frozen=True):
     decision: Literal["approve", "deny"]
     answer: Json = None
     reason: Text | None = None
+    keep: bool = False
+    """Whether exactly this is allowed until the session ends (a permission that is approved)."""
 
 
 class CallCancel(Message, tag="call.cancel", frozen=True):
@@ -193,6 +195,8 @@ class Snapshot(Struct, rename="camel", frozen=True):
     unattached: list[Unattached] = []
     turns: list[SessionTurns] = []
     orders: list[Order] = []
+    rules_allowed: int | UnsetType = UNSET
+    """How many requests rules have allowed in this run, where any."""
 
 
 class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):

@@ -70,6 +70,8 @@ class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
     call_id: str | None = None
     approval_id: str | None = None
     decided_by: str | None = None
+    rule: str = ""
+    """The person's rule that decided, by its pattern and place."""
     agent: str | None = None
     """The subagent's id, of a step that is a subagent."""
     usage: Usage | None = None

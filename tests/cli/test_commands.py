@@ -359,3 +359,28 @@ def test_a_home_that_cannot_be_made_is_said_in_one_line(home: Home) -> None:
     done = home.run("serve", "--detach", env=home.env(TAPUI_HOME=f"{home.root}/file/home"))
     assert done.returncode == 1
     assert done.stderr == f"tapui: {home.root}/file/home/log: Not a directory\n"
+
+
+RULES = '[[rules]]\nallow = "npm ci"\nfolder = "/"\n\n[[rules]]\ndeny = "rm"\n'
+
+
+def test_rules_are_shown_with_their_place(home: Home) -> None:
+    home.tapui.mkdir()
+    (home.tapui / "config.toml").write_text(RULES)
+    done = home.run("config")
+    assert done.returncode == 0, done.stderr
+    assert "config.toml:2" in done.stdout
+    told = check("config", home.run("config", "--json").stdout)["rules"]
+    assert [(one["effect"], one["pattern"], one["source"]) for one in told] == [
+        ("allow", "npm ci", "person"),
+        ("deny", "rm", "person"),
+    ]
+
+
+def test_a_fault_in_a_rule_is_told_with_file_line_and_key(home: Home) -> None:
+    home.tapui.mkdir()
+    (home.tapui / "config.toml").write_text(RULES + "folder = 1\n")
+    done = home.run("config")
+    assert done.returncode == 1
+    assert "config.toml:7: rules.2.folder: expected an absolute path" in done.stderr
+    assert "npm ci" not in done.stdout

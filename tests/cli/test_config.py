@@ -1,5 +1,6 @@
 """The configuration: what is read from where, and what is said about what cannot be used."""
 
+import os
 import re
 from pathlib import Path
 
@@ -297,3 +298,21 @@ def test_glyphs_are_one_of_two(tmp_path: Path) -> None:
     assert load(written(tmp_path, 'glyphs = "ascii"\n'), {}).settings.glyphs == "ascii"
     with pytest.raises(ConfigError, match="write unicode or ascii"):
         load(written(tmp_path, 'glyphs = "emoji"\n'), {})
+
+
+def test_rules_are_no_settings(tmp_path: Path) -> None:
+    path = written(tmp_path, "[[rules]]\nallow = 1\n")
+    assert load(path, {}).settings == Settings()
+
+
+def test_what_the_administrator_sets_goes_before_everything(tmp_path: Path) -> None:
+    managed = tmp_path / "managed.toml"
+    managed.write_text("port = 1234\n")
+    managed.chmod(0o644)
+    flags: dict[str, tuple[str, config.Scalar]] = {"port": ("--port", 4321)}
+    path = tmp_path / "config.toml"
+    found = load(path, {"TAPUI_PORT": "5"}, flags, managed, owner=os.getuid())
+    assert found.settings.port == 1234
+    assert found.origins["port",] == Origin("managed", f"{managed}:1")
+    managed.chmod(0o666)
+    assert load(path, {}, None, managed, owner=os.getuid()).settings.port == 9400

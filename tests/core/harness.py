@@ -15,6 +15,7 @@ from tapui.core.effects import (
     Mention,
     NotCopied,
     ReadRecords,
+    ReadRules,
     RecordsAbout,
     Send,
     StopGateway,
@@ -22,6 +23,9 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
+from tapui.policies.guarded import Guards
+from tapui.policies.reading import FolderRules
+from tapui.policies.rules import PolicyRule
 from tapui.runtime.matcher import RegexMatcher
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
@@ -237,6 +241,10 @@ class Conversation:
         self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
         self.reads: list[ReadRecords] = []
+        self.folder_rules: dict[str, tuple[str, list[PolicyRule]]] = {}
+        """By folder: what it is without links, and the rules of its files."""
+        self.holds_rules = False
+        self.held_rules: list[tuple[int, str]] = []
         self.earlier: dict[str, list[Turn]] = {}
         """Turns of earlier runs that the records have, by session."""
 
@@ -307,8 +315,33 @@ class Conversation:
                 if not isinstance(effect.wanted, EarlierTurns):
                     self.reads.append(effect)
                 self.gateway.records_read(ticket, self.now, self._read_back(effect), None)
+            case ReadRules(ticket, cwd):
+                if self.holds_rules:
+                    self.held_rules.append((ticket, cwd))
+                else:
+                    self._read_folder(ticket, cwd)
             case StopGateway():
                 self.is_stopped = True
+
+    def _read_folder(self, ticket: int, cwd: str) -> None:
+        folder, rules = self.folder_rules.get(cwd, (cwd, []))
+        self.gateway.folder_rules_read(ticket, FolderRules(cwd, folder, rules), self.now)
+
+    def rules(
+        self, *rules: PolicyRule, ports: Iterable[int] = (), paths: Iterable[str] = ()
+    ) -> None:
+        """Hand in the person's rules, as the shell does at its start and when they change."""
+        guards = Guards(frozenset(ports), tuple(paths))
+        self.gateway.rules_read(rules, guards, self.now)
+        self.turn()
+
+    def rules_found(self) -> None:
+        """Answer what was asked about folders while `holds_rules` was set."""
+        self.holds_rules = False
+        held, self.held_rules = self.held_rules, []
+        for ticket, cwd in held:
+            self._read_folder(ticket, cwd)
+        self.turn()
 
     def recorded(self, *, is_ok: bool = True) -> None:
         """Report what was held as durable, or as not."""

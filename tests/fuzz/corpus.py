@@ -125,6 +125,7 @@ MESSAGES: list[Json] = [
     {"type": "tool.abort", "id": "i1", "reason": "r"},
     {"type": "tower.hello", "protocolVersion": 2, "name": "t", "role": "tower"},
     {"type": "approval.reveal", "approvalId": "a-1", "sessions": ["s1"]},
+    {"type": "approval.decide", "approvalId": "a-1", "decision": "approve", "keep": True},
     {"type": "approval.decide", "approvalId": "a-1", "decision": "deny", "answer": {"x": 1},
      "reason": "r"},
     {"type": "call.cancel", "id": "call-1"},

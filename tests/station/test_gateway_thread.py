@@ -123,7 +123,7 @@ async def test_a_thread_that_dies_reaches_the_screen_at_once_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts: list[Part] = [Deadly()]
-    monkeypatch.setattr(running_module, "chosen_parts", lambda _options: parts)
+    monkeypatch.setattr(running_module, "chosen_parts", lambda _options, _files: parts)
     async with Behind(tmp_path) as behind:
         assert await behind.app.left() == "the gateway has ended"
         assert behind.backstage.fault == StartFault(1, "the gateway died: SystemExit")

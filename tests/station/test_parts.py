@@ -9,6 +9,7 @@ from tapui.station import running as running_module
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part import GatewayAccess, Part
+from tapui.station.rule_files import RuleFiles
 from tapui.station.running import RunningGateway
 from tests.station.running import options_in
 
@@ -48,7 +49,7 @@ async def lived(
 ) -> list[tuple[str, str]]:
     """Run a gateway with these parts from its start to its end; return what the person is told."""
     told: list[tuple[str, str]] = []
-    monkeypatch.setattr(running_module, "chosen_parts", lambda _options: parts)
+    monkeypatch.setattr(running_module, "chosen_parts", lambda _options, _files: parts)
     running = RunningGateway(
         options_in(root), lambda text, level: told.append((level, text)), lambda: None
     )
@@ -112,7 +113,8 @@ async def test_a_part_that_cannot_be_stopped_holds_nobody_up(
 
 def test_the_options_choose_the_parts(tmp_path: Path) -> None:
     def names(options: Options) -> list[str]:
-        return [part.name for part in chosen_parts(options)]
+        return [part.name for part in chosen_parts(options, RuleFiles(tmp_path / "config.toml"))]
 
-    assert names(options_in(tmp_path)) == ["the local session", "the built-in tools", "the index"]
-    assert names(options_in(tmp_path, local_session=False)) == ["the built-in tools", "the index"]
+    always = ["the built-in tools", "the index"]
+    assert names(options_in(tmp_path)) == ["the rules", "the local session", *always]
+    assert names(options_in(tmp_path, local_session=False)) == ["the rules", *always]

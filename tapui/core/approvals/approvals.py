@@ -11,6 +11,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.tickets import Tickets
+from tapui.policies.requests import AskedFor
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
@@ -21,7 +22,7 @@ from tapui.wire.events import (
     ApprovalRevealed,
     ApprovalWithdrawn,
 )
-from tapui.wire.subjects import Approval, ApprovalKind, Decision
+from tapui.wire.subjects import AppliedRule, Approval, ApprovalKind, Decision, Judged
 
 
 @dataclass(slots=True, eq=False)
@@ -35,6 +36,8 @@ class WaitingApproval:
     deadline: Deadline | None = None
     size: int = 0
     """The bytes of the detail, where a host gave it."""
+    asked: AskedFor | None = None
+    """What a permission asks for, in the terms of rules."""
 
     @property
     def is_deciding(self) -> bool:
@@ -54,6 +57,10 @@ class Decided:
     reason: str | None = None
     tower: Connection | None = None
     sessions: tuple[str, ...] = ()
+    rule: AppliedRule | None = None
+    """The rule that decided, in the person's place."""
+    is_kept: bool = False
+    """Whether exactly this is allowed until the session ends."""
 
 
 class Approvals:
@@ -88,8 +95,14 @@ class Approvals:
         session_id: str | None = None,
         provider: str | None = None,
         size: int = 0,
+        asked: AskedFor | None = None,
+        rule: AppliedRule | None = None,
+        judged: Judged | None = None,
     ) -> WaitingApproval:
-        """Open an approval that expires in `timeout` seconds; `size` is the detail's, in bytes."""
+        """Open an approval that expires in `timeout` seconds; `size` is the detail's, in bytes.
+
+        `judged` is what rules say of it, and `rule` the one that decides.
+        """
         view = Approval(
             id=self._mint.id("a"),
             kind=kind,
@@ -99,8 +112,10 @@ class Approvals:
             expires_at=self._clock.timestamp(timeout),
             session_id=session_id,
             provider=provider,
+            rule=rule,
+            judged=judged,
         )
-        waiting = WaitingApproval(view, asker, subject, size=size)
+        waiting = WaitingApproval(view, asker, subject, size=size, asked=asked)
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting
         self._out.emit(ApprovalRequested(view, session_id))
@@ -138,7 +153,11 @@ class Approvals:
             del self.waiting[waiting.view.id]
             self.deciding[waiting.view.id] = waiting
         waiting.view = replace(
-            waiting.view, state="deciding", decided_by=decided.by, reason=decided.reason
+            waiting.view,
+            state="deciding",
+            decided_by=decided.by,
+            reason=decided.reason,
+            rule=decided.rule or waiting.view.rule,
         )
         event = ApprovalDeciding(waiting.view, decided.verdict, waiting.view.session_id)
         self._tickets.make_durable(self._out.emit(event), decided)

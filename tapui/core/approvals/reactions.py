@@ -4,6 +4,7 @@ from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.policies import Policies
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
@@ -24,12 +25,14 @@ class Reactions:
         approvals: Approvals,
         modes: Modes,
         pairings: Pairings,
+        policies: Policies,
     ) -> None:
         self._out = out
         self._announcements = announcements
         self._approvals = approvals
         self._modes = modes
         self._pairings = pairings
+        self._policies = policies
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -56,6 +59,8 @@ class Reactions:
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
         else:
+            if decided.is_kept and is_approved:
+                self._policies.keep(waiting)
             self._answer_host(
                 waiting.asker, subject, decided.verdict, decided.answer, decided.reason
             )

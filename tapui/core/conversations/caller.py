@@ -3,11 +3,13 @@
 The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 """
 
+from functools import partial
 from math import isfinite
 
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.core.approvals.policies import BY_RULE, Policies, applied, refusal
 from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
 from tapui.core.hooks.gates import Gates, Settled
@@ -42,6 +44,7 @@ class CallerConversation:
         calls: Calls,
         gates: Gates,
         prompts: Prompts,
+        policies: Policies,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -50,6 +53,7 @@ class CallerConversation:
         self._calls = calls
         self._gates = gates
         self._prompts = prompts
+        self._policies = policies
 
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
         """A host, a tower or a command calls a tool."""
@@ -80,11 +84,14 @@ class CallerConversation:
             self._no_call(connection, message.id, text, CallError.RATE_LIMITED)
             return
         session.last_activity = self._clock.now
-        if session.rules is None or (connection.host_asks_hooks and connection.id == session.host):
+        is_asked_before = connection.host_asks_hooks and connection.id == session.host
+        has_rules = session.rules is not None or self._policies.has_denials(session)
+        if is_asked_before or not has_rules:
             self._call(connection, session, message)
             return
         inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
-        self._inquire(inquiry, message.args)
+        connection.inquiries[message.id] = inquiry
+        self._policies.when_read(session, partial(self._inquire, inquiry, message.args))
 
     def _call(
         self,
@@ -137,10 +144,19 @@ class CallerConversation:
         if message.id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
         inquiry = Inquiry(session, message.tool, connection, message.id)
-        self._inquire(inquiry, args)
+        connection.inquiries[message.id] = inquiry
+        self._policies.when_read(session, partial(self._inquire, inquiry, args))
 
     def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
+        """Ask the person's rules, then the providers'."""
         session = inquiry.session
+        if inquiry.asker.inquiries.get(inquiry.request_id) is not inquiry:
+            return  # it was given up while the rules were read
+        rule = self._policies.denial(session, inquiry.tool, args)
+        if rule is not None:
+            verdict = Verdict(denied_by=BY_RULE, reason=refusal(rule), rule=applied(rule))
+            self._gates.begin(inquiry, verdict, args)
+            return
         if session.rules is None:
             self._gates.begin(inquiry, Verdict(), args)
             return

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.policies import Policies, applied, judged
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
@@ -75,6 +76,7 @@ class HostConversation:
         approvals: Approvals,
         modes: Modes,
         pairings: Pairings,
+        policies: Policies,
         history: History,
     ) -> None:
         self._clock = clock
@@ -93,6 +95,7 @@ class HostConversation:
         self._approvals = approvals
         self._modes = modes
         self._pairings = pairings
+        self._policies = policies
         self._history = history
 
     def hello(self, connection: Connection, message: HostHello) -> None:
@@ -161,6 +164,7 @@ class HostConversation:
         self._announcements.send()
         self._injects.deliver(session)
         self._history.read_back(session)
+        self._policies.read_folder(session)
         self._pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
@@ -186,6 +190,7 @@ class HostConversation:
             reserved_tools=frozenset(wanted.reserved_tools or ()),
             applies_sections=connection.host_applies_sections,
             last_activity=self._clock.now,
+            ports=frozenset(wanted.ports or ()),
         )
 
     def session_update(self, connection: Connection, message: SessionUpdate) -> None:
@@ -201,6 +206,8 @@ class HostConversation:
         shown = (session.view.label, session.view.foreground)
         if changes:
             self._sessions.update(session, **changes)
+        if message.cwd is not None:
+            self._policies.read_folder(session)
         if shown != (session.view.label, session.view.foreground):
             self._announcements.soon()
         if message.agents is not None:
@@ -274,16 +281,23 @@ class HostConversation:
                     ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
                 )
             timeout = min(timeout, message.timeout / 1000)
+        given = decode_as(detail, dict[str, Any], "detail")
+        asked = self._policies.asked(session, given) if message.kind == "permission" else None
+        verdict = self._policies.judge(session, asked) if asked is not None else None
         waiting = self._approvals.request(
             message.kind,
             connection,
             message.id,
-            decode_as(detail, dict[str, Any], "detail"),
+            given,
             timeout,
             session_id=session.id,
             size=len(memoryview(detail)),
+            asked=asked,
+            rule=applied(verdict.rule) if verdict is not None and verdict.rule else None,
+            judged=judged(verdict) if verdict is not None else None,
         )
         connection.requests[message.id] = waiting.view.id
+        self._policies.answer(waiting, verdict)
 
     def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
         """It was answered elsewhere; of a request that is settled, this is ignored."""

@@ -2,6 +2,7 @@
 
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
+from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
 from tapui.core.conversations.connections import Connections
@@ -57,6 +58,7 @@ class TowerConversation:
         modes: Modes,
         trustees: Trustees,
         pairings: Pairings,
+        policies: Policies,
     ) -> None:
         self._out = out
         self._mint = mint
@@ -72,6 +74,7 @@ class TowerConversation:
         self._modes = modes
         self._trustees = trustees
         self._pairings = pairings
+        self._policies = policies
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -133,6 +136,9 @@ class TowerConversation:
         if waiting.view.kind == "pairing" and message.decision == "approve":
             self._pairings.reveal(waiting, connection, (), connection.name)
             return
+        is_kept = message.keep and message.decision == "approve"
+        if is_kept:
+            self._policies.check_keepable(waiting)
         self._approvals.decide(
             Decided(
                 waiting,
@@ -141,6 +147,7 @@ class TowerConversation:
                 answer=message.answer,
                 reason=message.reason,
                 tower=connection,
+                is_kept=is_kept,
             )
         )
 

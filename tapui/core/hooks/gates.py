@@ -18,7 +18,7 @@ from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.events import GateChecked
 from tapui.wire.provider import GateCheck, GateResult
-from tapui.wire.subjects import Gate
+from tapui.wire.subjects import AppliedRule, Gate
 
 Decision = Literal["allow", "deny", "context"]
 
@@ -34,6 +34,8 @@ class Settled:
     contexts: list[str] = field(default_factory=list)
     is_dropped: bool = False
     """The answer is no longer needed."""
+    rule: AppliedRule | None = None
+    """The person's rule that decided."""
 
 
 class Gates:
@@ -63,7 +65,8 @@ class Gates:
         out, session = self._out, inquiry.session
         inquiry.contexts = verdict.contexts
         if verdict.denied_by is not None:
-            self._end(Settled(inquiry, "deny", verdict.denied_by, verdict.reason))
+            denied = Settled(inquiry, "deny", verdict.denied_by, verdict.reason, rule=verdict.rule)
+            self._end(denied)
             return
         if not verdict.gates:
             self._allow(inquiry)
@@ -177,7 +180,11 @@ class Gates:
                 started_at=self._clock.timestamp(),
             )
             inquiry.view = replace(
-                view, state=settled.decision, decided_by=settled.by, reason=settled.reason
+                view,
+                state=settled.decision,
+                decided_by=settled.by,
+                reason=settled.reason,
+                rule=settled.rule,
             )
             self._out.emit(GateChecked(inquiry.session.id, inquiry.view))
         self._settled.append(settled)

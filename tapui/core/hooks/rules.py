@@ -15,6 +15,7 @@ from tapui.core.trust.grants import Capability, Grant, require
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.provider import HookRule
+from tapui.wire.subjects import AppliedRule
 
 
 def _fits(rule: ActiveRule, subject: Subject, provider: str | None) -> bool | None:
@@ -44,6 +45,8 @@ class Verdict:
     contexts: list[tuple[int, str]] = field(default_factory=list)
     """Texts to add, each with the place of its rule in the order of registration."""
     gates: list[RuleEntry] = field(default_factory=list)
+    rule: AppliedRule | None = None
+    """The person's rule that forbids the call."""
     undecided: list[ConnectedProvider] = field(default_factory=list)
     """Providers of patterns that could not be tried to their end."""
 

@@ -221,6 +221,7 @@ class Attachment:
             self._uplink,
             workspace=self._copilot_home / "session-state" / session_id,
             cwd=self._cwd,
+            port=self.port,
         )
         self._joining.add(session_id)
         self.sessions[session_id] = session

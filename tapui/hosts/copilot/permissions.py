@@ -1,6 +1,7 @@
 """The CLI's permission requests, answered here or there, whichever comes first."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -8,15 +9,19 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
-from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
+from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 
 if TYPE_CHECKING:
     from copilot import CopilotSession
 
 SETTLE_TIME = 0.15
 """Seconds after which a request that the CLI has not answered by its own rules is shown."""
+_PERSON = "human_response"
+"""The CLI's word for an answer that the person gave there."""
 _KINDS = {"commands": "shell"}
 """The CLI has two words for some kinds of request."""
+_FILES = {"write": "fileName", "read": "path"}
+"""Where requests of these kinds name their file."""
 _LEFT_OUT = frozenset(
     {
         "canOfferSessionApproval",
@@ -38,11 +43,16 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
 
     `kind` is one of shell, write, read, url, mcp, custom-tool, memory, path, hook … and with it
     come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole.
+    `resolvedPath` is where a file really is, as this host finds it: rules go by that.
     """
     left_out = _LEFT_OUT if request.get("diff") else _LEFT_OUT - {"newFileContents"}
     shown = {key: value for key, value in request.items() if key not in left_out}
     kind = str(request.get("kind", "permission"))
     shown["kind"] = _KINDS.get(kind, kind)
+    name = _FILES.get(shown["kind"])
+    path = request.get(name) if name is not None else None
+    if isinstance(path, str) and path.startswith("/") and "\0" not in path:
+        shown["resolvedPath"] = os.path.realpath(path)
     if "paths" in request and "path" not in request:
         shown["path"] = "\n".join(map(str, request["paths"]))
     return shown
@@ -65,6 +75,8 @@ class Permissions:
         self._spawn = spawn
         self._settling: dict[str, asyncio.TimerHandle] = {}
         self._shown: set[str] = set()
+        self._answered: set[str] = set()
+        """What was answered from here, until the CLI says so, too."""
 
     def requested(self, request_id: str, request: dict[str, Any]) -> None:
         """Take a request of the CLI; it is shown unless the CLI answers it at once."""
@@ -83,13 +95,27 @@ class Permissions:
             )
         )
 
-    def completed(self, request_id: str) -> None:
-        """Take note that the CLI has its answer, from whomever."""
-        if timer := self._settling.pop(request_id, None):
+    def completed(
+        self, request_id: str, call_id: str | None = None, source: str | None = None
+    ) -> None:
+        """Take note that the CLI has its answer; `source` is its word for who gave it."""
+        by = "cli" if source in (None, _PERSON) else "cli-rule"
+        if request_id in self._answered:
+            self._answered.remove(request_id)
+            return
+        timer = self._settling.pop(request_id, None)
+        if timer is not None:
             timer.cancel()
+            if call_id is not None:
+                told = {"toolCallId": call_id, "by": by if source is not None else "cli-rule"}
+                self._uplink.send(
+                    SessionEvent(
+                        session_id=self._session_id, event="permission.completed", data=raw(told)
+                    )
+                )
         if request_id in self._shown:
             self._shown.remove(request_id)
-            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by=by))
 
     def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
         """Pass the person's answer on to the CLI; return whether the request is this session's.
@@ -100,6 +126,7 @@ class Permissions:
             return False
         self._shown.remove(answer.id)
         if session is not None and answer.decision != "expired":
+            self._answered.add(answer.id)
             self._spawn(self._tell(answer, session))
         return True
 
@@ -140,6 +167,7 @@ class Permissions:
         for timer in self._settling.values():
             timer.cancel()
         self._settling.clear()
+        self._answered.clear()
         for request_id in self._shown:
             self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

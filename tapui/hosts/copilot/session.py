@@ -59,7 +59,9 @@ class AttachedSession:
     the session says otherwise.
     """
 
-    def __init__(self, session_id: str, uplink: Uplink, *, workspace: Path, cwd: str) -> None:
+    def __init__(
+        self, session_id: str, uplink: Uplink, *, workspace: Path, cwd: str, port: int | None = None
+    ) -> None:
         self.id = session_id
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
@@ -68,6 +70,7 @@ class AttachedSession:
         self._uplink = uplink
         self._workspace = workspace
         self._cwd = cwd
+        self._ports = [port] if port is not None else None
         self._chores = Chores(uplink.report)
         self._session: CopilotSession | None = None
         self._since = datetime.now(UTC)
@@ -109,6 +112,7 @@ class AttachedSession:
                     workspace=str(workspace),
                     can=list(abilities.can),
                     cannot=dict(abilities.cannot),
+                    ports=self._ports,
                     **opening,
                 )
             )
@@ -275,7 +279,10 @@ class AttachedSession:
                 if not data.resolved_by_hook:
                     self._permissions.requested(data.request_id, data.permission_request.to_dict())
             case "permission.completed":
-                self._permissions.completed(data.request_id)
+                source = data.decision_source
+                self._permissions.completed(
+                    data.request_id, data.tool_call_id, source.value if source else None
+                )
             case "user_input.requested" | "elicitation.requested":
                 self._questions.asked(name, data.request_id, data.to_dict())
             case "user_input.completed" | "elicitation.completed":

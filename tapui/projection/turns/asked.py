@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from tapui.projection.asking import by_rule, rule_name
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import limits
@@ -33,6 +34,7 @@ def approval_changed(session: LiveTurns, approval: Approval, about: str, at: str
     if step is None:
         return
     step.decided_by = approval.decided_by
+    step.rule = rule_name(approval.rule) if by_rule(approval) else ""
     state = _DECIDED[approval.state]
     if approval.state == "withdrawn" and approval.decided_by is not None:
         state = "done"  # answered elsewhere; how, the call will show
@@ -77,4 +79,5 @@ def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:
         session.asked[gate.id] = step
         return
     step.decided_by = gate.decided_by
+    step.rule = rule_name(gate.rule)
     session.end(step, _GATED[gate.state], at)

@@ -226,6 +226,13 @@ def _agent_ended(state: StepState) -> "Callable[[LiveTurns, Data, str], None]":
     return ended
 
 
+def _permitted(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
+    """A call was allowed without a request that was shown here."""
+    step = session.open.get(_text(data, "toolCallId"))
+    if step is not None and step.decided_by is None:
+        step.decided_by = _name(data, "by")
+
+
 HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "user.message": _person,
     "prompt.injected": _provider,
@@ -236,6 +243,7 @@ HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "assistant.message": _message,
     "assistant.intent": _intent,
     "assistant.usage": _usage,
+    "permission.completed": _permitted,
     "session.error": _error,
     "session.compaction_start": _compaction_started,
     "session.compaction_complete": _compacted,

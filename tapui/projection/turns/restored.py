@@ -177,6 +177,7 @@ def _step(step: Step, *, inner: bool = False) -> Step:
         call_id=_id(step.call_id),
         approval_id=_id(step.approval_id),
         decided_by=_id(step.decided_by),
+        rule=one_line(step.rule),
         agent=_id(step.agent),
         usage=None if step.usage is None else _usage(step.usage),
         calls=_count(step.calls),

@@ -36,6 +36,7 @@ class LiveStep(Struct, eq=False, gc=False):
     error: str = ""
     approval_id: str | None = None
     decided_by: str | None = None
+    rule: str = ""
     agent: str | None = None
     usage: Usage | None = None
     calls: int = 0

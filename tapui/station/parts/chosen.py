@@ -5,12 +5,14 @@ from tapui.station.parts.copilot import Copilot
 from tapui.station.parts.index import Index
 from tapui.station.parts.local_session import LocalSession
 from tapui.station.parts.part import Part
+from tapui.station.parts.rules import Rules
 from tapui.station.parts.tools import Tools
+from tapui.station.rule_files import RuleFiles
 
 
-def chosen_parts(options: Options) -> list[Part]:
+def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
     """Return the parts that the options ask for, in the order of their start."""
-    parts: list[Part] = []
+    parts: list[Part] = [Rules(rule_files)]
     if options.settings.local_session:
         parts.append(LocalSession())
     parts.append(Tools())

@@ -1,0 +1,209 @@
+"""The person's rules at work: they answer permission requests, and forbid calls before they run.
+
+The shell reads the files and hands the rules in; what they mean is in `tapui/policies`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.model import OpenSession
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.tickets import Tickets
+from tapui.policies.guarded import Guards
+from tapui.policies.judging import Judgement, denying, judge
+from tapui.policies.reading import FolderRules
+from tapui.policies.requests import AskedFor, of_call, of_permission
+from tapui.policies.rules import PolicyRule
+from tapui.wire import limits
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.subjects import AppliedRule, Judged, RequestPart
+
+BY_RULE = "rule"
+"""Who decided, where a rule did."""
+_UNREADABLE = PolicyRule(
+    "deny",
+    "tool",
+    "any call",
+    "person",
+    "",
+    reason="rules forbid some calls, and tapui cannot read this one",
+)
+
+
+class Policies:
+    """The rules in force, those of each session's folder, and what was allowed until it ends.
+
+    Nothing is asked of the shell until it has handed in rules once (`rules_read`, which may be
+    none).
+    """
+
+    def __init__(self, *, sessions: OpenSessions, tickets: Tickets, approvals: Approvals) -> None:
+        self._sessions = sessions
+        self._tickets = tickets
+        self._approvals = approvals
+        self._rules: tuple[PolicyRule, ...] = ()
+        self._guards = Guards()
+        self._is_on = False
+
+    # What the shell has read
+
+    def rules_read(self, rules: Sequence[PolicyRule], guards: Guards) -> None:
+        """The person's rules and the administrator's were read, or read again."""
+        self._rules, self._guards = tuple(rules), guards
+        if not self._is_on:
+            self._is_on = True
+            for session in self._sessions.open.values():
+                self.read_folder(session)
+        self._judge_again()
+
+    def read_folder(self, session: OpenSession) -> None:
+        """A session works in a folder from now on: ask which rules its files add."""
+        if self._is_on:
+            session.awaits_rules = True
+            self._tickets.read_rules(session)
+
+    def folder_read(self, session: OpenSession, read: FolderRules) -> None:
+        """The shell has read the files of a session's folder, or there are none."""
+        if read.cwd != session.view.cwd:
+            return  # it has moved on; the answer to that comes
+        self._set_folder(session, read)
+        session.awaits_rules = False
+        waiting, session.rules_awaited = session.rules_awaited, []
+        for step in waiting:
+            step()
+        self._judge_again()
+
+    def folder_changed(self, read: FolderRules) -> None:
+        """The files of a folder were changed."""
+        for session in self._sessions.open.values():
+            if session.folder == read.folder:
+                self._set_folder(session, read)
+        self._judge_again()
+
+    def _set_folder(self, session: OpenSession, read: FolderRules) -> None:
+        session.folder, session.folder_rules = read.folder, tuple(read.rules)
+
+    def when_read(self, session: OpenSession, step: Callable[[], None]) -> None:
+        """Take a step once it is known which rules a session's folder has."""
+        if session.awaits_rules:
+            session.rules_awaited.append(step)
+        else:
+            step()
+
+    # Verdicts
+
+    def _of(self, session: OpenSession) -> tuple[PolicyRule, ...]:
+        return (*self._rules, *session.folder_rules, *session.kept_rules)
+
+    def asked(self, session: OpenSession, detail: dict[str, Any]) -> AskedFor:
+        """Return what a permission request of a session asks for."""
+        return of_permission(detail, session.folder or session.view.cwd)
+
+    def judge(self, session: OpenSession, asked: AskedFor) -> Judgement | None:
+        """Return the verdict of the rules; None where there are none about such requests."""
+        rules = self._of(session)
+        if session.awaits_rules or not any(one.kind == asked.kind for one in rules):
+            return None
+        return judge(asked, rules, session.folder, self._guards_now())
+
+    def _guards_now(self) -> Guards:
+        ports = {port for one in self._sessions.open.values() for port in one.ports}
+        return Guards(self._guards.ports | ports, self._guards.paths)
+
+    def has_denials(self, session: OpenSession) -> bool:
+        """Return whether a rule forbids anything in a session, or may."""
+        return session.awaits_rules or any(one.effect == "deny" for one in self._of(session))
+
+    def denial(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
+        """Return the rule that forbids a call, whoever allowed it; None where none does."""
+        rules = self._of(session)
+        if not any(one.effect == "deny" for one in rules):
+            return None
+        try:
+            given = msgspec.json.decode(args, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return _UNREADABLE
+        folder = session.folder or session.view.cwd
+        return denying(of_call(tool, given, folder), rules, session.folder)
+
+    # Answers
+
+    def answer(self, waiting: WaitingApproval, verdict: Judgement | None) -> None:
+        """Decide a request that rules allow or forbid; what they do not is the person's."""
+        if verdict is None or verdict.rule is None or not verdict.is_automatic:
+            return
+        rule = verdict.rule
+        is_allowed = verdict.effect == "allow"
+        self._approvals.decide(
+            Decided(
+                waiting,
+                "approve" if is_allowed else "deny",
+                BY_RULE,
+                reason=None if is_allowed else refusal(rule),
+                rule=applied(rule),
+            )
+        )
+
+    def _judge_again(self) -> None:
+        """Answer what rules that are new allow or forbid of what waits."""
+        for waiting in list(self._approvals.waiting.values()):
+            session = self._sessions.get(waiting.view.session_id or "")
+            if waiting.asked is not None and session is not None and not waiting.is_deciding:
+                self.answer(waiting, self.judge(session, waiting.asked))
+
+    def check_keepable(self, waiting: WaitingApproval) -> None:
+        """Check that exactly this may be allowed until the session ends. Raises `WireError`."""
+        session = self._sessions.get(waiting.view.session_id or "")
+        asked: AskedFor | None = waiting.asked
+        if asked is None or session is None:
+            why = "only a permission of a session can be"
+        elif len(session.kept_rules) >= limits.MAX_KEPT_RULES:
+            why = f"{limits.MAX_KEPT_RULES} are, already"
+        else:
+            rules = self._of(session)
+            why = judge(asked, rules, session.folder, self._guards_now()).unkeepable
+        if why:
+            text = f"this cannot be allowed until the session ends: {why}"
+            raise WireError(ErrorCode.INVALID_JSON, text)
+
+    def keep(self, waiting: WaitingApproval) -> None:
+        """Allow exactly what was asked, in its folder, until the session ends."""
+        session = self._sessions.get(waiting.view.session_id or "")
+        asked: AskedFor | None = waiting.asked
+        if asked is None or asked.kind is None or session is None:
+            return
+        rule = PolicyRule(
+            "allow", asked.kind, asked.key, "session", folder=session.folder, is_exact=True
+        )
+        if rule not in session.kept_rules:
+            session.kept_rules = (*session.kept_rules, rule)
+        self._judge_again()
+
+
+def refusal(rule: PolicyRule) -> str:
+    """Return what the agent reads of a call that a rule forbids."""
+    return rule.reason or f"the person's rule “{_text(rule.pattern)}” forbids it"
+
+
+def applied(rule: PolicyRule) -> AppliedRule:
+    """Return a rule as others see it."""
+    pattern = "" if rule.source == "session" else _text(rule.pattern)
+    return AppliedRule(rule.effect, rule.kind, pattern, rule.source, rule.place[-limits.MAX_ID :])
+
+
+def judged(verdict: Judgement) -> Judged:
+    """Return a verdict as others see it: why the person is asked, part by part."""
+    parts = [
+        RequestPart(_text(one.text), applied(one.rule) if one.rule else None, one.why)
+        for one in verdict.parts[: limits.MAX_REQUEST_PARTS]
+    ]
+    return Judged(parts, verdict.why, verdict.unkeepable)
+
+
+def _text(text: str) -> str:
+    most = limits.MAX_RULE_TEXT
+    return text if len(text) <= most else text[: most - 1] + "…"
