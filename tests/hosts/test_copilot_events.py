@@ -377,3 +377,15 @@ def test_what_says_nothing_to_a_person_is_left_out(
     translator: Translator, kind: str, data: dict[str, Any]
 ) -> None:
     assert translator.translate(recorded(kind, data)) == []
+
+
+def test_a_call_in_allow_all_says_who_allowed_it(translator: Translator) -> None:
+    change = {"previousMode": "manual", "mode": "allow-all"}
+    assert told(translator.translate(recorded("session.permissions_changed", change))) == [
+        ("session.permissions_changed", {"mode": "allow-all"})
+    ]
+    begun = told(translator.translate(bash_start()))
+    assert begun[1] == ("permission.completed", {"toolCallId": CALL, "by": "allow-all"})
+    change = {"previousMode": "allow-all", "mode": "manual"}
+    translator.translate(recorded("session.permissions_changed", change))
+    assert len(translator.translate(bash_start())) == 1

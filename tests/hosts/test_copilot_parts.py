@@ -117,6 +117,14 @@ def test_permission_shows_what_it_is_about(
         assert "newFileContents" not in shown
 
 
+def test_permission_says_where_a_file_really_is(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    shown = describe({"kind": "write", "fileName": f"{tmp_path}/link/a", "resolvedPath": "/said"})
+    assert shown["resolvedPath"] == f"{tmp_path}/there/a"
+    assert "resolvedPath" not in describe({"kind": "read", "path": "a"})
+    assert "resolvedPath" not in describe({"kind": "read", "path": "/a\0"})
+
+
 def test_ledger_is_on_disk_before_a_call_and_gone_after_the_last(tmp_path: Path) -> None:
     folder = tmp_path / "files" / "tap"
     ledger = Ledger(folder)

@@ -440,3 +440,23 @@ def test_the_program_of_a_command(command: str, name: str) -> None:
 def test_any_command_has_a_program_and_an_exit_code(command: str, exit_code: int) -> None:
     assert isinstance(program(command), str)
     assert is_answer(command, exit_code) in (True, False)
+
+
+def test_a_step_says_who_allowed_it(day: Day) -> None:
+    day.happen("user.message", content="x")
+    day.start("c1")
+    day.happen("permission.completed", toolCallId="c1", by="allow-all")
+    day.start("c2")
+    day.approve("waiting", call="c2")
+    rule = subjects.AppliedRule("allow", "shell", "npm ci", "person", "config.toml:7")
+    day.approve("approved", call="c2", decided_by="rule", rule=rule)
+    day.start("c3")
+    gate = subjects.Gate("g1", "s1", "bash", "deny", ["rule"], "", decided_by="rule", rule=rule)
+    day.tell(ev.GateChecked("s1", gate))
+    assert [(one.decided_by, one.rule) for one in day.steps] == [
+        ("allow-all", ""),
+        ("rule", "rule “npm ci” (config.toml:7)"),
+        (None, ""),
+        ("rule", "rule “npm ci” (config.toml:7)"),
+    ]
+    assert day.state.rules_allowed == 1

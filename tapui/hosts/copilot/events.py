@@ -18,6 +18,7 @@ OUTPUT_LENGTH = 64 * 1024
 """Characters that are passed on of a tool's output or a message."""
 ARGUMENTS_BYTES = 256 * 1024
 """Bytes that are passed on whole of a call's arguments, as JSON."""
+_ALLOW_ALL = "allow-all"
 _MODES = ("interactive", "plan", "autopilot")
 _REMEMBERED_CALLS = 1_000
 _REMEMBERED_PROMPTS = 100
@@ -74,6 +75,10 @@ class Translator:
         self._calls: OrderedDict[str, _Started] = OrderedDict()
         self._sent: OrderedDict[str, deque[_Sent]] = OrderedDict()
         """Who had this host send prompts, by prompt, in order."""
+        self._allows_all = False
+        """Whether the CLI said that it asks about nothing any more."""
+        self._sent: OrderedDict[str, deque[str]] = OrderedDict()
+        """The providers of prompts that this host sent, by prompt, in order."""
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
@@ -94,6 +99,7 @@ class Translator:
             "session.compaction_start": self._plain(),
             "session.compaction_complete": self._compacted,
             "session.mode_changed": self._mode,
+            "session.permissions_changed": self._permission_mode,
             "session.model_change": self._model,
             "session.title_changed": self._title,
             "session.context_changed": self._folder,
@@ -234,13 +240,23 @@ class Translator:
         )
         if len(self._calls) > _REMEMBERED_CALLS:
             self._calls.popitem(last=False)
-        return self._event(
+        begun = self._event(
             "tool.execution_start",
             toolCallId=data.tool_call_id,
             tool=data.tool_name,
             args=_arguments(data.arguments),
             agentId=event.agent_id,
         )
+        if self._allows_all:
+            begun += self._event(
+                "permission.completed", toolCallId=data.tool_call_id, by="allow-all"
+            )
+        return begun
+
+    def _permission_mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        mode = getattr(data.mode, "value", data.mode)
+        self._allows_all = mode == _ALLOW_ALL
+        return self._event(name_of(event), mode=mode)
 
     def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:
         started = self._calls.pop(data.tool_call_id, None)
