@@ -77,8 +77,6 @@ class Translator:
         """Who had this host send prompts, by prompt, in order."""
         self._allows_all = False
         """Whether the CLI said that it asks about nothing any more."""
-        self._sent: OrderedDict[str, deque[str]] = OrderedDict()
-        """The providers of prompts that this host sent, by prompt, in order."""
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
