@@ -15,22 +15,27 @@ def sorted_rows(rows: list[Row], column: int, *, is_reversed: bool) -> list[Row]
     return [row for group in groups for row in group]
 
 
-def held(rows: list[Row], key: str | None, at: int) -> list[Row]:
+def held(rows: list[Row], key: str | None, at: int, *, crosses: bool = False) -> list[Row]:
     """Return rows in this order, except that the one of `key` stays as near to the index `at` as
-    it can. Below the first heading nothing is moved."""
-    end = next((index for index, row in enumerate(rows) if row.is_heading), len(rows))
-    groups = _groups(rows[:end])
+    it can: within its part of the rows, which headings divide, or beyond if it `crosses` them."""
+    groups = _groups(rows)
     mine = next((group for group in groups if any(row.key == key for row in group)), None)
-    if key is None or mine is None:
+    if key is None or mine is None or (len(rows) > at and rows[at].key == key):
         return rows
     within = next(index for index, row in enumerate(mine) if row.key == key)
+    place = groups.index(mine)
     others = [group for group in groups if group is not mine]
     starts = [0]
     for group in others:
         starts.append(starts[-1] + len(group))
-    best = min(range(len(starts)), key=lambda place: abs(starts[place] + within - at))
+    headings = [number for number, group in enumerate(others) if group[0].is_heading]
+    first, last = 0, len(others)
+    if not crosses:
+        first = max((one + 1 for one in headings if one < place), default=first)
+        last = min((one for one in headings if one >= place), default=last)
+    best = min(range(first, last + 1), key=lambda one: abs(starts[one] + within - at))
     ordered = [*others[:best], mine, *others[best:]]
-    return [row for group in ordered for row in group] + rows[end:]
+    return [row for group in ordered for row in group]
 
 
 def _groups(rows: list[Row]) -> list[list[Row]]:

@@ -106,6 +106,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._tones: dict[str, Style] = {}
         self._strips: dict[tuple[object, ...], Strip] = {}
+        self._blank_below = 0
 
     @property
     def _width(self) -> int:
@@ -129,6 +130,11 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         return self._cursor
 
     @property
+    def is_on_first(self) -> bool:
+        """Whether the first row that can be selected is."""
+        return self._cursor == self._nearest(0, 1)
+
+    @property
     def spans(self) -> list[tuple[int, int, int]]:
         """(index, first cell, end) of the columns that are shown, in the table's content."""
         found: list[tuple[int, int, int]] = []
@@ -138,8 +144,12 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             x += size + GAP
         return found
 
-    def set_rows(self, rows: list[Row]) -> None:
-        """Show these rows; only what is on screen is painted, and nothing if they are the same."""
+    def set_rows(self, rows: list[Row], *, holds_line: bool = False) -> None:
+        """Show these rows; only what is on screen is painted, and nothing if they are the same.
+
+        Where rows come above the selected one, it stays on its line as far as those below it allow;
+        with `holds_line` always: blank lines follow the last row then, until the person moves.
+        """
         if self._version and rows == self.rows:
             return
         before, was_at = self.selected, self._cursor
@@ -148,11 +158,12 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self._version += 1
         self._cursor = self._place(before)
         moved_by = self._cursor - was_at if self.selected == before else 0
+        top = self.scroll_offset.y + moved_by * self.row_lines
+        height = len(rows) * self.row_lines + self._titles_high
+        self._blank_below = max(top + self.size.height - height, 0) if holds_line and top else 0
         self._measure()
         if moved_by and before is not None:
-            self.scroll_to(
-                y=self.scroll_offset.y + moved_by * self.row_lines, animate=False, force=True
-            )
+            self.scroll_to(y=top, animate=False, force=True)
         if self._cursor != was_at:
             self._show_cursor()
         if self.size and len(shown) == len(rows) and self._placed() == placed:
@@ -193,7 +204,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _measure(self) -> None:
         """Take the number of rows over into the scroll bar."""
-        height = len(self.rows) * self.row_lines + self._titles_high
+        height = len(self.rows) * self.row_lines + self._titles_high + self._blank_below
         size = Size(self._width, height)
         if size != self.virtual_size:
             set_virtual_size(self, size)
@@ -228,6 +239,9 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         if not self.rows or index == self._cursor:
             return
         self._cursor, self._below = index, below
+        if self._blank_below:
+            self._blank_below = 0
+            self._measure()
         self._show_cursor()
         self.refresh()
         self.post_message(self.Moved(is_own=True))

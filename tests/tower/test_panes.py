@@ -293,7 +293,10 @@ async def test_progress_is_shown_and_the_end_moves_a_call_down() -> None:
         done = replace(running_call, state="done", duration=43_000.0)
         rig.feed.happen(ev.CallFinished(session_id="s1", call=done))
         await rig.settle()
-        assert keys(rig, 5)[:4] == ["c2", "c3", "", "c1"]
+        assert keys(rig, 5)[:4] == ["c1", "c2", "c3", ""], "the cursor is on it: it stays there"
+        await rig.press("down")
+        await rig.turn(1)
+        assert keys(rig, 5)[2:4] == ["", "c1"]
 
 
 async def test_a_call_is_cancelled_after_a_question_that_names_it() -> None:
@@ -431,7 +434,7 @@ async def test_an_all_provider_is_in_all_sessions() -> None:
 
 async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> None:
     async with running(world()) as rig:
-        await rig.press("5")
+        await rig.press("5", "down")
         gate = subjects.Gate(
             id="g1",
             session_id="s1",
@@ -443,7 +446,7 @@ async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> N
         rig.feed.happen(ev.GateChecked(session_id="s1", gate=gate))
         await rig.settle()
         assert keys(rig, 5)[0] == "gate g1"
-        assert rig.pane(5).query_one(Table).selected == "c1", "the cursor stays on its row"
+        assert rig.pane(5).query_one(Table).selected == "c2", "the cursor stays on its row"
         await rig.press("g")
         assert "? gate" in rig.text
         assert "asks guard" in rig.text

@@ -46,6 +46,7 @@ the provider was told to stop. `gate`: providers are asked whether it may run. *
 calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no longer than *p95*.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop", "by-tool")
+    CROSSES_HEADINGS = True
     COLUMNS = (
         Column("tool", 14, 32, cuts_middle=True),
         Column("", 8, grows=True, half=True),

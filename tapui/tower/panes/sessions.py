@@ -65,7 +65,6 @@ port for tapui; the command beside them changes that.
     )
     HAS_TITLES = False
     TWO_LINES_BELOW = TWO_LINES_BELOW
-    HOLDS_PLACE = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,6 +127,11 @@ port for tapui; the command beside them changes that.
         """Others than this list show the selected session, too."""
         del is_own
         self._choose()
+
+    @property
+    def holds_place(self) -> bool:
+        """Also while the person is in another pane: some show the selected session."""
+        return self.tower.was_touched
 
     def _choose(self) -> None:
         session = self._session()

@@ -18,6 +18,7 @@ from tapui.tower.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.filter_bar import FilterBar
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.levels import SHOWN_LEVELS, stands_out
+from tapui.tower.order import held
 from tapui.tower.panes.pane import Pane
 from tapui.tower.panes.stream_list import COLUMNS, StreamList, row_key
 from tapui.tower.panes.stream_pages import StreamPages
@@ -130,7 +131,9 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._show_about(view)
         self.show_frame()
         self._keys = {row_key(key): key for key in streams}
-        self.query_one(Table).set_rows(self._list.rows(view, self.marked, dirty))
+        table = self.query_one(Table)
+        rows = self._list.rows(view, self.marked, dirty)
+        table.set_rows(held(rows, table.selected, table.cursor))
 
     def main_widget(self) -> Tail:
         """Return the tail."""

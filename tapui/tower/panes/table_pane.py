@@ -29,8 +29,8 @@ class TablePane(Pane):
     COLUMNS: tuple[Column, ...] = ()
     HAS_TITLES = True
     TWO_LINES_BELOW = 0
-    HOLDS_PLACE = False
-    """Whether the selected row keeps its line when the order changes."""
+    CROSSES_HEADINGS = False
+    """Whether the selected row stays where it is even when it belongs below another heading."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,6 +38,8 @@ class TablePane(Pane):
         self._filter: Filter | None = None
         self._searched: Filter | None = None
         self._count = 0
+        self._is_sorting = False
+        """The order that was asked for is the order, also of the selected row."""
 
     def compose(self) -> ComposeResult:
         """The table, the filter, and what stands there instead while it is empty."""
@@ -79,10 +81,11 @@ class TablePane(Pane):
         self.set_empty(not rows)
         if not rows:
             self._show_first_steps()
+        was_first = self.table.is_on_first
         ordered = self._ordered(rows)
-        self.table.set_rows(ordered)
-        if self.HOLDS_PLACE and ordered and not self.tower.was_touched:
-            self.table.select(ordered[0].key)  # nobody has gone anywhere yet
+        self.table.set_rows(ordered, holds_line=self.holds_place)
+        if was_first and not self.holds_place:
+            self.table.action_edge(0)  # nobody has gone anywhere yet
         self.show_frame()
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
@@ -91,10 +94,15 @@ class TablePane(Pane):
         if self.order_by is not None:
             column, is_reversed = self.order_by
             rows = sorted_rows(rows, column, is_reversed=is_reversed)
-        if self.HOLDS_PLACE and self.tower.was_touched:
+        if self.holds_place and not self._is_sorting:
             table = self.table
-            return held(rows, table.selected, table.cursor)
+            return held(rows, table.selected, table.cursor, crosses=self.CROSSES_HEADINGS)
         return rows
+
+    @property
+    def holds_place(self) -> bool:
+        """Whether the selected row keeps its line when the order changes: the person went there."""
+        return self.tower.was_touched and self.has_class("-current")
 
     def filtered(self, rows: list[Row], wanted: Filter) -> list[Row]:
         """Return the rows that a filter leaves."""
@@ -224,7 +232,9 @@ class TablePane(Pane):
     def sort_by(self, sort: tuple[int, bool] | None) -> None:
         """Sort by (column, whether reversed); None is the rows' own order."""
         self.order_by = self.table.sorted_by = sort
+        self._is_sorting = True
         self.show_again()
+        self._is_sorting = False
 
     def on_table_title_chosen(self, event: Table.TitleChosen) -> None:
         """A title was clicked: sort by it, or the other way round."""

@@ -68,6 +68,14 @@ before this run of tapui.
 
     # What is shown
 
+    @property
+    def holds_place(self) -> bool:
+        """What one reads stays on its line; the story keeps its order."""
+        return not self._look.follows
+
+    def _ordered(self, rows: list[Row]) -> list[Row]:
+        return rows if self._filter is None else self.filtered(rows, self._filter)
+
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint the turns of the selected session."""
         session_id = _session_of(view)
