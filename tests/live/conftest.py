@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from tests.conftest import missing
 from tests.rig.copilot import VERSION, Copilot, find_cli
 from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer
+from tests.rig.taken import wait_for_tools
 from tests.rig.tmux import Tmux
+from tests.rig.tower import TowerProcess
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -72,3 +75,24 @@ def start_copilot(
 def copilot(start_copilot: Callable[..., Copilot]) -> Copilot:
     """A CLI that can be attached to, at its prompt."""
     return start_copilot()
+
+
+@pytest.fixture
+def start_tower(tmux: Tmux, home: Home) -> Iterator[Callable[..., TowerProcess]]:
+    """Start towers that find the CLI by themselves; they end with the test."""
+    with ExitStack() as stack:
+
+        def start(*args: str) -> TowerProcess:
+            tower = TowerProcess(tmux, home, "--port", "0", *args)
+            stack.callback(tower.end)
+            return tower
+
+        yield start
+
+
+@pytest.fixture
+def tower(copilot: Copilot, start_tower: Callable[..., TowerProcess]) -> TowerProcess:
+    """A tower beside the CLI, attached to its session."""
+    tower = start_tower()
+    wait_for_tools(tower.home, copilot)
+    return tower

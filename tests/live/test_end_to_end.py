@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 
 from tests.rig.copilot import Copilot
-from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
-from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -30,24 +28,6 @@ ASKED = "where is order A-17"
 def calls_it() -> Rule:
     """Have the model look the order up, once the tool is on offer."""
     return Rule(calls=[("lookup_order", {"id": "A-17"})], when=ASKED, needs="lookup_order")
-
-
-@pytest.fixture
-def start_tower(tmux: Tmux, home: Home) -> Callable[..., TowerProcess]:
-    """Start towers that find the CLI by themselves."""
-
-    def start(*args: str) -> TowerProcess:
-        return TowerProcess(tmux, home, "--port", "0", *args)
-
-    return start
-
-
-@pytest.fixture
-def tower(copilot: Copilot, start_tower: Callable[..., TowerProcess]) -> TowerProcess:
-    """A tower beside the CLI, attached to its session."""
-    tower = start_tower()
-    wait_for_tools(tower.home, copilot)
-    return tower
 
 
 @pytest.fixture

@@ -31,8 +31,6 @@ from tests.hosts.gateway import GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
-from tests.rig.taken import wait_for_tools
-from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -201,10 +199,8 @@ def test_mode_model_effort_name_and_context(
 
 
 def test_the_command_and_the_tower_steer_the_same_session(
-    copilot: Copilot, model: ModelServer, tmux: Tmux, home: Home
+    copilot: Copilot, model: ModelServer, tower: TowerProcess, home: Home
 ) -> None:
-    tower = TowerProcess(tmux, home, "--port", "0")
-    wait_for_tools(home, copilot)
     model.script(Rule(text="so be it", times=ALWAYS))
     port = tower.url.rpartition(":")[2]
     sent = home.run("send", copilot.session_id, "/say hello", "--port", port)

@@ -1,7 +1,10 @@
 """The tower as a person has it: `tapui` on a terminal, read as a screen and driven by keys."""
 
+import contextlib
 import json
-from collections.abc import Mapping
+import os
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,13 @@ class TowerProcess:
         """The process on the terminal."""
         return self.screen.pid
 
+    def end(self) -> None:
+        """End it, if it still runs: without its terminal it would outlive the test by half a
+        minute, as long as it waits for others to come back."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        self.screen.wait_dead(within=20)
+
     def pane(self, name: str) -> None:
         """Go to a pane by its number."""
         self.screen.keys(PANES[name])
@@ -81,12 +91,18 @@ class TowerProcess:
         self.screen.wait_for(f"{what}.*(waits|left)")
         self.screen.keys("a")
         self.screen.wait_for("d  deny")
+        self._press(key, lambda: self.screen.find(armed) is not None)
+        self._press("Enter", lambda: self.screen.find(armed) is None)
 
-        def aim() -> bool:
-            # A request takes no keys in its first half second: press until it is taken.
+    def _press(self, key: str, is_done: Callable[[], bool]) -> None:
+        """Press a key until it has its effect. A request takes none in its first half second, nor
+        keys that come together: the next is pressed only when the one before had its time."""
+
+        def pressed() -> bool:
             self.screen.keys(key)
-            return self.screen.find(armed) is not None
+            try:
+                return until(is_done, within=1.0, what=key)
+            except AssertionError:
+                return False
 
-        until(aim, what=lambda: f"{armed!r}:\n{self.screen.text()}")
-        self.screen.keys("Enter")
-        self.screen.wait_gone(armed)
+        until(pressed, what=lambda: f"{key}:\n{self.screen.text()}")
