@@ -31,6 +31,14 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
+class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Who may answer what waits for you."""
+
+    command_line: str = "person"
+    """`person`: commands that answer or send must come from a terminal, and not from a session or a
+    provider. `always`: any process of yours may."""
+
+
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How you are called when something waits for you, besides the bell and the title."""
 
@@ -54,6 +62,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """`unicode`, or `ascii` for terminals that draw other characters with another width."""
     bell: bool = True
     """Whether the terminal's bell rings when something waits for you."""
+    approvals: Answering = field(default_factory=Answering)
     notify: Notify = field(default_factory=Notify)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""

@@ -71,7 +71,7 @@ def test_provider_of_the_readme_answers_a_call(gateway: Gateway) -> None:
 
 def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:
     shown = set(re.findall(r"^\| .*", README, re.MULTILINE))
-    named = {name for row in shown for name in re.findall(r"`tapui ([a-z]+)", row.split("|")[1])}
+    named = {name for row in shown for name in re.findall(r"`tapui ([a-z-]+)", row.split("|")[1])}
     (choices,) = [
         set(action.choices) for action in build()._actions if isinstance(action.choices, dict)
     ]

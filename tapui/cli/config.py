@@ -4,7 +4,7 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,8 @@ def load(
     themes = theme_files.folders_of(path)
     choices: Choices = {
         ("theme",): partial(theme_files.unknown, themes),
-        ("glyphs",): _unknown_glyphs,
+        ("glyphs",): partial(_none_of, ("unicode", "ascii")),
+        ("approvals", "command-line"): partial(_none_of, ("person", "always")),
     }
     found = _Gathering(choices)
     _read_file(path, found)
@@ -318,8 +319,8 @@ def _range_fault(path: KeyPath, value: float) -> str | None:
     return f"must be from {low} to {high}{unit}"
 
 
-def _unknown_glyphs(text: str) -> str | None:
-    return None if text in ("unicode", "ascii") else "write unicode or ascii"
+def _none_of(words: Sequence[str], text: str) -> str | None:
+    return None if text in words else f"write {' or '.join(words)}"
 
 
 def _pattern_fault(pattern: str) -> str | None:

@@ -9,7 +9,7 @@ from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
 from tapui.projection import orders
-from tapui.projection.asking import by_whom
+from tapui.projection.asking import by_whom, command_line
 from tapui.projection.summary import summary_of
 from tapui.records import reader, register
 from tapui.records.reader import Damage, Record
@@ -134,6 +134,8 @@ def _summary(record: Record) -> str:
             return name
         case ev.ErrorSent() as error:
             return f"{error.code}: {error.message}"
+        case ev.CommandAsked() as asked:
+            return command_line(asked)
         case ev.EventLost() as lost:
             return f"{lost.lost} lost: {lost.error}"
         case _:

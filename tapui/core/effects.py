@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
+from tapui.wire.subjects import Asker
 
 ConnectionId = int
 
@@ -41,6 +42,22 @@ class MakeDurable(Struct, frozen=True, gc=False):
 
     ticket: int
     seq: int
+
+
+class Identify(Struct, frozen=True, gc=False):
+    """Find the process behind a connection, and the process ids behind `others`; then call
+    `Gateway.identified`."""
+
+    ticket: int
+    connection: ConnectionId
+    others: tuple[ConnectionId, ...]
+
+
+class Identified(Struct, frozen=True):
+    """What was found: the asker, None where that is impossible, and process ids by connection."""
+
+    asker: Asker | None
+    others: dict[ConnectionId, int]
 
 
 class MakePersistDir(Struct, frozen=True, gc=False):
@@ -162,6 +179,7 @@ Effect = (
     | Close
     | Authenticated
     | MakeDurable
+    | Identify
     | MakePersistDir
     | CopyFile
     | ReadRecords

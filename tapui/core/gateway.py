@@ -17,13 +17,14 @@ from tapui.core.conversations.legal import LEGAL
 from tapui.core.conversations.reading import PendingRead
 from tapui.core.conversations.release import release
 from tapui.core.deadlines import Due
-from tapui.core.effects import ConnectionId, Copied, Effect, NotCopied
+from tapui.core.effects import ConnectionId, Copied, Effect, Identified, NotCopied
 from tapui.core.handlers import due_handlers, handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.core.tickets import FolderWanted
+from tapui.core.trust.command_line import Held
 from tapui.core.trust.grants import Grant
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
@@ -267,6 +268,17 @@ class Gateway:
             self._parts.reactions.decided(self._parts.approvals.recorded(subject, is_ok=is_ok))
         elif isinstance(subject, ModeOrder):
             self._parts.modes.recorded(subject, is_ok=is_ok)
+        self._finish()
+
+    def identified(self, ticket: int, now: float, found: Identified) -> None:
+        """It is known which process is behind a connection."""
+        self._clock.now = now
+        held = self._parts.tickets.take(ticket)
+        if isinstance(held, Held):
+            try:
+                self._parts.command_line.identified(held, found)
+            except WireError as error:
+                self._refuse(held.connection, error, _head_of(held.message))
         self._finish()
 
     def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:

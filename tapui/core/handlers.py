@@ -23,6 +23,7 @@ Handler = Callable[[Connection, Any], None]
 
 def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     """Return the handler of each kind of message."""
+    guards = parts.command_line.guards
     return {
         p.Auth: parts.admission.auth,
         p.AuthConfirm: parts.pairings.confirm,
@@ -60,17 +61,17 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
-        t.ApprovalReveal: parts.tower.reveal,
-        t.ApprovalDecide: parts.tower.decide,
+        t.ApprovalReveal: guards(parts.tower.reveal),
+        t.ApprovalDecide: guards(parts.tower.decide),
         t.CallCancel: parts.tower.call_cancel,
         t.ProviderDisconnect: parts.tower.provider_disconnect,
         t.ProviderMove: parts.tower.provider_move,
         t.InjectsResume: parts.tower.injects_resume,
-        t.SessionMode: parts.tower.session_mode,
-        s.SessionTell: parts.orders.tell,
-        s.SessionStop: parts.orders.stop,
-        s.SessionCompact: parts.orders.compact,
-        s.SessionSet: parts.orders.set,
+        t.SessionMode: guards(parts.tower.session_mode),
+        s.SessionTell: guards(parts.orders.tell),
+        s.SessionStop: guards(parts.orders.stop),
+        s.SessionCompact: guards(parts.orders.compact),
+        s.SessionSet: guards(parts.orders.set),
         s.ModelsRead: parts.orders.models_read,
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,

@@ -110,6 +110,8 @@ class OpenSession:
     is_local: bool
     agents: dict[str, list[str] | None]
     reserved_tools: frozenset[str]
+    pid: int | None
+    """Its own process, of which no descendant answers for the person."""
     applies_sections: bool | None
     """Whether its host applies changed sections of the system prompt; None: it does not say."""
     last_activity: float

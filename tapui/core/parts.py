@@ -45,6 +45,7 @@ from tapui.core.streams.injects import Injects
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
 from tapui.core.tickets import Tickets
+from tapui.core.trust.command_line import CommandLine
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.pairing import Pairings
 from tapui.settings import Settings
@@ -98,6 +99,13 @@ class Parts:
             sessions=sessions,
         )
         # Rules that join several concepts
+        self.command_line = CommandLine(
+            out=out,
+            tickets=tickets,
+            connections=connections,
+            sessions=sessions,
+            setting=settings.approvals.command_line,
+        )
         self.membership = membership = Membership(
             out=out,
             deadlines=deadlines,

@@ -1,11 +1,13 @@
-"""Tickets: what waits until the shell has made an event durable, has
-copied a file, or has read records."""
+"""Tickets: what waits until the shell has made an event durable, has copied a file, has read
+records, or knows a process."""
 
 from dataclasses import dataclass
 
 from tapui.core.effects import (
+    ConnectionId,
     CopyFile,
     EarlierTurns,
+    Identify,
     LinesAfter,
     LinesBefore,
     MakeDurable,
@@ -43,6 +45,12 @@ class Tickets:
         self._out.effects.append(
             CopyFile(ticket, file.path, folder, call.session.id, call.view.id, ttl)
         )
+
+    def identify(
+        self, connection: ConnectionId, others: tuple[ConnectionId, ...], subject: object
+    ) -> None:
+        """Ask which process is behind a connection; `subject` waits for it."""
+        self._out.effects.append(Identify(self._keep(subject), connection, others))
 
     def read_records(
         self,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui.projection import orders
-from tapui.projection.asking import by_whom, detail_of, subject
+from tapui.projection.asking import by_whom, command_line, detail_of, subject
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
 from tapui.wire import events as ev
@@ -86,6 +86,9 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         case ev.ErrorSent():
             title = f"{event.code} {event.provider or ''}".strip()
             return Found("error", title, _joined(title, event.message), is_cut=_is_cut(event))
+        case ev.CommandAsked():
+            title = f"{event.command} {'refused' if event.refused else 'answered'}"
+            return Found("approval", title, _joined(title, command_line(event)))
         case ev.EventLost():
             return Found("error", event.lost, _joined(event.lost, event.error))
         case _:

@@ -5,6 +5,7 @@ from typing import Any
 
 from tapui.projection.state import State
 from tapui.wire.codec import encode
+from tapui.wire.events import CommandAsked
 from tapui.wire.subjects import AppliedRule, Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
@@ -183,3 +184,13 @@ def agent_of(state: State, approval: Approval) -> str | None:
     call = state.calls.get(str(detail.get("toolCallId")))
     agent = call.agent_id if call is not None else detail.get("agentId")
     return agent if isinstance(agent, str) else None
+
+
+def command_line(asked: CommandAsked) -> str:
+    """Return who wanted what: `tapui approve refused: process 4711 has no terminal (sh 4711)`."""
+    who = "an unknown process"
+    if asked.asker is not None:
+        line = [f"{asked.asker.name} {asked.asker.pid}"]
+        who = " < ".join(line + [f"{one.name} {one.pid}" for one in asked.asker.ancestors])
+    told = f"{asked.command} refused: {asked.refused}" if asked.refused else asked.command
+    return f"{told} ({who})"

@@ -302,5 +302,6 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,
+    ev.CommandAsked: _nothing,
     ev.EventLost: _nothing,
 }

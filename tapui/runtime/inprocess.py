@@ -36,6 +36,7 @@ class InProcessPort:
     """
 
     is_in_process = True
+    client_end = None
     outbox_bytes = 0
     sent_bytes = 0
 

@@ -70,6 +70,11 @@ class TappedPort:
         return self.inner.is_in_process
 
     @property
+    def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
+        """See `Port`."""
+        return self.inner.client_end
+
+    @property
     def outbox_bytes(self) -> int:
         """See `Port`."""
         return self.inner.outbox_bytes

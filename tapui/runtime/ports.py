@@ -20,6 +20,10 @@ class Port(Protocol):
         """Whether this end is in this process, and not on a socket."""
 
     @property
+    def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
+        """The client's address and ours, as (IP, port); None in process."""
+
+    @property
     def outbox_bytes(self) -> int:
         """Bytes that were sent to this end and have not left the process."""
 

@@ -22,6 +22,7 @@ from tapui.core.effects import (
     ConnectionId,
     Effect,
     EndInspection,
+    Identify,
     Inspect,
     InspectMore,
     Mention,
@@ -35,6 +36,7 @@ from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
+from tapui.runtime.askers import Askers
 from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections
@@ -120,6 +122,9 @@ class LoopTurn:
             warn=lambda text: self._notify(Notice(text, "warning")),
             persist_dir=persist_dir,
             folder_rules=folder_rules,
+        )
+        self._askers = Askers(
+            gateway, self._ports, loop, into_core=lambda step: self._into_core(0, step)
         )
 
     @property
@@ -366,7 +371,10 @@ class LoopTurn:
         _log.exception("an effect failed: %s", about)
         if number:
             self._drop(number, _INTERNAL_ERROR, "internal error")
-        self._disk.failed(effect)
+        if isinstance(effect, Identify):
+            self._askers.failed(effect)
+        else:
+            self._disk.failed(effect)
 
     def _drop(self, number: ConnectionId, code: int, reason: str) -> None:
         """Close a connection from this side: what it held is given up now."""
@@ -402,6 +410,8 @@ class LoopTurn:
             is_tapped = bool(self._inspections.targets)
             self.received = self._received_inspected if is_tapped else self._received
             self.given = self._given_inspected if is_tapped else self._given
+        elif isinstance(effect, Identify):
+            self._askers.begin(effect)
         elif not isinstance(effect, Send):
             self._disk.begin(effect)
 

@@ -118,6 +118,12 @@ class WebSocketPort(asyncio.Protocol):
         return self._origin
 
     @property
+    def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
+        """The client's address and ours, as (IP, port); None once it is gone."""
+        client, ours = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
+        return ((client[0], client[1]), (ours[0], ours[1])) if client and ours else None
+
+    @property
     def outbox_bytes(self) -> int:
         """Bytes that were sent to this client and have not left the process."""
         return self._queued + self._transport.get_write_buffer_size()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from textual.notifications import SeverityLevel
 
+from tapui.projection import asking
 from tapui.projection.orders import became, consequences, wanted
 from tapui.tower.notices import Notices, notice_words
 from tapui.tower.screens.live import LiveScreen
@@ -69,6 +70,8 @@ class Announcing:
                 "messages are held. Under Providers, the actions of its row send them.",
                 severity="warning",
             )
+        elif isinstance(event, ev.CommandAsked) and event.refused:
+            app.notify(asking.command_line(event), severity="warning", timeout=20)
         elif isinstance(event, ev.ProviderMoved):
             self._moved(event)
 

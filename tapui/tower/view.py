@@ -495,5 +495,6 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),
+    ev.CommandAsked: ("errors",),
     ev.EventLost: ("errors",),
 }

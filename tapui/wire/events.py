@@ -16,6 +16,7 @@ from tapui.wire.message import (
 from tapui.wire.steering import Order, OrderState
 from tapui.wire.subjects import (
     Approval,
+    Asker,
     Call,
     Cut,
     Decision,
@@ -276,6 +277,20 @@ class ErrorSent(Event, tag="error.sent", frozen=True):
     origin: str | None = None
 
 
+class CommandAsked(Event, tag="command.asked", frozen=True):
+    """A command wanted to decide, answer or send (`wanted` is the message): who it was.
+
+    `refused` says why it may not.
+    """
+
+    command: str
+    wanted: str
+    asker: Asker | None = None
+    refused: str | None = None
+    approval_id: str | None = None
+    session_id: str | None = None
+
+
 class EventLost(Event, tag="error.event", frozen=True):
     """An event of the kind `lost` could not be encoded; this stands in its place."""
 
@@ -316,6 +331,7 @@ AnyEvent = (
     | InjectPaused
     | InjectResumed
     | ErrorSent
+    | CommandAsked
     | EventLost
 )
 
@@ -336,6 +352,7 @@ COLLECTIONS: dict[str, str] = {
     "call": "calls",
     "stream": "streams",
     "approval": "approvals",
+    "command": "approvals",
     "mode": "modes",
     "order": "sessions",
     "gate": "calls",

@@ -64,7 +64,7 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A session as its host describes it. `workspace` is the folder for the session's files.
 
     `can` are the orders that the host takes for it (`steering.Ability`), `cannot` says of others
-    why not.
+    why not. `pid` is the process that the session's own commands descend from.
     """
 
     id: Id
@@ -81,6 +81,7 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     cannot: Cannot | None = None
     ports: Annotated[list[int], Meta(max_length=limits.MAX_PORTS)] | None = None
     """Ports of the program that the session lives in, by which it can be answered."""
+    pid: Number | None = None
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):

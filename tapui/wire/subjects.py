@@ -250,3 +250,19 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
     cuts: dict[str, Cut] = {}
     """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Program(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """A process by its id and the name of its program."""
+
+    pid: int
+    name: str
+
+
+class Asker(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """The process at the other end of a connection, its ancestors (parent first), its terminal."""
+
+    pid: int
+    name: str
+    ancestors: list[Program]
+    terminal: str | None = None

@@ -213,6 +213,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  local-session           true           default\n"
         '  glyphs                  "unicode"      default\n'
         "  bell                    true           default\n"
+        '  approvals.command-line  "person"       default\n'
         "  notify.command          []             default\n"
         "  timeouts.call           300.0          config.toml:4\n"
         "  timeouts.mode-approval  60.0           default\n"

@@ -10,6 +10,8 @@ from tapui.core.effects import (
     Copied,
     CopyFile,
     EarlierTurns,
+    Identified,
+    Identify,
     MakeDurable,
     MakePersistDir,
     Mention,
@@ -33,6 +35,7 @@ from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.events import Entry, StreamPosted, TurnsRestored
 from tapui.wire.message import Message
+from tapui.wire.subjects import Asker, Program
 from tapui.wire.turns import Turn
 
 Json = dict[str, Any]
@@ -44,6 +47,9 @@ EVERYTHING = 48 * 3600.0
 """Seconds after which no deadline of the gateway is left."""
 
 GREET: Json = {"name": "greet", "description": "Say hello", "parameters": {"type": "object"}}
+
+PERSON = Asker(4711, "tapui", [Program(4020, "zsh"), Program(801, "tmux")], "/dev/pts/3")
+"""A command that the person typed."""
 
 
 def tool(name: str, **more: Any) -> Json:
@@ -245,6 +251,11 @@ class Conversation:
         """By folder: what it is without links, and the rules of its files."""
         self.holds_rules = False
         self.held_rules: list[tuple[int, str]] = []
+        self.asker: Asker | None = PERSON
+        """The process that is found behind each connection in question."""
+        self.holders: dict[int, int] = {}
+        self.finds_askers = True
+        self.asked_for: list[Identify] = []
         self.earlier: dict[str, list[Turn]] = {}
         """Turns of earlier runs that the records have, by session."""
 
@@ -311,6 +322,10 @@ class Conversation:
                 self.copies.append(effect)
                 missing = NotCopied(CallError.INTERNAL, "file.path: no such file")
                 self.gateway.file_copied(ticket, self.now, self.files.get(path, missing))
+            case Identify():
+                self.asked_for.append(effect)
+                if self.finds_askers:
+                    self.found(effect)
             case ReadRecords(ticket):
                 if not isinstance(effect.wanted, EarlierTurns):
                     self.reads.append(effect)
@@ -348,6 +363,11 @@ class Conversation:
         held, self.held = self.held, []
         for ticket in held:
             self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+        self.turn()
+
+    def found(self, asked: Identify) -> None:
+        """Report who is behind a connection."""
+        self.gateway.identified(asked.ticket, self.now, Identified(self.asker, self.holders))
         self.turn()
 
     def wait(self, seconds: float) -> None:

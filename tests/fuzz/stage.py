@@ -9,6 +9,8 @@ from tapui.core.effects import (
     Copied,
     CopyFile,
     Effect,
+    Identified,
+    Identify,
     MakeDurable,
     NotCopied,
     ReadRecords,
@@ -174,6 +176,8 @@ class Stage:
             refused = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
             copied = refused if self._fails() else Copied("/results/x", 3)
             self.gateway.file_copied(effect.ticket, self.now, copied)
+        elif isinstance(effect, Identify):
+            self.gateway.identified(effect.ticket, self.now, Identified(None, {}))
         elif isinstance(effect, ReadRecords):
             fault = "the records cannot be read" if self._fails() else None
             self.gateway.records_read(effect.ticket, self.now, [], fault)

@@ -216,7 +216,11 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
         ids = itertools.count()
         uplink = Uplink(send, lambda: f"c{next(ids)}", _fail)
         joined = AttachedSession(
-            session.session_id, uplink, workspace=home.root / "workspace", cwd=str(home.root)
+            session.session_id,
+            uplink,
+            workspace=home.root / "workspace",
+            cwd=str(home.root),
+            pid=None,
         )
 
         def take(message: Message) -> None:

@@ -75,6 +75,10 @@ class Home:
         return done
 
 
+ANYBODY = {"TAPUI_APPROVALS_COMMAND_LINE": "always"}
+"""Commands of a test have no terminal of a person; with this the gateway takes them."""
+
+
 class Gateway:
     """A `tapui serve` process that is ready; used as a context manager.
 
@@ -97,7 +101,7 @@ class Gateway:
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
                 tapui_argv("serve", "--port", str(port), "--json", *args),
-                env={**home.env(), **(env or {})},
+                env={**home.env(), **ANYBODY, **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -14,6 +14,8 @@ from tapui.core.effects import (
     Copied,
     CopyFile,
     Effect,
+    Identified,
+    Identify,
     MakeDurable,
     NotCopied,
     ReadRecords,
@@ -292,9 +294,16 @@ class World:
             self.at(self.now + self.latency(), lambda: self._recorded(ticket, seq, is_ok))
         elif isinstance(effect, CopyFile):
             self._copy_file(effect)
+        elif isinstance(effect, Identify):
+            asking = effect.ticket
+            self.at(self.now + self.latency(), lambda: self._nobody_found(asking))
         elif isinstance(effect, ReadRecords):
             reading = effect.ticket
             self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
+
+    def _nobody_found(self, ticket: int) -> None:
+        self.is_touched = True
+        self.gateway.identified(ticket, self.now, Identified(None, {}))
 
     def _nothing_read(self, ticket: int) -> None:
         self.is_touched = True

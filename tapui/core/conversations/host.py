@@ -188,6 +188,7 @@ class HostConversation:
             is_local=connection.host_kind == LOCAL_KIND,
             agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
+            pid=None if wanted.pid is None else int(wanted.pid),
             applies_sections=connection.host_applies_sections,
             last_activity=self._clock.now,
             ports=frozenset(wanted.ports or ()),

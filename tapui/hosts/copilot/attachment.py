@@ -222,6 +222,7 @@ class Attachment:
             workspace=self._copilot_home / "session-state" / session_id,
             cwd=self._cwd,
             port=self.port,
+            pid=self.process.pid if self.process is not None else None,
         )
         self._joining.add(session_id)
         self.sessions[session_id] = session

@@ -56,13 +56,21 @@ class AttachedSession:
     """A session of a CLI that this host speaks for.
 
     `workspace` is the session's folder where the SDK does not name one; `cwd` its folder until
-    the session says otherwise.
+    the session says otherwise. `pid` is the CLI's process, None where it is not known.
     """
 
     def __init__(
-        self, session_id: str, uplink: Uplink, *, workspace: Path, cwd: str, port: int | None = None
+        self,
+        session_id: str,
+        uplink: Uplink,
+        *,
+        workspace: Path,
+        cwd: str,
+        port: int | None = None,
+        pid: int | None = None,
     ) -> None:
         self.id = session_id
+        self._pid = pid
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
         self.is_open = False
@@ -113,6 +121,7 @@ class AttachedSession:
                     can=list(abilities.can),
                     cannot=dict(abilities.cannot),
                     ports=self._ports,
+                    pid=self._pid,
                     **opening,
                 )
             )
