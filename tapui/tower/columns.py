@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size
@@ -76,7 +77,7 @@ class Column:
     below: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """A row by its key; without cells for all columns it is a heading: its first cell, alone.
 
@@ -94,10 +95,30 @@ class Row:
     opens_within: int = 0
     values: Mapping[int, str | float] = field(default_factory=dict, compare=False)
 
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The whole text of each cell."""
+        return tuple([cell.whole for cell in self.cells])
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:
+        """The width of each cell on the screen, with its glyph; of the first, with the indent."""
+        sizes = [
+            _width_of(text) + (GLYPH if cell.glyph else 0)
+            for text, cell in zip(self.texts, self.cells, strict=True)
+        ]
+        sizes[0] += self.indent
+        return tuple(sizes)
+
 
 def heading(text: str) -> Row:
     """Return a row that divides others and cannot be selected."""
     return Row("", (Cell(text),), is_heading=True)
+
+
+def first_key(rows: Sequence[Row]) -> str | None:
+    """Return the key of the first row that can be selected, None where there is none."""
+    return next((row.key for row in rows if not row.is_heading), None)
 
 
 def fit(text: str, width: int, *, right: bool = False, cuts_middle: bool = False) -> str:
@@ -133,12 +154,19 @@ def widths(
 ) -> Widths:
     """Return which columns are shown and how wide they are; with a second line, without its
     column."""
+    counted = [row for row in rows if not row.is_heading]
+    texts = list(zip_longest(*[row.texts for row in counted], fillvalue=""))
     shown = [
         index
         for index, column in enumerate(columns)
-        if not (has_second and column.below) and not _is_hidden(column, rows, index)
+        if not (has_second and column.below)
+        and not _is_hidden(column, index, texts[index] if index < len(texts) else (), rows)
     ]
-    wants = {index: _want(columns[index], rows, index) for index in shown}
+    longest = [max(sizes) for sizes in zip_longest(*[row.widths for row in counted], fillvalue=0)]
+    wants = {
+        index: _want(columns[index], longest[index] if index < len(longest) else 0)
+        for index in shown
+    }
     least_of = {
         index: min(wants[index], width // 2) if columns[index].half else columns[index].least
         for index in shown
@@ -194,41 +222,27 @@ def row_widths(columns: Sequence[Column], row: Row, fitted: Widths) -> Widths:
     for name in range(at):
         index = fitted[name][0]
         if columns[index].cuts_middle:
-            lacks = _needed(row, index) - sizes[name]
+            lacks = row.widths[index] - sizes[name]
             if lacks > 0:
-                taken = max(min(lacks, sizes[at] - _needed(row, fitted[at][0])), 0)
+                taken = max(min(lacks, sizes[at] - row.widths[fitted[at][0]]), 0)
                 sizes[name] += taken
                 sizes[at] -= taken
     return tuple((index, size) for (index, _), size in zip(fitted, sizes, strict=True))
 
 
-def _needed(row: Row, index: int, most: int = CELL_CHARS) -> int:
-    """Return the width in which a cell is whole; of its text, `most` cells count."""
-    cell = row.cells[index]
-    more = (row.indent if index == 0 else 0) + (GLYPH if cell.glyph else 0)
-    return _width_of(cell.whole, most) + more
-
-
-def _want(column: Column, rows: Sequence[Row], index: int) -> int:
-    """Return the width that a column's content has, within its bounds."""
+def _want(column: Column, longest: int) -> int:
+    """Return the width that a column has for content of this width, within its bounds."""
     most = max(column.most, column.least) if not column.grows else CELL_CHARS
-    longest = cell_len(column.title)
-    for row in rows:
-        if not row.is_heading and index < len(row.cells):
-            longest = max(longest, _needed(row, index, most))
-    return max(column.least, min(most, longest))
+    return max(column.least, min(most, max(longest, cell_len(column.title))))
 
 
-def _is_hidden(column: Column, rows: Sequence[Row], index: int) -> bool:
+def _is_hidden(column: Column, index: int, texts: Sequence[str], rows: Sequence[Row]) -> bool:
     """Return whether a column says nothing: it is empty, or common and the same in several rows."""
-    texts = {
-        row.cells[index].whole for row in rows if not row.is_heading and index < len(row.cells)
-    }
     if not any(texts):
         return bool(rows) and index > 0 and not column.grows
-    return column.is_common and len(texts) == 1 and len(rows) > 1
+    return column.is_common and len(rows) > 1 and len(set(texts)) == 1
 
 
 @lru_cache(maxsize=8192)
-def _width_of(text: str, most: int) -> int:
-    return cell_len(safe_text(text, limit=most))
+def _width_of(text: str) -> int:
+    return cell_len(safe_text(text, limit=CELL_CHARS))

@@ -5,7 +5,6 @@ from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.screen import Screen
 
 from tapui.tower.app_protocol import Tower
 from tapui.tower.footer import FooterLine
@@ -14,11 +13,12 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.pane_area import PaneArea
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.tell_line import TellLine
+from tapui.tower.textual_inside import LeanScreen
 from tapui.tower.view import View
 from tapui.tower.waiting import WaitingBand
 
 
-class MainScreen(Screen[object]):
+class MainScreen(LeanScreen[object]):
     """Header, what waits, the tabs where panes are out of sight, panes, keys.
 
     A pane is made when it is seen for the first time.

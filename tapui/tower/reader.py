@@ -8,14 +8,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.binding import BindingType
 from textual.geometry import Size
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.text import safe_text
 from tapui.tower.columns import fit
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.selecting import extracted, selectable
+from tapui.tower.line_view import LineView
+from tapui.tower.selecting import extracted
 from tapui.tower.table import TONES
 
 
@@ -69,7 +69,7 @@ def _room(text: str, start: int, width: int) -> int:
     return start + len(piece)
 
 
-class Reader(ScrollView, can_focus=True, inherit_bindings=False):
+class Reader(LineView, can_focus=True, inherit_bindings=False):
     """Shows parts, all of them, however long."""
 
     # Lines are wrapped at the width that a scrollbar leaves: none is ever covered or cut.
@@ -155,7 +155,11 @@ class Reader(ScrollView, can_focus=True, inherit_bindings=False):
         self.virtual_size = Size(width, len(self._lines))
         self.refresh()
 
-    def render_line(self, y: int) -> Strip:
+    def place_of(self, y: int) -> tuple[int, int]:
+        """Return where a line of the screen begins in the content."""
+        return 0, y + self.scroll_offset.y
+
+    def painted(self, y: int) -> Strip:
         """Paint one line."""
         width = self.scrollable_content_region.width
         base = self.rich_style
@@ -169,5 +173,4 @@ class Reader(ScrollView, can_focus=True, inherit_bindings=False):
             margin = base + self.get_component_rich_style("reader--margin")
             segments.append(Segment(line.margin, margin))
         segments.append(Segment(fit(line.text, max(width - cell_len(line.margin), 0)), style))
-        strip = Strip(segments).adjust_cell_length(width, Style.null() + base)
-        return selectable(self, strip, 0, index)
+        return Strip(segments).adjust_cell_length(width, Style.null() + base)

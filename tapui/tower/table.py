@@ -1,7 +1,7 @@
 """A table for live rows: painted line by line, columns that fit, a selection that stays put."""
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -10,7 +10,6 @@ from textual import events
 from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -29,7 +28,8 @@ from tapui.tower.columns import (
 )
 from tapui.tower.emphasis import split
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.selecting import extracted, selectable
+from tapui.tower.line_view import LineView
+from tapui.tower.selecting import extracted
 from tapui.tower.textual_inside import set_virtual_size
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
@@ -41,7 +41,22 @@ EDGES = 2
 """Cells of the cursor before a row and of the blank behind it."""
 
 
-class Table(ScrollView, can_focus=True, inherit_bindings=False):
+class _Look(NamedTuple):
+    """What all lines depend on: with the same, a row that is the same looks the same.
+
+    `high` is the number of lines of a row, `top` the first line in sight below the titles, `pinned`
+    the index of the row that stands in the first line in place of one of its group.
+    """
+
+    fitted: Widths
+    width: int
+    high: int
+    top: int
+    cursor: int
+    pinned: int | None
+
+
+class Table(LineView, can_focus=True, inherit_bindings=False):
     """Rows under a line of titles. Up, down and the usual letters move; Enter opens.
 
     The selection follows its row's key when rows come and go, and that row stays on its line of the
@@ -104,9 +119,10 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self._layout: Widths = ()
         self._layout_for: tuple[int, int] = (-1, -1)
         self._version = 0
-        self._tones: dict[str, Style] = {}
+        self._tones: dict[tuple[str, bool], Style] = {}
         self._strips: dict[tuple[object, ...], Strip] = {}
         self._blank_below = 0
+        self._seen: _Look | None = None
 
     @property
     def _width(self) -> int:
@@ -139,61 +155,71 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         """(index, first cell, end) of the columns that are shown, in the table's content."""
         found: list[tuple[int, int, int]] = []
         x = 1
-        for index, size in self._fitted(self._width - EDGES):
+        for index, size in self._fitted(self._width - EDGES, self.row_lines):
             found.append((index, x, x + size))
             x += size + GAP
         return found
 
-    def set_rows(self, rows: list[Row], *, holds_line: bool = False) -> None:
+    def set_rows(
+        self, rows: list[Row], *, at: str | None = None, below: int = 0, holds_line: bool = False
+    ) -> None:
         """Show these rows; only what is on screen is painted, and nothing if they are the same.
 
-        Where rows come above the selected one, it stays on its line as far as those below it allow;
-        with `holds_line` always: blank lines follow the last row then, until the person moves.
+        The selection goes to the row of the key `at`, if there is one, and so many rows below it
+        come into sight. Else it stays on its row, and where rows come above that, it stays on its
+        line as far as those below it allow; with `holds_line` always: blank lines follow the last
+        row then, until the person moves.
         """
-        if self._version and rows == self.rows:
+        if self._version and rows == self.rows and at in (None, self.selected):
             return
         before, was_at = self.selected, self._cursor
-        shown, placed = self.rows, self._placed()
+        shown, look = self.rows, self._look()
         self.rows = rows
         self._version += 1
-        self._cursor = self._place(before)
-        moved_by = self._cursor - was_at if self.selected == before else 0
+        goes = self._index_of(at)
+        self._cursor = self._place(before) if goes is None else goes
+        moved_by = self._cursor - was_at if goes is None and self.selected == before else 0
         top = self.scroll_offset.y + moved_by * self.row_lines
         height = len(rows) * self.row_lines + self._titles_high
         self._blank_below = max(top + self.size.height - height, 0) if holds_line and top else 0
         self._measure()
         if moved_by and before is not None:
             self.scroll_to(y=top, animate=False, force=True)
-        if self._cursor != was_at:
+        if goes is not None:
+            self._below = below
+        if self._cursor != was_at or goes is not None:
             self._show_cursor()
-        if self.size and len(shown) == len(rows) and self._placed() == placed:
-            self._refresh_rows(shown)
+        if self.size and len(shown) == len(rows) and self._look() == look:
+            self._refresh_rows(shown, look)
         else:
             self.refresh()
         if self.selected != before:
             self.post_message(self.Moved(is_own=False))
 
-    def _placed(self) -> tuple[object, ...]:
-        """Return what all lines depend on: with the same, a row that is the same looks the same."""
-        return (
-            self._fitted(self._width - EDGES),
-            self._width,
-            self.row_lines,
-            self.scroll_offset,
+    def _look(self) -> _Look:
+        width, high, top = self._width, self.row_lines, self.scroll_offset.y
+        return _Look(
+            self._fitted(width - EDGES, high),
+            width,
+            high,
+            top,
             self._cursor,
-            self._pinned,
+            self._pinned(top, high),
         )
 
-    def _refresh_rows(self, shown: list[Row]) -> None:
+    def _refresh_rows(self, shown: list[Row], look: _Look) -> None:
         """Have the lines of those rows painted again that are others than the `shown` ones."""
-        high, top = self.row_lines, self.scroll_offset.y
+        high, top, pinned = look.high, look.top, look.pinned
         first, width = top // high, self.size.width
-        pinned = self._pinned
+        changed: list[Region] = []
         if pinned is not None and shown[pinned] != self.rows[pinned]:
-            self.refresh(Region(0, self._titles_high, width, high))
-        for index in range(first, min(first + self.size.height // high + 2, len(shown))):
-            if shown[index] != self.rows[index]:
-                self.refresh(Region(0, self._titles_high + index * high - top, width, high))
+            changed.append(Region(0, self._titles_high, width, high))
+        end = min(first + self.size.height // high + 2, len(shown))
+        for start, stop in _changes(shown, self.rows, first, end):
+            y = self._titles_high + start * high - top
+            changed.append(Region(0, y, width, (stop - start) * high))
+        if changed:
+            self.refresh(*changed)
 
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show other columns from now on; rows that fit them are to follow."""
@@ -211,17 +237,18 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
     def select(self, key: str, *, below: int = 0) -> None:
         """Select the row of this key, if there is one; so many rows below it come into sight."""
-        for index, row in enumerate(self.rows):
-            if row.key == key:
-                self._go(index, below=below)
-                break
+        index = self._index_of(key)
+        if index is not None:
+            self._go(index, below=below)
+
+    def _index_of(self, key: str | None) -> int | None:
+        if key is None:
+            return None
+        return next((index for index, row in enumerate(self.rows) if row.key == key), None)
 
     def _place(self, key: str | None) -> int:
-        if key is not None:
-            for index, row in enumerate(self.rows):
-                if row.key == key:
-                    return index
-        return self._nearest(min(self._cursor, len(self.rows) - 1), 1)
+        index = self._index_of(key)
+        return self._nearest(min(self._cursor, len(self.rows) - 1), 1) if index is None else index
 
     def _nearest(self, index: int, step: int) -> int:
         """Return the first row that can be selected, from `index` on in this direction, or back."""
@@ -246,11 +273,10 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
         self.post_message(self.Moved(is_own=True))
 
-    @property
-    def _pinned(self) -> int | None:
+    def _pinned(self, top: int, high: int) -> int | None:
         """The index of the row that stands in the first line in place of one of its group: its
         head, which has gone beyond the edge. None where the first line has its own row."""
-        first, line = divmod(self.scroll_offset.y, self.row_lines)
+        first, line = divmod(top, high)
         if line or first == self._cursor or not 0 < first < len(self.rows):
             return None
         under = self.rows[first].under
@@ -301,8 +327,9 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
                     return
             return
         line = event.y - self._titles_high
-        pinned = self._pinned if line < self.row_lines else None
-        index = (line + self.scroll_offset.y) // self.row_lines if pinned is None else pinned
+        high, top = self.row_lines, self.scroll_offset.y
+        pinned = self._pinned(top, high) if line < high else None
+        index = (line + top) // high if pinned is None else pinned
         if index < len(self.rows) and not self.rows[index].is_heading:
             self._go(index)
             is_on_mark = event.x < self.rows[index].opens_within
@@ -327,11 +354,9 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the text that is selected by the mouse."""
-        top = self.scroll_offset.y
-        lines = [self._painted(y).text for y in range(self._titles_high)]
-        rest = range(len(self.rows) * self.row_lines)
-        lines += [self._painted(self._titles_high + y - top).text for y in rest]
-        return extracted(selection, lines)
+        whole = self._look()._replace(top=0, pinned=None)
+        lines = range(len(self.rows) * whole.high + self._titles_high)
+        return extracted(selection, [self._line(y, whole).text for y in lines])
 
     def row_text(self, key: str) -> str:
         """Return the cells of a row as one line, whole."""
@@ -341,44 +366,54 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
                 return "  ".join(text for text in cells if text)
         return ""
 
-    def _style(self, name: str) -> Style:
-        """Return the style of a tone or part; "" is the plain one."""
-        style = self._tones.get(name)
+    def _style(self, name: str, *, is_selected: bool = False) -> Style:
+        """Return the style of a tone or part, "" is the plain one; also in the selected row."""
+        style = self._tones.get((name, is_selected))
         if style is None:
-            style = self.rich_style
-            if name == "cursor":
+            if is_selected:
                 cursor = self.get_component_rich_style("table--cursor")
-                style = Style(bgcolor=cursor.bgcolor, bold=cursor.bold)  # tones keep their colours
+                # Tones keep their colours.
+                style = self._style(name) + Style(bgcolor=cursor.bgcolor, bold=cursor.bold)
             elif name:
-                style += self.get_component_rich_style(f"table--{name}")
-            self._tones[name] = style
+                style = self._style("") + self.get_component_rich_style(f"table--{name}")
+            else:
+                style = self.rich_style
+            self._tones[name, is_selected] = style
         return style
 
-    def _fitted(self, width: int) -> Widths:
+    def _fitted(self, width: int, high: int) -> Widths:
         """Return (column, width) of the columns that fit, in order."""
         if self._layout_for != (self._version, width):
             self._layout_for = (self._version, width)
-            self._layout = widths(
-                self.columns, self.rows, max(width, 1), has_second=self.row_lines > 1
-            )
+            self._layout = widths(self.columns, self.rows, max(width, 1), has_second=high > 1)
         return self._layout
 
-    def render_line(self, y: int) -> Strip:
-        """Paint one line of the screen."""
-        place = y if y < self._titles_high else y + self.scroll_offset.y
-        return selectable(self, self._painted(y), 0, place)
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return lines of the screen as they are painted."""
+        self._seen = self._look()
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._seen = None
 
-    def _painted(self, y: int) -> Strip:
-        """Return a line: the titles, a heading or a row's. Lines that did not change are kept."""
+    def place_of(self, y: int) -> tuple[int, int]:
+        """Return where a line of the screen begins in the content."""
+        return 0, y if y < self._titles_high else y + self.scroll_offset.y
+
+    def painted(self, y: int) -> Strip:
+        """Return a line of the screen: the titles, a heading or a row's."""
+        return self._line(y, self._seen or self._look())
+
+    def _line(self, y: int, look: _Look) -> Strip:
+        """Paint a line of the screen. Lines that did not change are kept."""
         is_title = y < self._titles_high
-        at = y - self._titles_high + self.scroll_offset.y
-        index, line = (-1, 0) if is_title else divmod(at, self.row_lines)
-        if y - self._titles_high < self.row_lines and not is_title and self._pinned is not None:
-            index = self._pinned
+        at = y - self._titles_high + look.top
+        index, line = (-1, 0) if is_title else divmod(at, look.high)
+        if look.pinned is not None and not is_title and y - self._titles_high < look.high:
+            index = look.pinned
         row = self.rows[index] if 0 <= index < len(self.rows) else None
-        width = self._width
-        fitted = self._fitted(width - EDGES)
-        is_selected = row is not None and index == self._cursor
+        width, fitted = look.width, look.fitted
+        is_selected = row is not None and index == look.cursor
         cells = (row.cells, row.indent) if row else None
         key = (is_title, cells, line, is_selected, width, fitted, is_title and self.sorted_by)
         strip = self._strips.get(key)
@@ -415,18 +450,18 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         return Strip([Segment(fit(text, width), self._style("heading"))], width)
 
     def _row(self, row: Row, width: int, fitted: Widths, *, is_selected: bool) -> Strip:
-        over = self._style("cursor") if is_selected else Style.null()
-        plain = self._style("") + over
+        plain = self._style("", is_selected=is_selected)
         segments = [Segment("▌" if is_selected else " ", plain)]
         for position, (index, size) in enumerate(row_widths(self.columns, row, fitted)):
             cell = row.cells[index]
             before = " " * (GAP if position else row.indent)
             room = size if position else size - row.indent
-            segments.append(Segment(before, self._style(cell.glyph_tone or cell.tone) + over))
-            segments += self._cell(cell, self.columns[index], room, over)
+            tone = cell.glyph_tone or cell.tone
+            segments.append(Segment(before, self._style(tone, is_selected=is_selected)))
+            segments += self._cell(cell, self.columns[index], room, is_selected=is_selected)
         return Strip(segments).adjust_cell_length(width, plain)
 
-    def _cell(self, cell: Cell, column: Column, room: int, over: Style) -> list[Segment]:
+    def _cell(self, cell: Cell, column: Column, room: int, *, is_selected: bool) -> list[Segment]:
         """Paint a cell, exactly `room` cells wide."""
         lead = [(f"{cell.glyph} ", cell.glyph_tone), *cell.lead] if cell.glyph else cell.lead
         segments: list[Segment] = []
@@ -434,7 +469,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             safe = _safe(text)
             safe = safe if cell_len(safe) <= room else fit(safe, room)
             room -= cell_len(safe)
-            segments.append(Segment(safe, self._style(tone) + over))
+            segments.append(Segment(safe, self._style(tone, is_selected=is_selected)))
         rest = [(_safe(text), tone) for text, tone in cell.rest]
         text = _safe(cell.text)
         wide = sum(cell_len(text) for text, _ in rest)
@@ -446,13 +481,17 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         room -= wide
         spare = max(room - cell_len(text), 0) if rest else 0
         text = fit(text, room - spare, right=column.right, cuts_middle=column.cuts_middle)
-        segments += self._text(text, cell, over)
-        segments += [Segment(text, self._style(tone) + over) for text, tone in rest]
-        return [*segments, Segment(" " * spare, self._style("") + over)] if spare else segments
+        segments += self._text(text, cell, is_selected=is_selected)
+        segments += [
+            Segment(text, self._style(tone, is_selected=is_selected)) for text, tone in rest
+        ]
+        if spare:
+            segments.append(Segment(" " * spare, self._style("", is_selected=is_selected)))
+        return segments
 
-    def _text(self, text: str, cell: Cell, over: Style) -> list[Segment]:
+    def _text(self, text: str, cell: Cell, *, is_selected: bool) -> list[Segment]:
         """Return a cell's text as it was fitted, with what is to be emphasised in it."""
-        style = self._style(cell.tone) + over
+        style = self._style(cell.tone, is_selected=is_selected)
         if not cell.marks:
             return [Segment(text, style)]
         match = style + self.get_component_rich_style("table--match", partial=True)
@@ -461,7 +500,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         ]
 
     def _second_line(self, row: Row, width: int, *, is_selected: bool) -> Strip:
-        over = self._style("cursor") if is_selected else Style.null()
+        plain = self._style("", is_selected=is_selected)
         cell = next(
             cell for cell, column in zip(row.cells, self.columns, strict=False) if column.below
         )
@@ -469,10 +508,24 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         edge = " " * (4 + row.indent)
         text = fit(text, max(width - cell_len(edge) - 2, 0))
         segments = [
-            Segment(" " + edge, self._style("") + over),
-            *self._text(text, cell, over),
+            Segment(" " + edge, plain),
+            *self._text(text, cell, is_selected=is_selected),
         ]
-        return Strip(segments).adjust_cell_length(width, self._style("") + over)
+        return Strip(segments).adjust_cell_length(width, plain)
+
+
+def _changes(before: list[Row], now: list[Row], first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, end) of the rows from `first` to `end` that are others now, next to each other
+    as one."""
+    start = None
+    for index in range(first, end):
+        if before[index] != now[index]:
+            start = index if start is None else start
+        elif start is not None:
+            yield start, index
+            start = None
+    if start is not None:
+        yield start, end
 
 
 def _safe(text: str) -> str:

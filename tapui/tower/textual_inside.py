@@ -6,15 +6,18 @@ one fails there and not on a terminal.
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from rich.console import RenderableType
+from textual._compositor import ChopsUpdate, Compositor
 from textual.app import App
 from textual.filter import LineFilter
-from textual.geometry import Size
+from textual.geometry import Region, Size
+from textual.screen import Screen, ScreenResultType
 from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
 from textual.worker import WorkerFailed
@@ -22,6 +25,7 @@ from textual.worker import WorkerFailed
 from tapui.tower.terminal import crash_line
 from tapui.tower.themes import without_colours
 
+PRIVATE_MODULES = ("textual._compositor",)
 PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_driver"),
     (App, "_exception"),
@@ -32,6 +36,9 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_handle_exception"),
     (App, "_registered_themes"),
     (App, "_filters"),
+    (Compositor, "_dirty_regions"),
+    (Compositor, "_get_renders"),
+    (Screen, "_compositor"),
     (Widget, "_scroll_update"),
 )
 """(class, private name) of everything of Textual's that is used below."""
@@ -128,3 +135,92 @@ def set_virtual_size(view: ScrollView, size: Size) -> None:
     view.set_reactive(Widget.virtual_size, size)
     update: Callable[[Size], None] = view._scroll_update  # noqa: SLF001
     update(size)
+
+
+class LeanScreen(Screen[ScreenResultType]):
+    """A screen that renders of a frame only the lines in which something changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = LeanCompositor()
+
+
+class LeanCompositor(Compositor):
+    """Puts a screen together out of its widgets.
+
+    Textual's own renders each widget that overlaps the smallest rectangle around all changes: with
+    one line changed in each of two panes, all widgets between them, and the frames and containers
+    below each of these. This one goes from the front to the back, renders of each widget the lines
+    that changed, and stops where nothing that changed is left uncovered.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: list[Region] | None = None
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        """Render what changed."""
+        self._changed = _joined(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._changed = None
+
+    def _get_renders(
+        self, crop: Region | None = None
+    ) -> Iterable[tuple[Region, Region, list[Strip]]]:
+        """Yield (region, the same, its lines) of what is to be put together, front to back."""
+        if self._changed is None:
+            yield from super()._get_renders(crop)
+            return
+        left = self._changed
+        for widget, (region, clip) in self.visible_widgets.items():
+            seen = region.intersection(clip)
+            parts = [part for one in left if (part := one.intersection(seen))]
+            if not parts:
+                continue
+            for first, end in _runs(parts):
+                lines = Region(seen.x, first, seen.width, end - first)
+                yield lines, lines, widget.render_lines(lines.translate(-region.offset))
+            left = [rest for one in left for rest in uncovered(one, seen)]
+            if not left:
+                return
+
+
+def _joined(regions: Iterable[Region]) -> list[Region]:
+    """Return the same regions, with those that follow one below the other as one."""
+    joined: list[Region] = []
+    for region in sorted(regions, key=lambda one: (one.x, one.width, one.y)):
+        last = joined[-1] if joined else None
+        if last is not None and last.column_span == region.column_span and region.y <= last.bottom:
+            bottom = max(last.bottom, region.bottom)
+            joined[-1] = Region(last.x, last.y, last.width, bottom - last.y)
+        else:
+            joined.append(region)
+    return joined
+
+
+def _runs(regions: list[Region]) -> Iterator[tuple[int, int]]:
+    """Yield (first, end) of the lines of these regions that follow each other."""
+    spans = sorted(region.line_span for region in regions)
+    first, end = spans[0]
+    for start, stop in spans[1:]:
+        if start > end:
+            yield first, end
+            first, end = start, stop
+        end = max(end, stop)
+    yield first, end
+
+
+def uncovered(region: Region, cover: Region) -> Iterator[Region]:
+    """Yield the parts of a region that `cover` leaves, as rectangles."""
+    both = region.intersection(cover)
+    if not both:
+        yield region
+        return
+    x, y, width, _height = region
+    above = Region(x, y, width, both.y - y)
+    below = Region(x, both.bottom, width, region.bottom - both.bottom)
+    left = Region(x, both.y, both.x - x, both.height)
+    right = Region(both.right, both.y, region.right - both.right, both.height)
+    yield from (part for part in (above, left, right, below) if part)

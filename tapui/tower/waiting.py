@@ -10,7 +10,7 @@ from textual.widgets import Static
 from tapui import times
 from tapui.projection import asking
 from tapui.tower import marks
-from tapui.tower.columns import Cell, Column, Row
+from tapui.tower.columns import Cell, Column, Row, first_key
 from tapui.tower.order import held
 from tapui.tower.panes.pane import FrameNote, Pane, PaneKind
 from tapui.tower.plain import plain
@@ -81,11 +81,12 @@ class WaitingBand(Pane):
             rows = [_answered_row(view, one) for one in view.decided]
         self.set_class(bool(self._asked), "-waiting")
         self.set_class(not rows, "-quiet")
+        at = None
         if self.has_class("-current"):
             rows = held(rows, self.table.selected, self.table.cursor)
-        self.table.set_rows(rows)
-        if not self.has_class("-current"):
-            self.table.action_edge(0)  # the most urgent one, and nobody has gone to another
+        else:
+            at = first_key(rows)  # the most urgent one, and nobody has gone to another
+        self.table.set_rows(rows, at=at)
         show_in(self.query_one(".more", Static), self._more(view))
         self.show_frame()
 

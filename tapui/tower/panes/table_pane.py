@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from tapui.tower.columns import Column, Row
+from tapui.tower.columns import Column, Row, first_key
 from tapui.tower.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.filter_bar import FilterBar
 from tapui.tower.keys.bindings import bindings
@@ -31,6 +31,8 @@ class TablePane(Pane):
     TWO_LINES_BELOW = 0
     CROSSES_HEADINGS = False
     """Whether the selected row stays where it is even when it belongs below another heading."""
+    ROWS_BELOW = 0
+    """Rows that stay in sight below the one that is followed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,6 +51,11 @@ class TablePane(Pane):
             )
             yield FilterBar()
         yield Static("", classes="empty", markup=False)
+
+    def followed(self, rows: list[Row]) -> str | None:
+        """Return the key of the row among `rows` that the cursor goes to, None to leave it."""
+        del rows
+        return None
 
     def rows(self, view: View) -> list[Row]:
         """Return the rows, in their own order."""
@@ -83,9 +90,10 @@ class TablePane(Pane):
             self._show_first_steps()
         was_first = self.table.is_on_first
         ordered = self._ordered(rows)
-        self.table.set_rows(ordered, holds_line=self.holds_place)
-        if was_first and not self.holds_place:
-            self.table.action_edge(0)  # nobody has gone anywhere yet
+        at = self.followed(ordered)
+        if at is None and was_first and not self.holds_place:
+            at = first_key(ordered)  # nobody has gone anywhere yet
+        self.table.set_rows(ordered, at=at, below=self.ROWS_BELOW, holds_line=self.holds_place)
         self.show_frame()
 
     def _ordered(self, rows: list[Row]) -> list[Row]:

@@ -10,7 +10,6 @@ from textual.binding import BindingType
 from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -18,6 +17,7 @@ from tapui.projection.state import StreamKey
 from tapui.tower.app_protocol import Tower
 from tapui.tower.filter import Filter
 from tapui.tower.keys.bindings import bindings
+from tapui.tower.line_view import LineView
 from tapui.tower.lines import Lines
 from tapui.tower.panes.tail_paint import (
     SHOWN_CHARS,
@@ -29,7 +29,6 @@ from tapui.tower.panes.tail_paint import (
     wrapped,
 )
 from tapui.tower.rings import Ring
-from tapui.tower.selecting import selectable
 from tapui.tower.sources import TailRow
 from tapui.tower.textual_inside import set_virtual_size
 from tapui.wire.message import Level, Line
@@ -39,7 +38,7 @@ COLUMNS = 8
 _GO_ON_SECONDS = 0.02
 
 
-class Tail(ScrollView, can_focus=True):
+class Tail(LineView, can_focus=True):
     """The lines of one or more streams. It follows until the person moves up, and again at its end.
 
     The cursor stands on a row, whatever comes before or behind it. Wrapped, a row takes as many
@@ -474,6 +473,13 @@ class Tail(ScrollView, can_focus=True):
         self._placed = None
         self._painted = []
 
+    @property
+    def _base(self) -> Style:
+        style = self._styles.get("")
+        if style is None:
+            style = self._styles[""] = self.rich_style
+        return style
+
     def _style(self, name: str) -> Style:
         style = self._styles.get(name)
         if style is None:
@@ -493,7 +499,7 @@ class Tail(ScrollView, can_focus=True):
                 row,
                 self._look,
                 self._style,
-                base=self.rich_style,
+                base=self._base,
                 width=width,
                 used=self.lines.filter,
                 is_cursor=is_cursor,
@@ -504,11 +510,16 @@ class Tail(ScrollView, can_focus=True):
             cast("Tower", self.app).give_way()
         return strips
 
-    def render_line(self, y: int) -> Strip:
+    def place_of(self, y: int) -> tuple[int, int]:
+        """Return where a line of the screen begins in the content."""
+        x, top = self.scroll_offset
+        return x, top + y
+
+    def painted(self, y: int) -> Strip:
         """Paint one row of the screen."""
-        scroll_x, scroll_y = self.scroll_offset
+        scroll_x = self.scroll_offset.x
         width = self.size.width
-        base = self.rich_style
+        base = self._base
         placed = self._screen_lines()
         if y >= len(placed):
             return Strip.blank(width, base)
@@ -519,5 +530,4 @@ class Tail(ScrollView, can_focus=True):
             self._widest = strip.cell_length
             self.call_next(self._place)
         end = base + self._style("cursor") if is_cursor else base
-        shown = strip.crop_extend(scroll_x, scroll_x + width, end)
-        return selectable(self, shown, scroll_x, scroll_y + y)
+        return strip.crop_extend(scroll_x, scroll_x + width, end)

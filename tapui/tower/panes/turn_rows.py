@@ -33,14 +33,12 @@ class TurnRows:
         """The steps among the rows, by key."""
         self.turns: dict[str, LiveTurn] = {}
         """The turns, by key, newest first."""
-        self.newest = ""
-        """The last row of the newest turn: where what happens next is shown."""
         self._kept: dict[str, tuple[LiveStep, object, Row]] = {}
 
     def of(self, view: View, session_id: str, is_unfolded: IsUnfolded) -> list[Row]:
         """Return the rows, the newest turn on top, its steps in the order in which they began."""
         before, self._kept = self._kept, {}
-        self.places, self.turns, self.newest = {}, {}, ""
+        self.places, self.turns = {}, {}
         rows: list[Row] = []
         for key, turn in steps.keyed_turns(view, session_id):
             self.turns[key] = turn
@@ -48,7 +46,6 @@ class TurnRows:
             rows.append(_head(view, key, turn, is_unfolded=is_open))
             if is_open:
                 rows += self._steps(view, key, turn, is_unfolded, before)
-            self.newest = self.newest or rows[-1].key or key
         return rows
 
     def _steps(
@@ -72,6 +69,7 @@ class TurnRows:
             if has_more and not unfolded:
                 hidden = step
             self.places[step_key] = place
+            step.condense()
             look = (step.state, step.summary, step.error, unfolded, turn.is_history)
             known = before.get(step_key)
             if known is None or step.is_open or has_more or known[:2] != (step, look):

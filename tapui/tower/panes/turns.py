@@ -26,8 +26,6 @@ from tapui.wire.tower import TurnsRead
 
 READ_AT_ONCE = 8
 """Turns that are asked for together: the one that is wanted, and those before it."""
-ROWS_BELOW = 2
-"""Rows of the turn before that stay in sight below the step that is followed."""
 _KEPT_SESSIONS = 100
 
 
@@ -58,6 +56,7 @@ before this run of tapui.
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = COLUMNS
     HAS_TITLES = False
+    ROWS_BELOW = 2
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,10 +87,12 @@ before this run of tapui.
         super().show(view, dirty)
         if self._filter is not None:
             self._read_for_filter()
-        if self._look.follows and self.table.rows:
-            self.table.select(self._end, below=ROWS_BELOW)
-        elif is_other:
+        if is_other and not self._look.follows:
             self.table.select(self._look.cursor)
+
+    def followed(self, rows: list[Row]) -> str | None:
+        """Return the last step of the newest turn, while the cursor follows what happens."""
+        return _end_of(rows) or None if self._look.follows else None
 
     @property
     def _look(self) -> _Look:
@@ -101,17 +102,6 @@ before this run of tapui.
                 del self._looks[next(iter(self._looks))]
             look = self._looks[self._session_id] = _Look()
         return look
-
-    @property
-    def _end(self) -> str:
-        """The row that the cursor follows to: the last one of the newest turn that is shown."""
-        rows = self.table.rows
-        key = ""
-        for row in rows:
-            if key and not row.under:
-                break
-            key = row.key or key
-        return key
 
     def rows(self, view: View) -> list[Row]:
         """The head of each turn, and the steps of those that are unfolded."""
@@ -214,7 +204,8 @@ before this run of tapui.
     def moved(self, *, is_own: bool) -> None:
         """The cursor on the newest step follows; a turn that it comes to is read."""
         if is_own:
-            self._look.follows = self.selected == self._end
+            self._look.follows = self.selected == _end_of(self.table.rows)
+        if is_own or self._look.follows:
             turn = self._rows.turns.get(self.selected)
             if turn is not None and not turn.is_whole:
                 self._read(turn)
@@ -335,6 +326,16 @@ before this run of tapui.
 _HOW = [
     ("A prompt opens a turn; what the agent does until it rests are its steps.", ""),
 ]
+
+
+def _end_of(rows: list[Row]) -> str:
+    """Return the last row of the newest turn that is shown."""
+    key = ""
+    for row in rows:
+        if key and not row.under:
+            break
+        key = row.key or key
+    return key
 
 
 def _session_of(view: View) -> str:
