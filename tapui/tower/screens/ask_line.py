@@ -18,14 +18,14 @@ class AskLineScreen(LiveScreen[str | None]):
     def __init__(self, question: str, value: str = "", hint: str = "") -> None:
         super().__init__()
         self._question = question
-        self._value = value
+        self._first = value
         self._hint = hint
 
     def compose(self) -> ComposeResult:
         """The question, its field, what there is to know."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._question, "bold", limit=200), markup=False)
-            yield SafeInput(self._value, max_length=MAX_ID, select_on_focus=False)
+            yield SafeInput(self._first, max_length=MAX_ID, select_on_focus=False)
             hint = "  ".join(filter(None, (self._hint, "Enter takes it, Esc goes back.")))
             yield Static(plain(hint, "$text-muted", limit=200), classes="keys", markup=False)
 

@@ -21,7 +21,7 @@ class SessionOrders:
         self._tower = tower
         self._app = app
         self._session = session
-        self._name = session.label or session.id
+        self._session_name = session.label or session.id
 
     def actions(self) -> list[RowAction]:
         """Return them with their letters; what is not possible says why."""
@@ -55,11 +55,13 @@ class SessionOrders:
             if is_sure and now is not None and can_stop(now):
                 self._tower.orders.stop(session.id)
             elif is_sure:
-                self._app.notify(f"The turn of {self._name} has ended already.", markup=False)
+                self._app.notify(
+                    f"The turn of {self._session_name} has ended already.", markup=False
+                )
 
         lines = [one for one in (stands.now,) if one]
         lines.append("What waits for the turn's end is dropped. Detached commands go on.")
-        question = f"Stop the turn of {self._name}?"
+        question = f"Stop the turn of {self._session_name}?"
         self._app.push_screen(ConfirmScreen(question, lines, "stop the turn"), answered)
 
     def compact(self) -> None:
@@ -73,14 +75,16 @@ class SessionOrders:
             if label is not None and label != self._session.label:
                 self._tower.orders.set(self._session.id, "label", label)
 
-        self._app.push_screen(AskLineScreen(f"New name of {self._name}", self._name), named)
+        self._app.push_screen(
+            AskLineScreen(f"New name of {self._session_name}", self._session_name), named
+        )
 
     def choose_model(self) -> None:
         """Choose one of the models that the host names, or write one."""
         self._tower.orders.read_models(self._session.id, self._models_came)
 
     def _models_came(self, listed: ModelsList) -> None:
-        title = f"Model of {self._name}"
+        title = f"Model of {self._session_name}"
         if not listed.models:
             hint = listed.error or "Its host names no models: any name may be tried."
             screen = AskLineScreen(title, self._session.model or "", hint)
@@ -110,6 +114,6 @@ class SessionOrders:
             if effort is not None:
                 self._tower.orders.set(self._session.id, "effort", effort)
 
-        title = f"Reasoning effort of {self._name}"
+        title = f"Reasoning effort of {self._session_name}"
         choices = [Choice(one, one) for one in efforts]
         self._app.push_screen(ChooseScreen(title, choices, selected=None), chosen)
