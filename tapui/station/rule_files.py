@@ -114,7 +114,10 @@ class RuleFiles:
         return found
 
     def _read_folder(self, cwd: str) -> _Folder:
-        real = os.path.realpath(cwd)
+        try:
+            real = os.path.realpath(cwd)
+        except ValueError:  # no folder has this name
+            return _Folder(FolderRules(cwd, cwd, []), _signature(()), ())
         paths = _folder_files(Path(real))
         signature = _signature(paths)
         rules: list[PolicyRule] = []

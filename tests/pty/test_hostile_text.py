@@ -40,9 +40,16 @@ RAW = (
 )
 
 
-def hostile(name: str) -> str:
-    """Return a text of the corpus with a mark on both sides."""
-    return f"{MARK}{CORPUS[name]}{MARK}"
+KINDS = {
+    "commands": ("clipboard and title", "links", "terminal commands", "controls"),
+    "characters": ("invisible", "marks", "markup"),
+}
+
+
+def hostile(kind: str, first: int = 0) -> str:
+    """Return the texts of a kind, each with a mark on both sides, the one of this number first."""
+    names = KINDS[kind]
+    return "".join(f"{MARK}{CORPUS[name]}{MARK}" for name in (*names[first:], *names[:first]))
 
 
 def form_of(text: str) -> Json:
@@ -83,23 +90,88 @@ async def _workbench(tower: TowerProcess, provider: Provider, text: str) -> None
     await screen.seen(MAIN)
 
 
-@pytest.mark.parametrize("name", sorted(CORPUS))
+async def _turns(tower: TowerProcess, host: Host, text: str) -> None:
+    """Look at a turn and at each of its steps, in full."""
+    for event, data in (
+        ("user.message", {"content": text, "from": text}),
+        ("assistant.message", {"content": text}),
+        ("session.error", {"message": text, "errorType": text}),
+        ("assistant.intent", {"intent": text}),
+    ):
+        await host.send({"type": "session.event", "sessionId": "s1", "event": event, "data": data})
+    screen = tower.screen
+    screen.keys("2")
+    await screen.seen("2 Turns: .*\\n.*you")
+    screen.keys("g", ".", "o")
+    await screen.seen("prompt")
+    screen.keys("v", "q")
+    await screen.seen(MAIN)
+    for _step in range(2):
+        screen.keys("j", ".", "o")
+        await screen.gone(MAIN)
+        await screen.seen(MARK)
+        screen.keys("v", "q")
+        await screen.seen(MAIN)
+
+
+async def _inspector(tower: TowerProcess, provider: Provider, push: Json) -> None:
+    """Look at a provider's conversation, and at one message of it."""
+    screen = tower.screen
+    screen.keys(PANES["providers"], ".", "i")
+    await screen.seen("Nothing has been said since")
+    await provider.send(push)
+    await screen.seen("push")
+    screen.keys("Enter")
+    await screen.seen("metadata")
+    screen.keys("q", "q")
+    await screen.seen(MAIN)
+
+
+async def _together(tower: TowerProcess) -> None:
+    """Look at two streams together, wrapped."""
+    screen = tower.screen
+    screen.keys(PANES["streams"], "z", "m", "]", "m")
+    await screen.seen(rf"\+ {MARK}.*\n.*\+ {MARK}")
+    screen.keys("y")
+    await screen.seen("wrapped")
+    screen.keys("z")
+
+
+async def _find(tower: TowerProcess) -> None:
+    """Find the texts in the records, and look at one record."""
+    screen = tower.screen
+    screen.keys("f")
+    screen.type(MARK.lower())
+    await screen.seen("(line|call|prompt|error).*" + MARK, within=30)
+    screen.keys("Enter")
+    await screen.seen("kind")
+    screen.keys("Escape", "Escape")
+    await screen.seen(MAIN)
+
+
+def names(kind: str) -> list[str]:
+    """Return names with the texts of a kind in them, as long as names may be."""
+    return [f"{MARK}{CORPUS[one]}".replace("@", "")[:60] for one in KINDS[kind]]
+
+
+@pytest.mark.parametrize("name", KINDS)
 async def test_hostile_text_is_shown_escaped(
     start_tower: Callable[..., TowerProcess], tmp_path: Path, name: str
 ) -> None:
     record = tmp_path / "bytes"
-    text = hostile(name)
+    text, other, called = hostile(name), hostile(name, 1), names(name)
     tower = start_tower(size=(160, 45), record=record)
     host = await Host.hello(tower.url, tower.internal_token, name=text)
     await host.open("s1", label=text, cwd=f"/{text}", model=text, foreground=True)
     tool = {"name": "greet", "description": text, "parameters": {"description": text}}
     form = {"name": "form", "description": text, "parameters": form_of(text)}
     provider = await Provider.bind(
-        tower.url, tower.token, name=text.replace("@", ""), tools=[tool, form], session="s1"
+        tower.url, tower.token, name=called[-1], tools=[tool, form], session="s1"
     )
     metadata = {text: text}
     push = {"type": "push", "level": "keep", "event": text, "metadata": metadata}
-    await provider.send({**push, "stream": text.replace("@", "")})
+    for stream in called:
+        await provider.send({**push, "stream": stream})
     await host.invoke("s1", "greet", {text: text})
     call = await provider.expect("tool.call")
     await provider.send({"type": "tool.progress", "id": call["id"], "message": text})
@@ -123,10 +195,14 @@ async def test_hostile_text_is_shown_escaped(
         tower.screen.keys("q")
         await tower.screen.seen(MAIN)
     await _workbench(tower, provider, text)
+    await _turns(tower, host, other)
+    await _inspector(tower, provider, {**push, "event": other, "stream": called[0]})
+    await _together(tower)
+    await _find(tower)
     written = record.read_bytes()
     assert MARK.encode() in written
     assert [raw for raw in RAW if raw in written] == []
-    if name == "markup":
+    if name == "characters":
         assert "x[/][@click" in tower.screen.text()
     for peer in (provider, host):
         await peer.close()

@@ -128,3 +128,8 @@ def test_what_is_asked_in_any_case_is_named(tmp_path: Path) -> None:
     found = guards(home, tmp_path / "config.toml", 9400)
     assert found.ports == {9400}
     assert {str(tmp_path / "home"), str(tmp_path / "copilot")} <= set(found.paths)
+
+
+def test_a_folder_that_no_system_can_have_has_no_rules(files: RuleFiles) -> None:
+    assert files.folder("/code\x00/x").rules == []
+    assert files.look().folders == []

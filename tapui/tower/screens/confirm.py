@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
@@ -14,7 +15,10 @@ from tapui.tower.screens.live import LiveScreen
 
 
 class ConfirmScreen(LiveScreen[bool]):
-    """Asks; `y` or Enter is yes, `n` or Escape is no. The result is True for yes."""
+    """Asks; `y` or Enter is yes, `n` or Escape is no. The result is True for yes.
+
+    A key that came in one read with others, or in a paste, is no yes: nobody had read the question.
+    """
 
     CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,7 +42,19 @@ class ConfirmScreen(LiveScreen[bool]):
             yield Static(
                 plain(f"y {self._verb}    n back", "$text-muted"), classes="keys", markup=False
             )
+            yield Static("", classes="trouble", markup=False)
 
     def action_answer(self, is_sure: bool) -> None:
         """Close with the answer."""
-        self.dismiss(is_sure)
+        if is_sure and not self.tower.typed.is_alone:
+            self._refuse("That key came together with others, so it does not count.")
+        else:
+            self.dismiss(is_sure)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """A paste is no answer."""
+        event.stop()
+        self._refuse("A paste is not an answer.")
+
+    def _refuse(self, why: str) -> None:
+        self.query_one(".trouble", Static).update(plain(why, "$warning"))
