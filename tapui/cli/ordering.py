@@ -12,7 +12,7 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection.orders import became, wanted
+from tapui.projection.orders import became, changed, wanted
 from tapui.projection.state import is_open
 from tapui.wire.events import Entry, OrderChanged, OrderGiven
 from tapui.wire.message import Message
@@ -84,13 +84,7 @@ async def _followed(connection: GatewayConnection, order: SessionTell | SessionS
         elif isinstance(came, Entry) and isinstance(came.event, OrderChanged):
             change = came.event
             if change.order_id in given:
-                given[change.order_id] = replace(
-                    given[change.order_id],
-                    state=change.state,
-                    error=change.error,
-                    running=change.running,
-                    dropped=change.dropped,
-                )
+                given[change.order_id] = changed(given[change.order_id], change)
         return bool(told) and told[0] in given and given[told[0]].state in _SETTLED
 
     await connection.ask(order, is_settled)

@@ -9,6 +9,7 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.fold import fold
+from tapui.projection.orders import became, wanted
 from tapui.projection.state import State, is_open, is_waiting, listed
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -68,6 +69,11 @@ class Watched:
                 | ev.ApprovalWithdrawn(approval=one)
             ):
                 yield f"{asking.outcome(one)}: {self._request(one)}"
+            case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
+                order = self._state.orders.get(id_)
+                if order is not None:
+                    where = asking.session_name(self._state, order.session_id)
+                    yield f"session {where}: {wanted(order)}: {became(order)}"
             case ev.CallFinished(call=call) if call.state == "failed":
                 where = asking.session_name(self._state, call.session_id)
                 yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"

@@ -16,6 +16,7 @@ from tapui.projection.heads import (
     provider_head,
     session_head,
 )
+from tapui.projection.orders import changed
 from tapui.projection.state import (
     State,
     StreamKey,
@@ -238,14 +239,7 @@ def _order_changed(state: State, event: ev.OrderChanged, ts: str) -> None:
     known = state.orders.get(event.order_id)
     if known is None:
         return
-    changed = replace(
-        known,
-        state=event.state,
-        error=event.error,
-        running=event.running,
-        dropped=event.dropped,
-    )
-    order = state.orders[known.id] = order_head(changed)
+    order = state.orders[known.id] = order_head(changed(known, event))
     if is_under_way(order):
         return
     _trim(state.orders, is_under_way, limits.RECENT_ORDERS)

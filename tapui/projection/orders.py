@@ -1,7 +1,10 @@
 """Orders in words: what the person wants of a session, and what became of it."""
 
+from msgspec.structs import replace
+
 from tapui.projection.state import State, is_open
 from tapui.projection.summary import one_line
+from tapui.wire.events import OrderChanged
 from tapui.wire.steering import Order, OrderKind, OrderState, Way
 from tapui.wire.subjects import Session
 
@@ -26,6 +29,17 @@ _BECAME: dict[OrderState, str] = {
     "done": "done",
     "failed": "failed",
 }
+
+
+def changed(order: Order, change: OrderChanged) -> Order:
+    """Return an order as it stands after a change."""
+    return replace(
+        order,
+        state=change.state,
+        error=change.error,
+        running=change.running,
+        dropped=change.dropped,
+    )
 
 
 def is_stopping(state: State, session_id: str) -> bool:

@@ -4,11 +4,10 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
 from textual.notifications import SeverityLevel
 
 from tapui.projection import asking
-from tapui.projection.orders import became, consequences, wanted
+from tapui.projection.orders import became, changed, consequences, wanted
 from tapui.tower.notices import Notices, notice_words
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import notice_sequence, title_sequence
@@ -80,13 +79,7 @@ class Announcing:
         known = app.view.state.orders.get(event.order_id)
         if known is None:
             return
-        order = replace(
-            known,
-            state=event.state,
-            error=event.error,
-            running=event.running,
-            dropped=event.dropped,
-        )
+        order = changed(known, event)
         if app.orders.is_news(order):
             name = app.view.session_name(order.session_id)
             is_lost = order.kind == "tell" and order.state == "failed"

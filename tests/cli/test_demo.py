@@ -31,6 +31,7 @@ from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
+from tapui.wire.steering import SessionStop, SessionTell
 from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, CallCancel, RevealedCode, TowerSnapshot
 from tapui.wire.turns import TurnSource
@@ -298,6 +299,29 @@ async def test_a_turn_that_the_person_stops_ends(watched: Watched) -> None:
         lambda state: state.turns[MIGRATION].turns[0].told_state()[0] == "stopped", what="stop"
     )
     await watched.until(lambda state: len(state.turns[MIGRATION].turns) == 2, what="next turn")
+
+
+async def test_a_turn_is_stopped_for_a_text_of_the_person(watched: Watched) -> None:
+    await watched.step(
+        MIGRATION, "test", lambda step: step.exit_code is None and "pnpm test" in step.summary
+    )
+    await watched.connection.send(SessionTell("w", MIGRATION, "/wait", "stopFirst"))
+
+    def told(state: State) -> LiveTurn | None:
+        turns = state.turns[MIGRATION].turns
+        return next((turn for turn in turns if turn.prompt == "/wait"), None)
+
+    turn = await watched.until(told, what="the text")
+    assert turn.source == TurnSource("person", "tapui")
+    assert watched.state.turns[MIGRATION].turns[0].told_state()[0] == "stopped"
+    (order,) = watched.state.orders.values()
+    assert order.state == "done"
+    await watched.connection.send(SessionStop("x", MIGRATION))
+    await watched.until(
+        lambda state: [one.state for one in state.orders.values()] == ["done", "done"], what="rest"
+    )
+    session = watched.state.sessions[MIGRATION]
+    assert "script" in session.cannot["compact"]
 
 
 async def test_a_failed_build_prompts_a_session(watched: Watched) -> None:

@@ -95,6 +95,19 @@ async def test_a_turn_is_stopped_and_what_survives_is_named(gateway: Gateway, ho
         )
 
 
+async def test_what_became_of_an_order_is_a_plain_line(gateway: Gateway, home: Home) -> None:
+    watching = await Command.start(home, "status", "--watch")
+    async with session(gateway, label="Long") as host:
+        assert (await watching.line())[10:] == "session Long: idle\n"
+        stopping = await Command.start(home, "stop-turn", "s1-long")
+        await answered(host, "session.stop", "stopping", "done")
+        assert (await stopping.end())[0] == 0
+        assert (await watching.line())[10:] == "session Long: stop the turn: stopped\n"
+    assert (await watching.line())[10:] == "session Long: ended\n"
+    watching.interrupt()
+    await watching.end()
+
+
 async def test_a_session_that_ends_meanwhile_fails_the_command(
     gateway: Gateway, home: Home
 ) -> None:

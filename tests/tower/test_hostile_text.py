@@ -13,6 +13,7 @@ from tapui.tower.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
+from tapui.wire.steering import Order
 from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
 from tapui.wire.turns import FileChange, SessionTurns, Step, Turn, TurnHead, TurnSource
 from tests.tower.running import Running, running
@@ -43,7 +44,17 @@ FORBIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def hostile_world(text: str) -> State:
     sessions = [
-        session("s1", text, cwd=text, host=text, model=text, state="busy", workspace=text),
+        session(
+            "s1",
+            text,
+            cwd=text,
+            host=text,
+            model=text,
+            state="busy",
+            workspace=text,
+            can=["tell", "stop", "label", text],
+            cannot={"compact": text, text: text},
+        ),
         session(f"s2{text}", text, state="ended", ended_at=at(5), reason=text),
     ]
     providers = [
@@ -173,6 +184,9 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             ["1", "enter"],
             ["1", "full_stop"],
             ["1", "full_stop", "m"],
+            ["1", "full_stop", "n"],
+            ["1", "t", "tab", "a", "escape"],
+            ["1", "x"],
             ["1", "slash", "x", "enter", "escape"],
             ["4", "enter"],
             ["4", "full_stop"],
@@ -213,7 +227,14 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
     async with running(state, size=(120, 36)) as rig:
         rig.feed.put(Notice(message=HOSTILE, level="error"))
         rig.feed.put(Error(code="INTERNAL", message=HOSTILE))
+        order = Order("o1", "s1", "tell", "given", HOSTILE, at(), HOSTILE, "after")
+        lost = ev.OrderChanged(
+            session_id="s1", order_id="o1", state="failed", error=HOSTILE, running=[HOSTILE],
+            dropped=[HOSTILE],
+        )  # fmt: skip
         rig.feed.happen(
+            ev.OrderGiven(session_id="s1", order=order),
+            lost,
             ev.ProviderMoved(
                 provider=state.providers["p1"], session_id="s1", source=HOSTILE, reason=HOSTILE
             ),
@@ -221,7 +242,7 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
             ev.ModeChanged(session_id="s1", mode="plan", state="failed", by=HOSTILE, error=HOSTILE),
         )
         await rig.settle()
-        assert len(rig.notices) == 5
+        assert len(rig.notices) == 6
         check(rig.app, "notices")
 
 

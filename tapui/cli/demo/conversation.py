@@ -8,6 +8,9 @@ from typing import Protocol
 
 from tapui.cli.demo.line import GatewayLine, Json
 
+_CANNOT = dict.fromkeys(
+    ("now", "compact", "model", "effort", "label"), "the demonstration follows its script"
+)
 _ANSWER_WITHIN = 120_000
 """Milliseconds that the person has to answer."""
 
@@ -18,8 +21,14 @@ class Playing(Protocol):
     def prompted(self, prompt: str, provider: str) -> None:
         """A provider's prompt is to be a turn."""
 
+    async def told(self, order: str, text: str, by: str, way: str) -> None:
+        """The person says something; the gateway is told what became of it."""
+
+    async def ordered_to_stop(self, order: str) -> None:
+        """The person stops the turn; the gateway is told when the session rests."""
+
     def stop(self) -> None:
-        """The person stops the turn."""
+        """A call of the turn was cancelled: the turn stops."""
 
     def set_mode(self, mode: str) -> None:
         """The session has another mode."""
@@ -45,7 +54,8 @@ class Conversation:
 
     async def open(self, session: Json, playing: Playing) -> None:
         """Open a session."""
-        await self._line.send("session.open", session=session)
+        able: Json = {"can": ["tell", "stop"], "cannot": _CANNOT}
+        await self._line.send("session.open", session={**session, **able})
         opened = await self._line.until("session.opened")
         self._sessions[session["id"]] = playing
         self._offer(session["id"], opened["tools"])
@@ -68,6 +78,11 @@ class Conversation:
                 await self._line.send("mode.result", id=message["id"], ok=True)
                 await self.send("session.update", message["sessionId"], mode=message["mode"])
                 playing.set_mode(message["mode"])
+            case "session.tell" if playing is not None:
+                way = message.get("way", "after")
+                await playing.told(message["id"], message["text"], message["from"], way)
+            case "session.stop" if playing is not None:
+                await playing.ordered_to_stop(message["id"])
             case "session.abort" if playing is not None:
                 playing.stop()
             case "error" if message["code"] != "INVALID_SESSION":  # the gateway is stopping
@@ -90,6 +105,10 @@ class Conversation:
     async def send(self, type_: str, session: str, **fields: object) -> None:
         """Send a message about a session."""
         await self._line.send(type_, sessionId=session, **fields)
+
+    async def became(self, order: str, state: str) -> None:
+        """Tell what became of an order."""
+        await self._line.send("order.result", id=order, state=state)
 
     async def event(self, session: str, name: str, **data: object) -> None:
         """Tell of something that happened in a session."""

@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import singledispatchmethod
 from pathlib import Path
 
@@ -37,6 +38,15 @@ _PIECES = 4
 _PIECE = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What opens a turn: an event with its data; and the order behind it, if there is one."""
+
+    opening: str
+    data: Json
+    order: str = ""
+
+
 class Player:
     """A session of the demo.
 
@@ -55,7 +65,9 @@ class Player:
         self._tokens = script.tokens
         self._mode = "interactive"
         self._answer = ""
-        self._prompts: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
+        self._prompts: asyncio.Queue[_Prompt] = asyncio.Queue()
+        self._stops: list[str] = []
+        """Orders to stop that are told when the session rests."""
         self._turn: asyncio.Task[None] | None = None
         self._agents: set[asyncio.Task[None]] = set()
 
@@ -86,7 +98,25 @@ class Player:
 
     def prompted(self, prompt: str, provider: str) -> None:
         """A provider's prompt is a turn, after the one under way."""
-        self._prompts.put_nowait((prompt, provider))
+        data = {"content": prompt, "from": provider}
+        self._prompts.put_nowait(_Prompt("prompt.injected", data))
+
+    async def told(self, order: str, text: str, by: str, way: str) -> None:
+        """The person's text is a turn, after the one under way, or as soon as that is stopped."""
+        if self._turn is not None:
+            await self._conversation.became(order, "stopping" if way == "stopFirst" else "queued")
+            if way == "stopFirst":
+                self.stop()
+        self._prompts.put_nowait(_Prompt("user.message", {"content": text, "from": by}, order))
+
+    async def ordered_to_stop(self, order: str) -> None:
+        """Stop the turn under way, and tell when the session rests."""
+        if self._turn is None:
+            await self._conversation.became(order, "done")
+        else:
+            await self._conversation.became(order, "stopping")
+            self._stops.append(order)
+            self.stop()
 
     def stop(self) -> None:
         """Stop the turn under way."""
@@ -100,16 +130,17 @@ class Player:
     # Turns
 
     async def _rest(self, seconds: float) -> None:
-        """Be idle, but for the prompts of providers."""
+        """Be idle, but for prompts of providers and of the person."""
         until = asyncio.get_running_loop().time() + seconds * self._pace
         while True:
             try:
                 async with asyncio.timeout_at(until):
-                    prompt, provider = await self._prompts.get()
+                    prompt = await self._prompts.get()
             except TimeoutError:
                 return
-            data = {"content": prompt, "from": provider}
-            await self._play_turn(self._script.woken, "prompt.injected", data)
+            if prompt.order:
+                await self._conversation.became(prompt.order, "done")
+            await self._play_turn(self._script.woken, prompt.opening, prompt.data)
 
     async def _play_turn(self, steps: Iterable[Step], opening: str, prompt: Json) -> None:
         await self._event(opening, **prompt)
@@ -123,6 +154,9 @@ class Player:
         if turn.cancelled():
             await self._event("abort", reason="stopped by the person")
         await self._event("session.idle", aborted=turn.cancelled())
+        stops, self._stops = self._stops, []
+        for order in stops:
+            await self._conversation.became(order, "done")
 
     async def _play_all(self, steps: Iterable[Step], agent: str | None = None) -> None:
         for step in steps:

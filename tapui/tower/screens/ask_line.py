@@ -4,6 +4,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Input, Static
 
+from tapui.text import safe_text
 from tapui.tower.plain import plain
 from tapui.tower.safe_input import SafeInput
 from tapui.tower.screens.live import LiveScreen
@@ -18,7 +19,7 @@ class AskLineScreen(LiveScreen[str | None]):
     def __init__(self, question: str, value: str = "", hint: str = "") -> None:
         super().__init__()
         self._question = question
-        self._first = value
+        self._first = safe_text(value)
         self._hint = hint
 
     def compose(self) -> ComposeResult:
