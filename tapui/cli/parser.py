@@ -43,6 +43,7 @@ COMMANDS = (
     "records",
     "search",
     "why",
+    "why-allowed",
     "replay",
     "config",
     "doctor",
@@ -285,6 +286,16 @@ def _add_finding(commands: "Commands") -> None:
             "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
         )
         parser.add_argument("--json", action="store_true", help="print a JSON object a line")
+    allowed = add_command(
+        commands,
+        "why-allowed",
+        "why_allowed",
+        "tell who allowed a call: you, a rule, a rule of Copilot's own, allow-all",
+        "Read from the records. `tapui records calls` lists calls with their ids in its JSON.",
+    )
+    allowed.add_argument("call", metavar="CALL", help="the id of a call, or of a request")
+    allowed.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    allowed.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def _replay_keys() -> str:

@@ -1,9 +1,11 @@
 """The edits that tapui makes in the configuration file."""
 
 import contextlib
+import fcntl
 import logging
 import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 _log = logging.getLogger(__name__)
@@ -26,10 +28,15 @@ def remember_theme(path: Path, name: str) -> None:
     The file is created where there is none, and replaced in one step. Raises `OSError` when it
     cannot be read or written, and `ValueError` when it is not valid TOML (it is then left alone).
     """
+    path = path.resolve()  # a link (to a folder of dot-files, say) stays a link
+    with _locked(path):
+        _set_theme(path, name)
+
+
+def _set_theme(path: Path, name: str) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    path = path.resolve()  # a link (to a folder of dot-files, say) stays a link
     text = path.read_bytes().decode() if path.exists() else ""
     before = tomllib.loads(text)
     if before.get("theme") == name:
@@ -45,6 +52,53 @@ def remember_theme(path: Path, name: str) -> None:
     if tomllib.loads(after) != {**before, "theme": name}:
         raise ValueError(f"{path}: theme could not be set without a change to other settings")
     _replace(path, after)
+
+
+def keep_rules(path: Path, rules: str) -> str | None:
+    """Write rules to the end of the file; return why they could not be, or None. It is logged."""
+    try:
+        add_rules(path, rules)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        _log.warning("rules could not be written to %s: %s", path, why)
+        return f"{path}: the rule cannot be written: {why}"
+    return None
+
+
+def add_rules(path: Path, rules: str) -> None:
+    """Add `[[rules]]` tables, as TOML, behind all that the configuration file has.
+
+    Everything else stays as it is. Raises `OSError`, and `ValueError` when the file is not valid
+    TOML or its rules are written in another form (it is then left alone).
+    """
+    path = path.resolve()
+    with _locked(path):
+        text = path.read_bytes().decode() if path.exists() else ""
+        before = tomllib.loads(text)
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        after = text + gap + rules
+        added = tomllib.loads(rules)["rules"]
+        try:
+            found = tomllib.loads(after)
+        except tomllib.TOMLDecodeError:
+            raise ValueError("its rules are not written as [[rules]]") from None
+        if found != {**before, "rules": [*before.get("rules", []), *added]}:
+            raise ValueError("a rule could not be added without a change to other settings")
+        if text.count("\n") == text.count("\r\n") > 0:
+            after = after.replace("\r\n", "\n").replace("\n", "\r\n")
+        _replace(path, after)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other towers of this person from writing the file at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
 
 
 def _replace(path: Path, text: str) -> None:

@@ -184,6 +184,7 @@ def _app(
         bell=options.settings.bell,
         note=note,
         on_theme=partial(config_file.keep_theme, options.config_path),
+        on_rule=None if options.is_demo else partial(config_file.keep_rules, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
         give_way=give_way,

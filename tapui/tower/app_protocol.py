@@ -11,6 +11,9 @@ from tapui.tower.view import View
 from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire.message import Message
 
+OnRule = Callable[[str], str | None]
+"""Is told rules as TOML; returns why they could not be written, or None."""
+
 
 class Tower(Protocol):
     """What a pane may ask of the app it is in."""
@@ -74,6 +77,10 @@ class Tower(Protocol):
     @property
     def typed(self) -> KeyQueue:
         """The keys that come."""
+
+    @property
+    def on_rule(self) -> OnRule | None:
+        """What writes rules into the person's configuration."""
 
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""

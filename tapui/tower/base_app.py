@@ -9,6 +9,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 
 from tapui.text import safe_text
+from tapui.tower.app_protocol import OnRule
 from tapui.tower.bodies import Bodies
 from tapui.tower.clipboard import Clipboard
 from tapui.tower.feed import Feed
@@ -55,6 +56,7 @@ class BaseApp(PlainApp):
         theme: str = "tapui-dark",
         theme_folders: Sequence[Path] | None = None,
         on_theme: OnChoice | None = None,
+        on_rule: OnRule | None = None,
         give_way: Callable[[], None] | None = None,
         log_file: Path | None = None,
         token_file: str = "~/.copilot/extensions/tap/.provider-token",  # noqa: S107 - a path
@@ -91,6 +93,7 @@ class BaseApp(PlainApp):
         self.orders = OrdersGiven(self.send)
         self._main: MainScreen | None = None
         folders = [builtin_folder()] if theme_folders is None else theme_folders
+        self.on_rule = on_rule
         self.themes = ThemeChoice(self, folders, on_theme)
         self.theme_faults = self.themes.begin(theme)
         """What was wrong with the theme that was wanted."""

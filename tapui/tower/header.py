@@ -91,6 +91,8 @@ class HeaderLine(Widget):
                 text = f"✗ {failed} failed since {since}" if brevity < 4 else f"✗ {failed}"
             alarms.append(HeaderPart(text, "bold $error", "app.next_failure"))
         parts += [*counts, *alarms] if brevity <= 1 else [*alarms, *counts]
+        if (allowed := view.state.rules_allowed) and brevity < 2:
+            parts.append(HeaderPart(f"rules allowed {allowed:,}", "$text-muted"))
         if self._address and brevity < 3:
             parts.append(
                 HeaderPart(

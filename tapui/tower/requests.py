@@ -11,7 +11,7 @@ from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
 from tapui.wire import subjects
 
-Answer = Literal["allow", "deny", "deny-and-tell"]
+Answer = Literal["allow", "keep", "make-rule", "deny", "deny-and-tell"]
 """What a letter stands for: the action of its key."""
 
 _PERMISSIONS = {
@@ -40,6 +40,7 @@ _TITLES = {
     "hookMessage": "the hook says",
     "hasWriteFileRedirection": "writes to a file",
     "possiblePaths": "paths in it",
+    "resolvedPath": "where it really is",
 }
 _BODIES = ("warning", "hookMessage", "args", "toolArgs", "diff", "newFileContents")
 """Fields that follow what is asked, in this order; all others come after them by name."""
@@ -89,7 +90,17 @@ def options(approval: subjects.Approval) -> list[Option]:
     tell = Option("deny-and-tell", "deny, and tell the agent …", "denies and tells it this")
     if approval.kind == "mode":
         return [Option("allow", "allow the switch", "allows the switch"), deny, tell]
-    return [Option("allow", "allow once", "allows it, this once"), deny, tell]
+    once = Option("allow", "allow once", "allows it, this once")
+    rule = Option("make-rule", "make a rule from it …", "writes the rule")
+    if approval.judged is not None and approval.judged.unkeepable:
+        return [once, rule, deny, tell]
+    what = "command" if asking.detail_of(approval).get("kind") == "shell" else "request"
+    keep = Option(
+        "keep",
+        f"allow exactly this {what} until the session ends",
+        "allows exactly this, until the session ends",
+    )
+    return [once, keep, rule, deny, tell]
 
 
 def subject(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
@@ -120,9 +131,11 @@ def explain(view: View, approval: subjects.Approval, detail: Mapping[str, Any]) 
         rest.pop(key, None)
     if rest.get("hasWriteFileRedirection") is False:
         del rest["hasWriteFileRedirection"]
-    segments = _segments(detail)
-    parts += [value(f"{number}  {one}") for number, one in enumerate(segments, 1)]
-    parts += [Paragraph("")] * bool(segments)
+    said = _judged(approval) or _segments(detail)
+    parts += [value(f"{number}  {one}") for number, one in enumerate(said, 1)]
+    if approval.judged is not None and approval.judged.why:
+        parts.append(Paragraph(f"no rule may allow it: {approval.judged.why}", "muted"))
+    parts += [Paragraph("")] * bool(said)
     parts += [*_around(view, approval), Paragraph("")]
     for key in (*_BODIES, *sorted(rest)):
         if key in rest:
@@ -169,10 +182,13 @@ def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[s
             return frozenset({"name"})
         case "userInput" | "elicitation":
             return frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema"})
-    told = {key for key in _SAID if key not in ("commands", "commandSegments") or _segments(detail)}
+    is_said = approval.judged is not None or _segments(detail) or _is_whole(detail)
+    told = {key for key in _SAID if key not in ("commands", "commandSegments") or is_said}
     if not isinstance(detail.get("intention"), str):
         told.discard("intention")
     key = _subject_key(approval, detail)
+    if detail.get("resolvedPath") == detail.get(key):
+        told.add("resolvedPath")
     return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
 
 
@@ -184,6 +200,22 @@ def _subject_key(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
     return next((key for key in keys if isinstance(detail.get(key), str) and detail[key]), "")
 
 
+def _judged(approval: subjects.Approval) -> list[str]:
+    """Return each part of what is asked, with what rules say of it."""
+    if approval.judged is None:
+        return []
+    return [f"{' '.join(part.text.split())}    {_said_of(part)}" for part in approval.judged.parts]
+
+
+_EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}
+
+
+def _said_of(part: subjects.RequestPart) -> str:
+    if part.rule is not None:
+        return f"{_EFFECTS[part.rule.effect]} {asking.rule_name(part.rule)}"
+    return f"no rule may allow it: {part.why}" if part.why else "no rule"
+
+
 def _segments(detail: Mapping[str, Any]) -> list[str]:
     """Return the parts of a command; nothing for one that has a single part."""
     found = detail.get("commandSegments")
@@ -192,6 +224,14 @@ def _segments(detail: Mapping[str, Any]) -> list[str]:
     texts = [one.get("fullCommandText") for one in found if isinstance(one, dict)]
     parts = [" ".join(one.split()) for one in texts if isinstance(one, str)]
     return parts if len(parts) == len(found) else []
+
+
+def _is_whole(detail: Mapping[str, Any]) -> bool:
+    """Return whether the one part of a command is all of it."""
+    match detail.get("commandSegments"):
+        case [{"fullCommandText": str(text)}]:
+            return text == detail.get("fullCommandText")
+    return False
 
 
 def _word(found: object) -> str:

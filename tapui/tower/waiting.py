@@ -164,11 +164,20 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
         approval.id,
         (
             Cell(times.moment(at) if (at := view.decided_at.get(approval.id)) else "", "muted"),
-            Cell(asking.outcome(approval), mark.tone, mark.glyph, mark.tone),
+            Cell(_outcome(approval), mark.tone, mark.glyph, mark.tone),
             Cell(asking.session_name(view.state, approval.session_id), "muted"),
             Cell(f"{asking.verb(approval)}  {asking.request(approval)}", "muted"),
         ),
     )
+
+
+def _outcome(approval: subjects.Approval) -> str:
+    """Return how it ended; what a rule answered begins with the rule."""
+    rule = approval.rule
+    if rule is None or not asking.by_rule(approval):
+        return asking.outcome(approval)
+    name = f"rule “{rule.pattern}”" if rule.pattern else "as before"
+    return f"{name}  {'allowed' if approval.state == 'approved' else approval.state}"
 
 
 def _in_short(view: View, request: Request) -> str:

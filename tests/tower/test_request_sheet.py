@@ -210,7 +210,7 @@ async def test_keys_typed_before_the_sheet_opened_do_not_answer_it() -> None:
 async def test_a_click_on_a_letter_chooses_and_does_not_decide() -> None:
     async with running(three()) as rig:
         found = await sheet(rig)
-        await rig.pilot.click(found.query_one(Letters), offset=(3, 1))
+        await rig.pilot.click(found.query_one(Letters), offset=(3, 3))
         await rig.settle()
         assert "Enter denies" in rig.text
         assert rig.feed.sent == []
@@ -328,3 +328,103 @@ async def test_calls_and_lines_have_neighbours_too() -> None:
         await rig.press("left")
         assert line.line.seq == seq - 1
         assert line.copied() == line.line.event
+
+
+# Rules
+
+ALLOWED = subjects.AppliedRule("allow", "shell", "npm ci", "person", "config.toml:7")
+
+
+def ruled(**judged: object) -> subjects.Approval:
+    parts = [
+        subjects.RequestPart("rm -rf build"),
+        subjects.RequestPart("npm ci", ALLOWED),
+        subjects.RequestPart("timeout 5 x", None, "timeout runs what follows it"),
+    ]
+    found = subjects.Judged(parts, **judged)  # type: ignore[arg-type]
+    return approval("a1", "permission", COMMAND, session_id="s1", judged=found)
+
+
+async def test_the_sheet_says_of_each_part_what_rules_say() -> None:
+    async with running(asked(ruled(why="it uses a variable"))) as rig:
+        shown = (await sheet(rig)).query_one(Reader).text
+        assert "1  rm -rf build    no rule" in shown
+        assert "2  npm ci    allowed by rule “npm ci” (config.toml:7)" in shown
+        assert "3  timeout 5 x    no rule may allow it: timeout runs what follows it" in shown
+        assert "no rule may allow it: it uses a variable" in shown
+
+
+async def test_exactly_this_is_allowed_by_a_letter_and_enter() -> None:
+    async with running(asked(ruled())) as rig:
+        await sheet(rig)
+        await rig.press("s")
+        assert "Enter allows exactly this, until the session ends" in rig.text
+        assert rig.feed.sent == []
+        await rig.press("enter")
+        assert rig.feed.sent == [ApprovalDecide("a1", "approve", keep=True)]
+
+
+async def test_what_is_always_asked_cannot_be_kept() -> None:
+    async with running(asked(ruled(unkeepable="it names tapui"))) as rig:
+        await sheet(rig)
+        await rig.press("s", "enter")
+        assert rig.feed.sent == []
+        assert "until the session ends" not in rig.text
+
+
+async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written() -> None:
+    written: list[str] = []
+
+    def write(rules: str) -> None:
+        written.append(rules)
+
+    state = asked(
+        command("a1", "pnpm test -x", waited=500),
+        command("a2", "pnpm test -y", waited=5),
+        command("a3", "pnpm install", waited=4),
+    )
+    async with running(state, on_rule=write) as rig:
+        found = await sheet(rig)
+        await rig.press("r")
+        assert "allow shell “pnpm test” in /code/s1" in rig.text
+        assert "of 2 earlier requests here it would have allowed: pnpm test -y (1×)" in rig.text
+        assert written == []
+        await rig.press("enter")
+        assert written == ['[[rules]]\nallow = "pnpm test"\nfolder = "/code/s1"\n']
+        assert rig.feed.sent == []
+        assert "The rule is written" in rig.text
+        assert not found.query(".proposal")
+
+
+async def test_a_rule_that_cannot_be_written_is_told() -> None:
+    state = asked(command("a1", "pnpm test", waited=9))
+    async with running(state, on_rule=lambda _: "config.toml: no space") as rig:
+        await sheet(rig)
+        await rig.press("r", "enter")
+        assert "config.toml: no space" in rig.text
+
+
+@pytest.mark.parametrize("text", ["echo $HOME", "tapui stop", "eval x y"])
+async def test_nothing_is_proposed_where_no_rule_may_be(text: str) -> None:
+    state = asked(command("a1", text, waited=9))
+    async with running(state, on_rule=lambda _: None) as rig:
+        await sheet(rig)
+        await rig.press("r")
+        if text == "eval x y":
+            assert "and nothing behind it" in rig.text
+        else:
+            assert "No rule may allow this" in rig.text
+
+
+async def test_answers_of_rules_stand_in_the_band_and_the_header() -> None:
+    settled = replace(
+        approval("a1", "permission", COMMAND, session_id="s1"),
+        state="approved",
+        decided_by="rule",
+        rule=ALLOWED,
+    )
+    async with running(asked(), size=(120, 36)) as rig:
+        rig.feed.happen(ev.ApprovalDecided(settled, "s1"))
+        await rig.settle()
+        assert "rule “npm ci”  allowed" in rig.text
+        assert "rules allowed 1" in rig.text

@@ -145,6 +145,16 @@ TABLE: tuple[KeyAction, ...] = (
     KeyAction("next-item", "right", "turn(1)", "sheet", "next item of the list", "next"),
     KeyAction("raw", "v", "raw", "sheet", "the record as it is, or as before", "record"),
     KeyAction("allow", "y", "choose('allow')", "sheet", "a request: choose to allow it"),
+    KeyAction(
+        "keep",
+        "s",
+        "choose('keep')",
+        "sheet",
+        "a request: choose to allow exactly this until the session ends",
+    ),
+    KeyAction(
+        "make-rule", "r", "choose('make-rule')", "sheet", "a request: choose to make a rule of it"
+    ),
     KeyAction("deny", "d", "choose('deny')", "sheet", "a request: choose to deny it"),
     KeyAction(
         "deny-and-tell",

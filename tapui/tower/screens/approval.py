@@ -18,6 +18,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.plain import plain, plain_lines
 from tapui.tower.reader import Paragraph
 from tapui.tower.requests import Answer, Option, explain, headline, options, subject
+from tapui.tower.rule_proposal import RuleProposal, proposal
 from tapui.tower.screens.answer import AnswerError, AnswerForm, AnswerInput
 from tapui.tower.screens.letters import Letter, Letters
 from tapui.tower.screens.pairing import PairingPanel
@@ -44,7 +45,7 @@ class ApprovalScreen(Sheet):
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     CLOSES = "leaves it waiting"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("allow", "deny", "deny-and-tell"),
+        *bindings("allow", "keep", "make-rule", "deny", "deny-and-tell"),
         Binding("enter", "decide", "Decide", show=False),
         Binding("space", "pick", "Choose session", show=False),
     ]
@@ -58,6 +59,7 @@ class ApprovalScreen(Sheet):
     def _begin(self) -> None:
         """Nothing is chosen and nothing was sent for the request on show."""
         self._chosen: Answer | None = None
+        self._proposal: RuleProposal | None = None
         self._is_sent = False
         self._was_opened = False
         self._was_open = False
@@ -252,7 +254,7 @@ class ApprovalScreen(Sheet):
         """Choose an answer: nothing is decided yet."""
         if not self._hears() or self._option(answer) is None:
             return
-        if answer == "allow" and self._is_partial:
+        if answer in ("allow", "keep", "make-rule") and self._is_partial:
             self._trouble = "Not all of it is here yet: wait, or deny."
         elif answer != self._chosen:
             self._take_back()
@@ -261,6 +263,8 @@ class ApprovalScreen(Sheet):
                 line = AnswerInput(placeholder="what the agent is told", id="tell")
                 self.query_one(".fill").mount(line)
                 self.call_after_refresh(line.focus)
+            elif answer == "make-rule":
+                self._propose()
         self._prompt()
 
     def action_decide(self) -> None:
@@ -271,6 +275,10 @@ class ApprovalScreen(Sheet):
             self._trouble = "Choose by a letter first."
         elif self._chosen == "deny":
             self._send("deny")
+        elif self._chosen == "keep":
+            self._send("approve", keep=True)
+        elif self._chosen == "make-rule":
+            self._write_rule()
         elif self._chosen == "deny-and-tell":
             line = self._told()
             if line is None or not line.value.strip():
@@ -298,7 +306,41 @@ class ApprovalScreen(Sheet):
         if approval is not None and approval.kind not in ("pairing", "userInput", "elicitation"):
             self._send("approve")
 
-    def _send(self, decision: str, answer: object = None, reason: str | None = None) -> None:
+    def _propose(self) -> None:
+        """Show the rules that would allow this, and what else they would have allowed here."""
+        approval = self.approval
+        if approval is None:
+            return
+        made = proposal(self.tower.view, self.tower.bodies.whole(approval))
+        if made.fault or self.tower.on_rule is None:
+            self._chosen = None
+            self._trouble = made.fault or "Rules cannot be written from here."
+            return
+        self._proposal = made
+        shown = Static(Content("\n").join([plain(one, limit=300) for one in made.lines()]))
+        shown.add_class("proposal")
+        self.query_one(".fill").mount(shown)
+
+    def _write_rule(self) -> None:
+        """Write the rules that are shown; the gateway reads them, and answers by them."""
+        made, write = self._proposal, self.tower.on_rule
+        if made is None or write is None:
+            return
+        fault = write(made.toml)
+        self._take_back()
+        if fault is not None:
+            self._trouble = fault
+        else:
+            self._note = "The rule is written; requests that it allows are answered in a moment."
+
+    def _send(
+        self,
+        decision: str,
+        answer: object = None,
+        reason: str | None = None,
+        *,
+        keep: bool = False,
+    ) -> None:
         self._is_sent = True
         is_denial = decision == "deny"
         self.send(
@@ -307,12 +349,16 @@ class ApprovalScreen(Sheet):
                 decision="deny" if is_denial else "approve",
                 answer=answer,
                 reason=reason,
+                keep=keep,
             )
         )
 
     def _take_back(self) -> None:
         """Nothing is chosen any more."""
         self._chosen = None
+        self._proposal = None
+        for shown in self.query(".proposal"):
+            shown.remove()
         line = self._told()
         if line is not None:
             self.set_focus(self.reader)
@@ -418,8 +464,9 @@ class ApprovalScreen(Sheet):
         return trouble + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
     def _then(self, option: Option) -> Content:
-        below = self.reader.lines_below if option.answer == "allow" else 0
-        tone = "bold $success" if option.answer == "allow" else "bold $error"
+        allows = option.answer in ("allow", "keep", "make-rule")
+        below = self.reader.lines_below if allows else 0
+        tone = "bold $success" if allows else "bold $error"
         unseen = plain_lines(f"{below:,} more lines below\n" if below else "", "bold")
         rest = plain("    Esc takes the choice back", "$text-muted")
         return unseen + plain(f"Enter {option.enter}", tone) + rest
