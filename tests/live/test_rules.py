@@ -1,6 +1,7 @@
 """Rules in the real session: what they allow, what they forbid also in allow-all, exactly this."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,6 @@ from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.taken import wait_for_tools
-from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -30,11 +30,11 @@ def runs(prompt: str, command: str) -> tuple[Rule, Rule]:
 
 
 @pytest.fixture
-def tower(copilot: Copilot, tmux: Tmux, home: Home) -> TowerProcess:
+def tower(copilot: Copilot, home: Home, start_tower: Callable[..., TowerProcess]) -> TowerProcess:
     """A tower with rules that has found the CLI's session."""
     home.tapui.mkdir(exist_ok=True)
     (home.tapui / "config.toml").write_text(RULES)
-    found = TowerProcess(tmux, home, "--port", "0")
+    found = start_tower()
     wait_for_tools(home, copilot)
     return found
 

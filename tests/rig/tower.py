@@ -83,6 +83,10 @@ class TowerProcess:
         """Approve the most urgent request, which is about `what` (a regex)."""
         self._decide(what, "y", "Enter allows")
 
+    def keep(self, what: str) -> None:
+        """Allow exactly the most urgent request, which is about `what`, until the session ends."""
+        self._decide(what, "s", "Enter allows exactly")
+
     def deny(self, what: str) -> None:
         """Deny the most urgent request, which is about `what` (a regex)."""
         self._decide(what, "d", "Enter denies")

@@ -1,13 +1,15 @@
 """The edits that tapui makes in the configuration file."""
 
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.station.config_file import keep_theme, remember_theme
+from tapui.station.config_file import keep_rules, keep_theme, remember_theme
 
 
 @pytest.mark.parametrize(
@@ -95,3 +97,51 @@ def test_any_name_is_read_back(name: str, lines: list[str]) -> None:
         before = tomllib.loads(path.read_text())
         remember_theme(path, name)
         assert tomllib.loads(path.read_text()) == {**before, "theme": name}
+
+
+RULE = '[[rules]]\nallow = "npm ci"\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", RULE),
+        ("# mine\nport = 1 # here\n\n[timeouts]\ncall = 5", None),
+        ('port = 1\r\n[keys]\r\nquit = "q"\r\n', None),
+        (f"[[rules]]\ndeny = 'rm' # never\n\n{RULE}", None),
+    ],
+)
+def test_a_rule_is_added_behind_everything_else(
+    tmp_path: Path, before: str, after: str | None
+) -> None:
+    path = tmp_path / "deep" / "config.toml"
+    if before:
+        path.parent.mkdir()
+        path.write_bytes(before.encode())
+    assert keep_rules(path, RULE) is None
+    text = path.read_bytes().decode()
+    assert text.startswith(before)
+    assert tomllib.loads(text)["rules"][-1] == {"allow": "npm ci"}
+    assert after is None or text == after
+    assert list(path.parent.iterdir()) == [path]
+    assert ("\r\n" in text) is ("\r\n" in before)
+    assert "\n" not in text.replace("\r\n", "") or "\r\n" not in before
+
+
+@pytest.mark.parametrize("text", ["rules = []\n", "rules = 1\n", "port = \n"])
+def test_a_file_whose_rules_are_written_otherwise_is_left_alone(
+    tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    assert "the rule cannot be written" in (keep_rules(path, RULE) or "")
+    assert path.read_text() == text
+    assert "rules could not be written" in caplog.text
+
+
+def test_rules_that_two_towers_add_at_once_are_both_there(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    texts = [f'[[rules]]\nallow = "npm {number}"\n' for number in range(16)]
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(partial(keep_rules, path), texts)) == {None}
+    assert len(tomllib.loads(path.read_text())["rules"]) == 16

@@ -1,0 +1,81 @@
+"""Rules of a running gateway, from the file to the answer, and who allowed what."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.cli.running import run
+from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Host
+
+RULES = '[[rules]]\nallow = "npm ci"\n\n[[rules]]\ndeny = "rm"\nreason = "not here"\n'
+
+
+async def asks(host: Host, id_: str, command: str) -> None:
+    """Begin a call and ask for its permission, as a host does."""
+    args = {"command": command}
+    begun = {"tool": "bash", "toolCallId": f"call-{id_}", "args": args}
+    event = {"type": "session.event", "sessionId": "s1", "event": "tool.execution_start"}
+    await host.send({**event, "data": begun})
+    detail = {"kind": "shell", "fullCommandText": command, "toolCallId": f"call-{id_}"}
+    await host.send(
+        {"type": "approval.request", "id": id_, "sessionId": "s1", "kind": "permission",
+         "detail": detail}
+    )  # fmt: skip
+
+
+async def opened(gateway: Gateway, folder: Path) -> Host:
+    host = await Host.hello(gateway.url, gateway.internal_token)
+    await host.open("s1", cwd=str(folder))
+    return host
+
+
+async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
+    serve: Callable[..., Gateway], home: Home, tmp_path: Path
+) -> None:
+    home.tapui.mkdir(parents=True, exist_ok=True)
+    (home.tapui / "config.toml").write_text(RULES)
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "tapui.toml").write_text('[[rules]]\nask = "npm ci --force"\n')
+    gateway = serve("--no-attach")
+    async with await opened(gateway, tmp_path / "link") as host:
+        await asks(host, "r1", "npm ci")
+        assert (await host.expect("approval.answer", id="r1"))["decision"] == "approve"
+        await asks(host, "r2", "npm ci && rm x")
+        assert (await host.expect("approval.answer", id="r2"))["reason"] == "not here"
+        await asks(host, "r3", "npm ci --force")
+        await asks(host, "r4", "npm ci -v")
+        assert (await host.expect("approval.answer"))["id"] == "r4"
+        await host.send(
+            {"type": "session.event", "sessionId": "s1", "event": "permission.completed",
+             "data": {"toolCallId": "call-r3", "by": "allow-all"}}
+        )  # fmt: skip
+        code, out, _ = await run(home, "why-allowed", "call-r1")
+        assert code == 0
+        assert "bash  npm ci" in out
+        assert "allowed by rule “npm ci” (" in out
+        assert "config.toml:2)" in out
+        code, out, _ = await run(home, "why-allowed", "call-r2")
+        assert "denied by rule “rm”" in out
+        code, out, _ = await run(home, "why-allowed", "--json", "call-r3")
+        told: dict[str, Any] = json.loads(out)
+        assert (told["by"], told["words"]) == ("allow-all", "Copilot's allow-all")
+        code, out, err = await run(home, "why-allowed", "call-r9")
+        assert (code, out) == (1, "")
+        assert "no record has a call call-r9" in err
+
+
+async def test_a_file_that_is_saved_holds_without_a_restart(
+    serve: Callable[..., Gateway], home: Home, tmp_path: Path
+) -> None:
+    gateway = serve("--no-attach")
+    async with await opened(gateway, tmp_path) as host:
+        await asks(host, "r1", "npm ci")
+        home.tapui.mkdir(parents=True, exist_ok=True)
+        (home.tapui / "config.toml").write_text(RULES)
+        answer = await host.expect("approval.answer", within=20)
+        assert (answer["id"], answer["decision"]) == ("r1", "approve")
+        (tmp_path / "tapui.toml").write_text('[[rules]]\ndeny = "npm ci"\n')
+        await asks(host, "r2", "rm x")
+        assert (await host.expect("approval.answer", id="r2"))["decision"] == "deny"
