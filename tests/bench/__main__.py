@@ -27,6 +27,7 @@ from tests.bench import (
     disk_lag,
     filtering,
     indexing,
+    judging,
     replaying,
     roundtrip,
     tail_lag,
@@ -122,6 +123,14 @@ def many(seconds: float) -> Iterator[Row]:
         without, with_tools = (crowd.hello(gateway, count) for count in (0, crowd.TOOLS))
     yield "a provider comes and goes, no tools", f"cpu {without:5.2f} ms", ""
     yield f"  with {crowd.TOOLS} tools in its hello", f"cpu {with_tools:5.2f} ms", "hello < 2 ms"
+
+
+def rules(seconds: float) -> Iterator[Row]:
+    """Verdicts of the person's rules on commands."""
+    found = judging.times(seconds)
+    p50, p99 = found[len(found) // 2], found[len(found) * 99 // 100]
+    what = f"a command judged by {len(judging.RULES)} rules"
+    yield what, f"p50 {p50:7.3f}  p99 {p99:7.3f} ms of CPU", "p99 below 2 ms"
 
 
 def filters(seconds: float) -> Iterator[Row]:
@@ -360,6 +369,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "stock": stock,
     "many": many,
     "filters": filters,
+    "rules": rules,
     "pushes": pushes,
     "screen": screen,
     "turns": turns,

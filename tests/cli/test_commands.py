@@ -28,6 +28,7 @@ COMMANDS = [
     ("records",),
     ("search",),
     ("why",),
+    ("why-allowed",),
     ("replay",),
     ("config",),
     ("doctor",),

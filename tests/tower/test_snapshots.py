@@ -11,6 +11,7 @@ from tapui.tower.app import TowerApp
 from tapui.tower.finding import FoundRecord
 from tapui.tower.panes import registry
 from tapui.wire import events as ev
+from tapui.wire import subjects
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.tower.finders import ScriptedFinder, found
@@ -243,6 +244,17 @@ def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> Non
         "q2": state.approvals["a1"],
     }
     compare(snap_compare, size, ["a"], state=state)
+
+
+def test_request_judged(snap_compare: Compare) -> None:
+    rule = subjects.AppliedRule("allow", "shell", "npm ci", "person", "config.toml:7")
+    parts = [subjects.RequestPart("rm -rf build"), subjects.RequestPart("npm ci", rule)]
+    kind, detail = ASKED["command"]
+    state = world()
+    times = {"created_at": at(130), "expires_at": at(-90_000)}
+    judged = subjects.Judged(parts)
+    state.approvals = {"q1": approval("q1", kind, detail, session_id="s1", judged=judged, **times)}
+    compare(snap_compare, (80, 24), ["a"], state=state)
 
 
 @pytest.mark.parametrize("pane", ["sessions", "providers", "calls"])

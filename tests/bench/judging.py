@@ -1,0 +1,39 @@
+"""Rules that judge requests: two hundred of them, and commands as agents write them."""
+
+import time
+
+from tapui.policies import commands
+from tapui.policies.guarded import Guards
+from tapui.policies.judging import judge
+from tapui.policies.requests import of_permission
+from tapui.policies.rules import PolicyRule
+
+FOLDER = "/home/me/src/app"
+RULES = [
+    *(PolicyRule("allow", "shell", f"tool-{number} run") for number in range(150)),
+    *(PolicyRule("deny", "shell", f"bad-{number} --force") for number in range(40)),
+    *(PolicyRule("allow", "shell", one) for one in ("pnpm test", "npm ci", "cd", "git", "head")),
+]
+COMMANDS = (
+    "npm ci",
+    "cd packages/web && pnpm test --filter @acme/gateway -- --runInBand 2>&1 | head -50",
+    "git status && git diff --stat && git log --oneline -5",
+    "python - <<'EOF'\nprint('x')\nEOF",
+    "sudo env A=1 bash -c 'npm ci && bad-1 --force'",
+)
+
+
+def times(seconds: float) -> list[float]:
+    """Return what single verdicts took of CPU, in milliseconds, each with a new parse."""
+    guards = Guards(frozenset({9400}), (f"{FOLDER}/.tapui",))
+    asked = [of_permission({"kind": "shell", "fullCommandText": one}, FOLDER) for one in COMMANDS]
+    judge(asked[0], RULES, FOLDER, guards)  # the parser is loaded with the first
+    found: list[float] = []
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        for one in asked:
+            commands.parsed.cache_clear()
+            begun = time.thread_time()
+            judge(one, RULES, FOLDER, guards)
+            found.append((time.thread_time() - begun) * 1000)
+    return sorted(found)
