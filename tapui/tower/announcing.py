@@ -69,8 +69,9 @@ class Announcing:
                 "messages are held. Under Providers, the actions of its row send them.",
                 severity="warning",
             )
-        elif isinstance(event, ev.CommandAsked) and event.refused:
-            app.notify(asking.command_line(event), severity="warning", timeout=20)
+        elif isinstance(event, ev.CommandAsked):
+            level: SeverityLevel = "warning" if event.refused else "information"
+            app.notify(asking.command_line(event), severity=level, timeout=20)
         elif isinstance(event, ev.ProviderMoved):
             self._moved(event)
 
