@@ -21,10 +21,13 @@ from tapui.wire.host import (
     ApprovalWithdraw,
     HookDecision,
     HookPreToolUse,
+    ModeResult,
+    ModeSet,
     PromptPrepared,
     PromptSubmitted,
     SessionEvent,
     SessionOpen,
+    SessionUpdate,
 )
 from tapui.wire.message import Message, ToolInvoke, ToolOutcome
 from tests.hosts.gateway import GatewayPlayed, HostThread
@@ -109,6 +112,41 @@ def test_form_filled_in_in_the_cli_is_withdrawn(
     copilot.screen.keys("Enter")
     assert attached.wait(ApprovalWithdraw, id=asked.id).decided_by == "cli"
     assert "red" in model.wait_for(lambda one: one.role == "tool").text
+
+
+def test_a_plan_is_read_and_decided_from_here(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    plan = "# The plan\n\n1. Look\n2. Leap\n"
+    file = str(copilot.workspace / "plan.md")
+    leave = ("exit_plan_mode", {"summary": "Look, then leap"})
+    model.script(
+        Rule(calls=[("create", {"path": file, "file_text": plan})], when="make a plan"),
+        Rule(calls=[leave], role="tool", needs="exit_plan_mode", times=2),
+        Rule(text="so be it"),
+    )
+    attached.tell(ModeSet("m-1", copilot.session_id, "plan"))
+    assert attached.wait(ModeResult, id="m-1").ok
+    copilot.prompt("make a plan")
+    asked = attached.wait(ApprovalRequest, within=30)
+    if msgspec.json.decode(asked.detail).get("kind") == "write":
+        attached.tell(ApprovalAnswer(asked.id, "approve"))
+        asked = attached.wait(ApprovalRequest, lambda one: one.kind == "elicitation", within=30)
+    detail = msgspec.json.decode(asked.detail)
+    assert (asked.kind, detail["message"], detail["plan"]) == (
+        *("elicitation", "The plan is ready: Look, then leap"),
+        plan,
+    )
+    assert "interactive" in detail["requestedSchema"]["properties"]["then"]["enum"]
+    # Changes are wanted: the agent is told which, and asks again.
+    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"changes": "leap first"}))
+    model.wait_for(lambda one: one.role == "tool" and "leap first" in one.text)
+    again = attached.wait(
+        ApprovalRequest, lambda one: one.kind == "elicitation" and one.id != asked.id, within=30
+    )
+    attached.tell(ApprovalAnswer(again.id, "approve", answer={"then": "interactive"}))
+    attached.wait(SessionUpdate, mode="interactive")
+    copilot.screen.wait_for("so be it")
 
 
 @pytest.mark.usefixtures("folder_with_agent")

@@ -1,4 +1,4 @@
-"""Questions and forms that a session puts to the person, answered here or in the CLI.
+"""Questions, forms and plans that a session puts to the person, answered here or in the CLI.
 
 The CLI tells of them as it does of permissions: who is attached hears of each, the CLI's own dialog
 stands meanwhile, and the first answer closes it.
@@ -16,12 +16,36 @@ from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
 if TYPE_CHECKING:
     from copilot import CopilotSession
 
+_PLAN = "exit_plan_mode.requested"
 Kind = Literal["userInput", "elicitation"]
 _KINDS: dict[str, Kind] = {
     "user_input.requested": "userInput",
     "elicitation.requested": "elicitation",
+    _PLAN: "elicitation",
 }
 _LEFT_OUT = frozenset({"requestId", "toolCallId"})
+
+
+def plan_form(detail: dict[str, Any]) -> dict[str, Any]:
+    """Return a plan that waits for approval as a form: the plan whole, and what may follow."""
+    actions = [str(one) for one in detail.get("actions") or ()]
+    next_one = str(detail.get("recommendedAction") or "") or (actions[0] if actions else "")
+    then = {
+        "type": "string",
+        "enum": actions,
+        "title": "Go on with the plan in the mode",
+        "description": f"(empty: {next_one})" if next_one else "",
+    }
+    changes = {"type": "string", "title": "… or what is to change in the plan"}
+    return {
+        "message": f"The plan is ready: {detail.get('summary') or ''}".strip(),
+        "plan": detail.get("planContent") or "",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {"then": then, "changes": changes},
+            "required": [],
+        },
+    }
 
 
 class Questions:
@@ -39,18 +63,19 @@ class Questions:
         self._session_id = session_id
         self._uplink = uplink
         self._spawn = spawn
-        self._shown: dict[str, tuple[Kind, dict[str, Any]]] = {}
+        self._shown: dict[str, tuple[str, dict[str, Any]]] = {}
+        """Those on show: the event that asked, and its detail, by the request's id."""
 
     def asked(self, event: str, request_id: str, data: dict[str, Any]) -> None:
         """Take a question of the CLI, by the name and data of its event."""
         if request_id in self._shown:
             return
-        kind = _KINDS[event]
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
-        self._shown[request_id] = kind, detail
+        self._shown[request_id] = event, detail
+        shown = plan_form(detail) if event == _PLAN else detail
         self._uplink.send(
             ApprovalRequest(
-                id=request_id, session_id=self._session_id, kind=kind, detail=raw(detail)
+                id=request_id, session_id=self._session_id, kind=_KINDS[event], detail=raw(shown)
             )
         )
 
@@ -68,10 +93,10 @@ class Questions:
         shown = self._shown.pop(answer.id, None)
         if shown is None:
             return False
-        kind, detail = shown
+        event, detail = shown
         if session is not None and answer.decision != "expired":
-            tell = self._fill_in if kind == "elicitation" else self._reply
-            self._spawn(self._tell(tell(answer, detail, session)))
+            tell = {_PLAN: self._decide_plan, "elicitation.requested": self._fill_in}
+            self._spawn(self._tell(tell.get(event, self._reply)(answer, detail, session)))
         return True
 
     async def _tell(self, telling: Coroutine[Any, Any, bool]) -> None:
@@ -116,6 +141,27 @@ class Questions:
         response = UIUserInputResponse(answer=str(answer.answer), was_freeform=is_free)
         request = UIHandlePendingUserInputRequest(request_id=answer.id, response=response)
         return (await session.rpc.ui.handle_pending_user_input(request)).success
+
+    @staticmethod
+    async def _decide_plan(
+        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
+    ) -> bool:
+        from copilot.rpc import (
+            UIExitPlanModeAction,
+            UIExitPlanModeResponse,
+            UIHandlePendingExitPlanModeRequest,
+        )
+
+        given = answer.answer if isinstance(answer.answer, dict) else {}
+        changes = str(given.get("changes") or answer.reason or "").strip()
+        if answer.decision == "approve" and not changes:
+            then = given.get("then") or detail.get("recommendedAction")
+            action = UIExitPlanModeAction(then) if then else None
+            response = UIExitPlanModeResponse(approved=True, selected_action=action)
+        else:
+            response = UIExitPlanModeResponse(approved=False, feedback=changes or None)
+        request = UIHandlePendingExitPlanModeRequest(request_id=answer.id, response=response)
+        return (await session.rpc.ui.handle_pending_exit_plan_mode(request)).success
 
     def close(self) -> None:
         """Withdraw everything: the session is gone from here."""

@@ -292,9 +292,9 @@ class AttachedSession:
                 self._permissions.completed(
                     data.request_id, data.tool_call_id, source.value if source else None
                 )
-            case "user_input.requested" | "elicitation.requested":
+            case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
                 self._questions.asked(name, data.request_id, data.to_dict())
-            case "user_input.completed" | "elicitation.completed":
+            case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
                 self._questions.completed(data.request_id)
             case "assistant.message_delta" if event.agent_id is None:
                 self._writing.add(data.message_id, data.delta_content)
