@@ -82,8 +82,8 @@ def start_tower(tmux: Tmux, home: Home) -> Iterator[Callable[..., TowerProcess]]
     """Start towers that find the CLI by themselves; they end with the test."""
     with ExitStack() as stack:
 
-        def start(*args: str) -> TowerProcess:
-            tower = TowerProcess(tmux, home, "--port", "0", *args)
+        def start(*args: str, **options: Any) -> TowerProcess:
+            tower = TowerProcess(tmux, home, "--port", "0", *args, **options)
             stack.callback(tower.end)
             return tower
 

@@ -1,7 +1,7 @@
 """The person's orders in the real CLI: texts in three ways, stops, model, effort, name, context."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -29,8 +29,9 @@ from tapui.wire.steering import (
 )
 from tests.hosts.gateway import GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
-from tests.rig.gateway import Home
+from tests.rig.gateway import ANYBODY, Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.taken import wait_for_tools
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -199,8 +200,13 @@ def test_mode_model_effort_name_and_context(
 
 
 def test_the_command_and_the_tower_steer_the_same_session(
-    copilot: Copilot, model: ModelServer, tower: TowerProcess, home: Home
+    copilot: Copilot,
+    model: ModelServer,
+    start_tower: Callable[..., TowerProcess],
+    home: Home,
 ) -> None:
+    tower = start_tower(env=ANYBODY)
+    wait_for_tools(home, copilot)
     model.script(Rule(text="so be it", times=ALWAYS))
     port = tower.url.rpartition(":")[2]
     sent = home.run("send", copilot.session_id, "/say hello", "--port", port)
