@@ -9,7 +9,7 @@ from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
 from tapui.projection import orders
-from tapui.projection.asking import by_whom, command_line
+from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader, register
 from tapui.records.reader import Damage, Record
@@ -103,7 +103,9 @@ def _summary(record: Record) -> str:
             | ev.ApprovalWithdrawn(approval=approval)
             | ev.ApprovalExpired(approval=approval)
         ):
-            by = f" by {by_whom(approval.decided_by)}" if approval.decided_by else ""
+            who = rule_name(approval.rule) if by_rule(approval) else ""
+            who = who or (by_whom(approval.decided_by) if approval.decided_by else "")
+            by = f" by {who}" if who else ""
             return f"{approval.kind} {approval.id} {approval.state}{by}"
         case ev.ModeChanged() as mode:
             return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"

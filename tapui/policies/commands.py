@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tapui.policies.programs import nested
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 MAX_COMMAND = 16 * 1024
 """Characters up to which a command is parsed."""
@@ -84,11 +84,18 @@ class ParsedCommand:
 
 
 @lru_cache(maxsize=1)
-def _parser() -> "Parser":
+def _language() -> "Language":
     import tree_sitter_bash
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
+
+
+def _parser() -> "Parser":
+    """Return a parser of one's own: the gateway and the tower parse in threads of theirs."""
+    from tree_sitter import Parser
+
+    return Parser(_language())
 
 
 @lru_cache(maxsize=64)

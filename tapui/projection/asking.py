@@ -8,7 +8,7 @@ from tapui.wire.codec import encode
 from tapui.wire.events import CommandAsked
 from tapui.wire.subjects import AppliedRule, Approval
 
-SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "intention")
+SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "fact", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""
 _VERBS = {
     "shell": "run",

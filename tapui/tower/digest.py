@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tapui import times
-from tapui.projection.asking import by_whom
+from tapui.projection.asking import by_rule, by_whom
 from tapui.projection.now import failed_since
 from tapui.projection.state import State, is_unsettled, is_waiting
 from tapui.projection.turns.turn import LiveTurn, added, together
@@ -61,7 +61,9 @@ def digest(state: State, decided_at: Mapping[str, str], since: float, until: flo
         for one in state.approvals.values()
         if not is_unsettled(one) and decided_at.get(one.id, "") >= start
     ]
-    answers = Counter(by_whom(one.decided_by) for one in settled if one.decided_by)
+    answers = Counter(
+        "rules" if by_rule(one) else by_whom(one.decided_by) for one in settled if one.decided_by
+    )
     spans = [
         (times.epoch(one.created_at), times.epoch(decided_at.get(one.id, ""))) for one in settled
     ]

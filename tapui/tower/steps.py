@@ -241,7 +241,10 @@ def lasted(seconds: float | None) -> str:
 
 def allowed_by(step: LiveStep) -> str:
     """Return who decided on a step, "" where nobody had to or it is not known."""
-    return step.rule or (by_whom(step.decided_by) if step.decided_by else "")
+    if step.rule or step.decided_by:
+        return step.rule or by_whom(step.decided_by or "")
+    is_native = step.kind == "call" and step.state in ("done", "failed") and step.call_id
+    return "not known: Copilot did not ask here" if is_native and step.provider == "copilot" else ""
 
 
 # What the events said, as far as the tower keeps them

@@ -4,10 +4,11 @@ Each life uses names of its own. Its sessions, hosts and providers come and go b
 session, a provider and a tower that stay, to whom the same things happen.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tapui.core.effects import Copied
+from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
 from tests.core.harness import ORIGIN, Conversation, Json, Peer, tool
 
@@ -285,6 +286,25 @@ class Stage:
         host.say(request, id=self._id("withdrawn"))
         host.say(type="approval.withdraw", id=self._id("withdrawn"), decidedBy="cli")
         self.talk.wait(1)
+        self._rules(host, session)
+
+    def _rules(self, host: Peer, session: str) -> None:
+        """Rules allow, deny and ask; exactly this is allowed; the rules of a folder come late."""
+        talk, folder = self.talk, "/rules"
+        request: Json = {"type": "approval.request", "sessionId": session, "kind": "permission"}
+        rule = PolicyRule("allow", "shell", "npm ci", "person", "config.toml:1")
+        talk.rules(rule, replace(rule, effect="deny", pattern="rm"))
+        for command in ("npm ci", "rm x", "npm ci && node x"):
+            detail = {"kind": "shell", "fullCommandText": command}
+            host.say(request, id=self._id(f"ruled {command}"), detail=detail)
+        self._decide("permission", "approve", keep=session != "s0")
+        talk.holds_rules = True
+        host.say(type="session.update", sessionId=session, cwd=folder)
+        args = {"command": "rm x"}
+        hook = {"type": "hook.preToolUse", "sessionId": session, "tool": "bash", "args": args}
+        host.say(hook, id=self._id("ruled call"))
+        talk.rules_found()
+        talk.rules()
 
     def _pairing(self, session: str) -> None:
         """A page pairs, one gives up, one types a wrong code; one may bind to all sessions."""

@@ -84,9 +84,16 @@ def hostile_world(text: str) -> State:
         "requestedSchema": {"properties": {text: {"title": text, "enum": [text]}}},
     }
     kinds = ("pairing", "mode", "bindAll", "permission", "userInput", "elicitation")
+    rule = subjects.AppliedRule("ask", text, text, "person", text)
+    parts = [subjects.RequestPart(text, rule, text), subjects.RequestPart(text, None, text)]
+    judged = subjects.Judged(parts, text, text)
     approvals = [
-        approval(f"a-{kind}", kind, detail, provider=text, session_id="s1") for kind in kinds
+        approval(f"a-{kind}", kind, detail, provider=text, session_id="s1", judged=judged)
+        for kind in kinds
     ]
+    approvals.append(
+        approval("b0", "permission", detail, state="approved", decided_by="rule", rule=rule)
+    )
     approvals.append(approval("b1", "mode", detail, state="denied", decided_by=text, reason=text))
     line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
     streams = [subjects.Stream(text, text, "s1", 3, line)]

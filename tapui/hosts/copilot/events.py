@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.hosts.copilot.outcome import changes, exit_code
+from tapui.hosts.copilot.permissions import ALLOW_ALL
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message, Mode
@@ -18,7 +19,6 @@ OUTPUT_LENGTH = 64 * 1024
 """Characters that are passed on of a tool's output or a message."""
 ARGUMENTS_BYTES = 256 * 1024
 """Bytes that are passed on whole of a call's arguments, as JSON."""
-_ALLOW_ALL = "allow-all"
 _MODES = ("interactive", "plan", "autopilot")
 _REMEMBERED_CALLS = 1_000
 _REMEMBERED_PROMPTS = 100
@@ -75,8 +75,8 @@ class Translator:
         self._calls: OrderedDict[str, _Started] = OrderedDict()
         self._sent: OrderedDict[str, deque[_Sent]] = OrderedDict()
         """Who had this host send prompts, by prompt, in order."""
-        self._allows_all = False
-        """Whether the CLI said that it asks about nothing any more."""
+        self.allows_all = False
+        """Whether the CLI says that it asks about nothing."""
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
@@ -245,7 +245,7 @@ class Translator:
             args=_arguments(data.arguments),
             agentId=event.agent_id,
         )
-        if self._allows_all:
+        if self.allows_all:
             begun += self._event(
                 "permission.completed", toolCallId=data.tool_call_id, by="allow-all"
             )
@@ -253,7 +253,7 @@ class Translator:
 
     def _permission_mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
         mode = getattr(data.mode, "value", data.mode)
-        self._allows_all = mode == _ALLOW_ALL
+        self.allows_all = mode == ALLOW_ALL
         return self._event(name_of(event), mode=mode)
 
     def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:

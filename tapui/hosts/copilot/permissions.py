@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SETTLE_TIME = 0.15
 """Seconds after which a request that the CLI has not answered by its own rules is shown."""
+ALLOW_ALL = "allow-all"
+"""The CLI's word for asking about nothing."""
 _PERSON = "human_response"
 """The CLI's word for an answer that the person gave there."""
 _KINDS = {"commands": "shell"}
@@ -36,6 +38,15 @@ _LEFT_OUT = frozenset(
 )
 """What the CLI derived from the request, or says again: the command, diff or path is shown whole.
 """
+
+
+async def allows_all(session: "CopilotSession") -> bool:
+    """Return whether the CLI asks about nothing; False also where it does not say."""
+    try:
+        mode = await sdk.call("ask for its permissions", session.rpc.permissions.get_mode())
+    except AttachError:
+        return False  # an older CLI; what it allows is then told as not known
+    return getattr(mode.mode, "value", mode.mode) == ALLOW_ALL
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, name_of
 from tapui.hosts.copilot.hooks import CliHooks
 from tapui.hosts.copilot.outgoing import Outgoing
-from tapui.hosts.copilot.permissions import Permissions
+from tapui.hosts.copilot.permissions import Permissions, allows_all
 from tapui.hosts.copilot.questions import Questions
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.steering import Steering
@@ -107,6 +107,7 @@ class AttachedSession:
         session = await self._resume(client)
         workspace = session.workspace_path or self._workspace
         self._ledger.keep_in(workspace / "files" / "tap")
+        self._translator.allows_all = await allows_all(session)
         abilities = self.steering.abilities
         abilities.look(session)
         opening = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
