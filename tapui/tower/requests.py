@@ -9,6 +9,7 @@ from tapui.tower.readable import readable
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
+from tapui.tower.words import quantity
 from tapui.wire import subjects
 
 Answer = Literal["allow", "keep", "make-rule", "deny", "deny-and-tell"]
@@ -44,6 +45,8 @@ _TITLES = {
 }
 _BODIES = ("warning", "hookMessage", "args", "toolArgs", "diff", "newFileContents")
 """Fields that follow what is asked, in this order; all others come after them by name."""
+_ALIGNED = 40
+"""Characters of a part up to which what rules say of it stands in a column."""
 _SAID = frozenset({"kind", "agentId", "toolCallId", "intention", "commandSegments", "commands"})
 """Fields that the title, the parts of the command or the reason say already."""
 
@@ -131,7 +134,7 @@ def explain(view: View, approval: subjects.Approval, detail: Mapping[str, Any]) 
         rest.pop(key, None)
     if rest.get("hasWriteFileRedirection") is False:
         del rest["hasWriteFileRedirection"]
-    said = _judged(approval) or _segments(detail)
+    said = _judged(view, approval) or _segments(detail)
     parts += [value(f"{number}  {one}") for number, one in enumerate(said, 1)]
     if approval.judged is not None and approval.judged.why:
         parts.append(Paragraph(f"no rule may allow it: {approval.judged.why}", "muted"))
@@ -200,11 +203,24 @@ def _subject_key(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
     return next((key for key in keys if isinstance(detail.get(key), str) and detail[key]), "")
 
 
-def _judged(approval: subjects.Approval) -> list[str]:
+def _judged(view: View, approval: subjects.Approval) -> list[str]:
     """Return each part of what is asked, with what rules say of it."""
     if approval.judged is None:
         return []
-    return [f"{' '.join(part.text.split())}    {_said_of(part)}" for part in approval.judged.parts]
+    texts = [" ".join(part.text.split()) for part in approval.judged.parts]
+    width = max((len(text) for text in texts if len(text) <= _ALIGNED), default=0)
+    return [
+        f"{text:<{width}}    {_said_of(part)}{_before(view, part.rule)}"
+        for text, part in zip(texts, approval.judged.parts, strict=True)
+    ]
+
+
+def _before(view: View, rule: subjects.AppliedRule | None) -> str:
+    """Return how often a rule has allowed something, as far as the tower knows."""
+    if rule is None or rule.effect != "allow":
+        return ""
+    times = sum(one.rule == rule and asking.by_rule(one) for one in view.state.approvals.values())
+    return f" ({quantity(times, 'time')} before)" if times else ""
 
 
 _EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}

@@ -349,8 +349,8 @@ async def test_the_sheet_says_of_each_part_what_rules_say() -> None:
     async with running(asked(ruled(why="it uses a variable"))) as rig:
         shown = (await sheet(rig)).query_one(Reader).text
         assert "1  rm -rf build    no rule" in shown
-        assert "2  npm ci    allowed by rule “npm ci” (config.toml:7)" in shown
-        assert "3  timeout 5 x    no rule may allow it: timeout runs what follows it" in shown
+        assert "2  npm ci          allowed by rule “npm ci” (config.toml:7)" in shown
+        assert "3  timeout 5 x     no rule may allow it: timeout runs what follows it" in shown
         assert "no rule may allow it: it uses a variable" in shown
 
 
