@@ -1,5 +1,6 @@
 """Times as people read them: ages, durations, countdowns and the clock. Local time, plain text."""
 
+import time
 from datetime import datetime
 from functools import lru_cache
 
@@ -90,7 +91,7 @@ def left(ts: str | None, now: float) -> str:
 
 def clock(seconds: float) -> str:
     """Return the local time of day, `22:13:07`."""
-    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+    return time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
 def hour_and_minute(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """A table for live rows: painted line by line, columns that fit, a selection that stays put."""
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -14,6 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.text import safe_text
+from tapui.tower.app_protocol import Tower
 from tapui.tower.columns import (
     CELL_CHARS,
     GAP,
@@ -431,6 +432,7 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             else:
                 strip = self._row(row, width, fitted, is_selected=is_selected)
             self._strips[key] = strip
+            cast("Tower", self.app).give_way()
         return strip
 
     def _titles(self, width: int, fitted: Widths) -> Strip:

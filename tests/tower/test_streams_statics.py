@@ -74,6 +74,9 @@ class Rows(App[None]):
     def compose(self) -> ComposeResult:
         yield Table((Column("name", 8), Column("state", 8)))
 
+    def give_way(self) -> None:
+        """Nobody else waits."""
+
 
 def table_rows(*states: str) -> list[Row]:
     return [Row(f"k{at}", (Cell(f"row {at}"), Cell(state))) for at, state in enumerate(states)]

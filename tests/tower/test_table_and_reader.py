@@ -32,6 +32,9 @@ class Shown(App[None]):
     def compose(self) -> ComposeResult:
         yield self.widget
 
+    def give_way(self) -> None:
+        """Nobody else waits."""
+
 
 def rows(*names: str) -> list[Row]:
     return [

@@ -1,5 +1,6 @@
 """The tool calls: in flight on top, then what ended."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from msgspec import Raw
@@ -144,7 +145,7 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         if view.state.recent_calls:
             if rows:
                 rows.append(heading("recent"))
-            rows.extend(self._ended.of(view))
+            rows.extend(self._ended.of(view, self.tower.give_way))
         return rows
 
     def first_steps(self) -> list[tuple[str, str]]:
@@ -166,14 +167,19 @@ class _Rows:
     def __init__(self) -> None:
         self._made: dict[str, tuple[subjects.Call, str, Row]] = {}
 
-    def of(self, view: View) -> list[Row]:
+    def of(self, view: View, give_way: Callable[[], None]) -> list[Row]:
         """Return the rows, newest first."""
         made: dict[str, tuple[subjects.Call, str, Row]] = {}
+        names: dict[str, str] = {}
         for call in reversed(view.state.recent_calls.values()):
-            name = view.session_name(call.session_id)
+            session_id = call.session_id
+            name = names.get(session_id)
+            if name is None:
+                name = names[session_id] = view.session_name(session_id)
             known = self._made.get(call.id)
             if known is None or known[0] is not call or known[1] != name:
                 known = (call, name, _row(view, call))
+                give_way()
             made[call.id] = known
         self._made = made
         return [one[2] for one in made.values()]

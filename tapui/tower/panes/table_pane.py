@@ -40,6 +40,8 @@ class TablePane(Pane):
         self._filter: Filter | None = None
         self._searched: Filter | None = None
         self._count = 0
+        self._told: tuple[list[tuple[str, str]], int, int] | None = None
+        """The first steps that are shown, and the room that they were fitted to."""
         self._is_sorting = False
         """The order that was asked for is the order, also of the selected row."""
 
@@ -90,6 +92,7 @@ class TablePane(Pane):
             self._show_first_steps()
         was_first = self.table.is_on_first
         ordered = self._ordered(rows)
+        self.tower.give_way()
         at = self.followed(ordered)
         if at is None and was_first and not self.holds_place:
             at = first_key(ordered)  # nobody has gone anywhere yet
@@ -261,8 +264,12 @@ class TablePane(Pane):
     def _show_first_steps(self) -> None:
         """Show as many whole parts of the first steps as fit."""
         width, room = max(self.size.width - 4, 1), self.size.height - 2  # less the padding
+        steps = self.first_steps()
+        if self._told == (steps, width, room):
+            return
+        self._told = (steps, width, room)
         parts: list[list[Content]] = [[]]
-        for text, style in self.first_steps():
+        for text, style in steps:
             if text:
                 parts[-1].append(plain(text, style))
             else:

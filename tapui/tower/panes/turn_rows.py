@@ -35,8 +35,17 @@ class TurnRows:
         """The turns, by key, newest first."""
         self._kept: dict[str, tuple[LiveStep, object, Row]] = {}
 
-    def of(self, view: View, session_id: str, is_unfolded: IsUnfolded) -> list[Row]:
-        """Return the rows, the newest turn on top, its steps in the order in which they began."""
+    def of(
+        self,
+        view: View,
+        session_id: str,
+        is_unfolded: IsUnfolded,
+        give_way: Callable[[], None],
+    ) -> list[Row]:
+        """Return the rows, the newest turn on top, its steps in the order in which they began.
+
+        `give_way` is called between two of them.
+        """
         before, self._kept = self._kept, {}
         self.places, self.turns = {}, {}
         rows: list[Row] = []
@@ -45,7 +54,9 @@ class TurnRows:
             is_open = is_unfolded(key, turn)
             rows.append(_head(view, key, turn, is_unfolded=is_open))
             if is_open:
-                rows += self._steps(view, key, turn, is_unfolded, before)
+                for row in self._steps(view, key, turn, is_unfolded, before):
+                    rows.append(row)
+                    give_way()
         return rows
 
     def _steps(

@@ -111,7 +111,7 @@ before this run of tapui.
         if look.newest and newest != look.newest and not look.follows:
             look.unfolded.setdefault(look.newest, True)  # what one reads is not folded away
         look.newest = newest
-        return self._rows.of(view, self._session_id, self._is_unfolded)
+        return self._rows.of(view, self._session_id, self._is_unfolded, self.tower.give_way)
 
     def _is_unfolded(self, key: str, part: LiveTurn | LiveStep) -> bool:
         if self._filter is not None:
