@@ -13,6 +13,9 @@ def show_in(static: Static, content: Content) -> None:
         return
     if content.is_same(shown):
         return
+    if not static.is_on_screen:
+        static.update(content, layout=False)  # it is laid out when it comes into sight
+        return
     width = static.size.width
     is_as_high = width > 0 and content.get_height({}, width) == shown.get_height({}, width)
     static.update(content, layout=not is_as_high)

@@ -1,4 +1,4 @@
-"""All benchmarks, one table: `python -m tests.bench [--seconds 2] [--only NAME …]`.
+"""All benchmarks, one table: `python -m tests.bench [--seconds 2] [--only NAME …] [--mib 1024]`.
 
 Latencies are milliseconds, CPU is the gateway's microseconds a call. Compare figures of one run
 with each other: on a shared machine they move with the neighbours. The target column holds what
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -25,8 +26,11 @@ from tapui.wire.message import Line
 from tests.bench import (
     crowd,
     disk_lag,
+    echo,
     filtering,
+    frame_cost,
     indexing,
+    inspecting,
     judging,
     replaying,
     roundtrip,
@@ -42,9 +46,17 @@ from tests.rig.waiting import until
 
 SMALL, LARGE = 100, 1024 * 1024
 IDLE_SECONDS = 2.0
-INDEXED_BYTES = 2**30
+INDEXED_MIB = 96
+"""MiB of records that are indexed and replayed, unless another size is asked for: the targets are
+for 1024, which take minutes."""
+FLOOD = 10_000
+"""Lines a second."""
+MERGED = 4
+"""Streams that one tail shows together."""
 LINES_PER_SECOND = 1_000
 CALLS_PER_SECOND = 500
+ALL_PANES = (200, 50)
+"""A terminal on which all panes are in sight."""
 STREAMS_KEY = b"3"
 """The tower's key for the pane with the tail."""
 Row = tuple[str, str, str]
@@ -169,6 +181,42 @@ def lag(seconds: float) -> Iterator[Row]:
         yield f"  a frame, {events:,} events/s", painted, "painting ≤ 25 % of the time"
 
 
+def frame(seconds: float) -> Iterator[Row]:
+    """What a frame of the tower costs with all panes in sight."""
+    for what, cost in frame_cost.costs(seconds):
+        figures = f"{cost.paint:7.2f} ms cpu  the fold of its events {cost.fold:5.2f} ms"
+        yield f"a frame, {what}", figures, ""
+
+
+def merged(seconds: float) -> Iterator[Row]:
+    """Loop lag of a tail that shows several streams together, with all panes in sight."""
+    for streams in (1, MERGED):
+        found = tail_lag.measure(FLOOD, seconds, ALL_PANES, streams)
+        what = "1 stream" if streams == 1 else f"{streams} streams together"
+        figures = f"p50 {found.p50:7.2f}  p99 {found.p99:7.2f}  max {found.longest:7.2f} ms"
+        cost = f"  a frame {found.frame:5.1f} ms cpu  {found.painting:.0%}, {found.behind} behind"
+        yield f"loop lag, {what}, {FLOOD:,} lines/s", figures + cost, "p99 < 30 ms"
+
+
+def typed(seconds: float) -> Iterator[Row]:
+    """What is typed is painted: how long that takes beside a flooding tail."""
+    for rate in (0, FLOOD):
+        found = echo.measure(rate, seconds)
+        p50, p99 = found[len(found) // 2], found[int(len(found) * 0.99)]
+        figures = f"p50 {p50:7.2f}  p99 {p99:7.2f} ms  {len(found)} letters"
+        yield f"a letter is painted, {rate:,} lines/s", figures, "p99 < 60 ms" if rate else ""
+
+
+def inspection(seconds: float) -> Iterator[Row]:
+    """What an inspection costs the calls of the provider that is inspected."""
+    for in_flight in (1, 64):
+        with scratch() as home, Gateway(home, "--no-attach") as gateway:
+            off, on = inspecting.measure(gateway, SMALL, in_flight, 2 * seconds)
+        yield f"a tower reads, {in_flight} in flight", _calls(off), ""
+        added = f"  + {on.cpu - off.cpu:.1f} µs"
+        yield f"  it inspects the provider, {in_flight} in flight", _calls(on) + added, ""
+
+
 def disk(seconds: float) -> Iterator[Row]:
     """Loop lag while records are synced, sessions come and go and their folders are made."""
     folders: dict[str, Path | None] = {"loop lag, records on disk": None}
@@ -236,15 +284,25 @@ def screen(seconds: float) -> Iterator[Row]:
 
 def turns(seconds: float) -> Iterator[Row]:
     """What 500 calls a second cost that Turns and Calls show, both in sight, against `serve`."""
+    yield from _beside_panes("shown in Turns and Calls", seconds)
+
+
+def by_tool(seconds: float) -> Iterator[Row]:
+    """The same with Calls by tool: each frame counts the calls that the tower holds."""
+    yield from _beside_panes("shown in Turns and by tool", seconds, b"5v")
+
+
+def _beside_panes(where: str, seconds: float, keys: bytes = b"") -> Iterator[Row]:
     served, shown, used = [], [], []
     for _ in range(3):
         with scratch() as home, Gateway(home, "--no-attach") as gateway:
             served.append(
                 roundtrip.through(gateway, SMALL, 0, seconds, per_second=CALLS_PER_SECOND)
             )
-        with scratch() as home, terminal.tower(home, "--no-attach", size=(200, 50)) as running:
+        with scratch() as home, terminal.tower(home, "--no-attach", size=ALL_PANES) as running:
             announced = _announced(home)
             pid = running.process.pid
+            running.press(keys)
             cpu, began = roundtrip.cpu_seconds(pid), time.perf_counter()
             rate = roundtrip.relayed(
                 announced["url"],
@@ -262,7 +320,7 @@ def turns(seconds: float) -> Iterator[Row]:
     what = f"{CALLS_PER_SECOND} calls/s"
     yield f"serve, {what}", _calls(one), ""
     ratio = f"  p99 x {other.p99 / one.p99:.2f}  {sorted(used)[1]:.0%} of a core"
-    yield f"{what} shown in Turns and Calls", _calls(other) + ratio, "p99 ≤ serve + 2.5 ms"
+    yield f"{what} {where}", _calls(other) + ratio, "p99 ≤ serve + 2.5 ms"
 
 
 def _tokens(announced: dict[str, str]) -> tuple[str, str]:
@@ -289,10 +347,10 @@ def _announced(home: Home) -> dict[str, str]:
     return said
 
 
-def index(_seconds: float) -> Iterator[Row]:
-    """A journal of 1 GiB: making the index, and finding in it. Takes minutes."""
+def index(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
+    """A large journal: making the index, and finding in it."""
     with scratch() as home:
-        indexing.write(home.root, INDEXED_BYTES)
+        indexing.write(home.root, mib * 2**20)
         made = indexing.index(home.root)
         size = f"{made.bytes / 2**20:,.0f} MiB"
         rates = f"{made.rate:6.1f} MB/s  {made.bytes / made.cpu / 1e6:6.1f} MB a second of CPU"
@@ -303,10 +361,10 @@ def index(_seconds: float) -> Iterator[Row]:
         yield "  a look that finds nothing new", f"{indexing.update(home.root):7.1f} ms", ""
 
 
-def replay(_seconds: float) -> Iterator[Row]:
-    """A session of 1 GiB: opening its replay, reading all of it, going to a moment."""
+def replay(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
+    """A large session: opening its replay, reading all of it, going to a moment."""
     with scratch() as home:
-        indexing.write(home.root, INDEXED_BYTES, sessions=1)
+        indexing.write(home.root, mib * 2**20, sessions=1)
         found = replaying.replay(home.root)
     size = f"{found.bytes / 2**20:,.0f} MiB, {found.events:,} events"
     yield f"replay of {size}: the end is shown", f"{found.opened * 1e3:7.0f} ms", "< 1 s"
@@ -373,7 +431,12 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "pushes": pushes,
     "screen": screen,
     "turns": turns,
+    "by-tool": by_tool,
+    "frame": frame,
     "lag": lag,
+    "merged": merged,
+    "typed": typed,
+    "inspection": inspection,
     "disk": disk,
     "patterns": patterns,
     "index": index,
@@ -388,11 +451,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="per measurement (at most 8)")
     parser.add_argument("--only", nargs="+", choices=BENCHES, default=list(BENCHES))
+    parser.add_argument(
+        "--mib", type=int, default=INDEXED_MIB, help=f"records in index and replay ({INDEXED_MIB})"
+    )
     options = parser.parse_args()
+    benches = {
+        **BENCHES,
+        "index": partial(index, mib=options.mib),
+        "replay": partial(replay, mib=options.mib),
+    }
     machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
     print(f"Python {sys.version.split()[0]}, {machine}, {time.strftime('%Y-%m-%d %H:%M')}\n")
     for name in options.only:
-        for what, figures, target in BENCHES[name](min(options.seconds, 8.0)):
+        for what, figures, target in benches[name](min(options.seconds, 8.0)):
             print(f"{what:<42} {figures:<72} {target}".rstrip(), flush=True)
     return 0
 

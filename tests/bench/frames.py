@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 _TEXT, _CLOSE, _PING, _PONG = 1, 8, 9, 10
 _BUFFER = 1 << 20
+_ACKS = {"host.hello": "host.ack", "tower.hello": "tower.snapshot"}
+"""How a hello is answered, where that is not a `hello.ack`."""
 
 
 def frame(payload: bytes, opcode: int = _TEXT) -> bytes:
@@ -64,7 +66,7 @@ class Frames:
         if hello["type"] == "hello":
             hello = {"session": sessions["active"][0]["id"], **hello}
         client.say(hello)
-        client.expect("host.ack" if hello["type"] == "host.hello" else "hello.ack")
+        client.expect(_ACKS.get(hello["type"], "hello.ack"))
         return client
 
     def say(self, message: dict[str, Any]) -> None:

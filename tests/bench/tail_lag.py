@@ -1,48 +1,37 @@
 """How late the event loop is while lines pour into a visible tail.
 
     python -m tests.bench.tail_lag [--seconds 4] [--size 120x36] [--rates 0,100,1000,10000]
+                                   [--streams 1]
 
 The tower runs in a process of its own on a pty that is read as a terminal would, with a feed in
 its own event loop, as the embedded gateway's is. Every 5 ms a timer asks how late it is; the first
 second does not count. Printed: lag (p50, p99, max in ms), CPU of the process, what a frame costs
 (ms of CPU), how many there are a second and the share of the time that they take, events posted
-and seen, and how far the tail's last row is behind the stream's last line.
+and seen, and how far the tail's last row is behind the last line.
 """
 
 import argparse
 import asyncio
-import fcntl
-import os
-import pty
-import struct
 import sys
 import tempfile
-import termios
-import threading
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 from textual.events import Key
 
 from tapui.tower.app import TowerApp
-from tapui.tower.feed import FeedItem, Link
 from tapui.tower.pace import Pace
+from tapui.tower.panes.streams import StreamsPane
 from tapui.tower.panes.tail import Tail
-from tapui.wire.events import Entry, SessionOpened, StreamPosted
-from tapui.wire.message import Level, Line, Message
-from tapui.wire.subjects import Session
-from tapui.wire.tower import Snapshot, TowerSnapshot
+from tapui.tower.sources import TailRow
+from tests.bench.pouring import Forked, PouringFeed
 from tests.rig.waiting import until_async
 
-BATCH_SECONDS = 0.01
 PROBE_SECONDS = 0.005
 WARM_SECONDS = 1.0
 TARGET_MS = 10.0
 """p99 at 10,000 events/s."""
-LEVELS: tuple[Level, ...] = ("keep", "keep", "surface", "inject")
-TS = "2026-11-18T08:26:40.000000Z"
 
 
 class Measured(msgspec.Struct):
@@ -74,66 +63,6 @@ class CountedPace(Pace):
         super().end(cost)
 
 
-class PouringFeed:
-    """Posts lines to one stream at a steady rate, in batches as loop turns make them."""
-
-    address = "ws://localhost:9400"
-    is_embedded = True
-
-    def __init__(self, rate: int) -> None:
-        self.rate = rate
-        self.posted = 0
-        self._seq = 0
-        self._is_over = asyncio.Event()
-
-    async def items(self) -> AsyncIterator[FeedItem]:
-        """A session, then lines until the feed is ended."""
-        empty = Snapshot(sessions=[], providers=[], calls=[], streams=[], approvals=[])
-        yield Link("up")
-        yield TowerSnapshot(seq=0, run="r1", state=empty, towers=1)
-        session = Session(
-            id="s1",
-            label="bench",
-            cwd="/",
-            state="idle",
-            host="copilot",
-            providers=[],
-            opened_at=TS,
-        )
-        yield [self._entry(SessionOpened(session_id="s1", session=session))]
-        yield [self._entry(self._line())]
-        began = time.perf_counter()
-        while not self._is_over.is_set():
-            await asyncio.sleep(BATCH_SECONDS)
-            due = int((time.perf_counter() - began) * self.rate) + 1
-            while self.posted < due:
-                size = min(due - self.posted, 1000)
-                yield [self._entry(self._line()) for _ in range(size)]
-        await asyncio.Event().wait()
-
-    def end(self) -> None:
-        """Post nothing any more."""
-        self._is_over.set()
-
-    def send(self, message: Message) -> None:
-        """Nobody answers."""
-
-    async def stop(self, deadline: float) -> None:
-        """Nothing to stop."""
-
-    def _line(self) -> StreamPosted:
-        self.posted += 1
-        number = self.posted
-        text = f"build {number}: step {number % 7} of 7, {'x' * (number % 60)} done"
-        level = LEVELS[number % 4]
-        line = Line(seq=number, ts=TS, level=level, event=text, metadata=msgspec.Raw(b'{"a":1}'))
-        return StreamPosted(session_id="s1", stream="ci-watch@ci", line=line)
-
-    def _entry(self, event: SessionOpened | StreamPosted) -> Entry:
-        self._seq += 1
-        return Entry(run="r1", seq=self._seq, ts=TS, event=event)
-
-
 async def probe(lags: list[float]) -> None:
     """Note how late a timer is, over and over."""
     while True:
@@ -145,8 +74,13 @@ async def probe(lags: list[float]) -> None:
 async def watch(app: TowerApp, feed: PouringFeed, seconds: float, out: Path) -> None:
     """Measure the running app, write the result and leave."""
     lags: list[float] = []
-    await until_async(lambda: app.view.state.streams, what="the first line is there")
+    await until_async(
+        lambda: len(app.view.state.streams) == feed.streams, what="the first lines are there"
+    )
     app.post_message(Key("3", "3"))
+    if feed.streams > 1:
+        await until_async(lambda: list(app.query(Tail)), what="the tail is there")
+        app.call_later(_mark_all, app)
     await asyncio.sleep(WARM_SECONDS)
     pace = app._frames._pace = CountedPace()
     cpu, began = time.process_time(), time.perf_counter()
@@ -170,17 +104,30 @@ async def watch(app: TowerApp, feed: PouringFeed, seconds: float, out: Path) -> 
         painting=sum(costs) / spent,
         posted=feed.posted,
         seen=app.view.events - 1,
-        behind=feed.posted - (rows[-1].seq if rows else 0),
+        behind=feed.posted - (_last(rows) if rows else 0),
     )
     await asyncio.to_thread(out.write_bytes, msgspec.json.encode(found))
     app.exit()
 
 
-def run_app(rate: int, seconds: float, out: Path) -> None:
+def _mark_all(app: TowerApp) -> None:
+    """Show all streams together."""
+    pane = app.query_one(StreamsPane)
+    for key in list(app.view.state.streams):
+        pane.selected = key
+        pane.action_mark()
+
+
+def _last(rows: list[TailRow]) -> int:
+    """Return the number of the newest line among these rows, over all streams."""
+    return max(int(row.line.event.split()[1].rstrip(":")) for row in rows)
+
+
+def run_app(rate: int, streams: int, seconds: float, out: Path) -> None:
     """Be the tower."""
 
     async def main() -> None:
-        feed = PouringFeed(rate)
+        feed = PouringFeed(rate, streams)
         app = TowerApp(feed)
         watching = asyncio.create_task(watch(app, feed, seconds, out))
         await app.run_async()
@@ -189,39 +136,15 @@ def run_app(rate: int, seconds: float, out: Path) -> None:
     asyncio.run(main())
 
 
-def measure(rate: int, seconds: float, size: tuple[int, int]) -> Measured:
-    """Run the tower on a pty and return what it measured."""
-    columns, lines = size
+def measure(rate: int, seconds: float, size: tuple[int, int], streams: int = 1) -> Measured:
+    """Run the tower on a pty and return what it measured; of several streams in one tail."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "measured.json"
-        pid, fd = pty.fork()
-        if pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-            os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
-            run_app(rate, seconds, out)
-            os._exit(0)
-        shown = bytearray()
-        reading = threading.Thread(target=_drain, args=(fd, shown))
-        reading.start()
-        os.waitpid(pid, 0)
-        os.close(fd)
-        reading.join()
+        with Forked(lambda: run_app(rate, streams, seconds, out), size) as running:
+            pass
         if not out.exists():
-            sys.exit(f"the tower ended without a result:\n{shown[-3000:].decode(errors='replace')}")
+            sys.exit(f"the tower ended without a result:\n{running.shown[-3000:]}")
         return msgspec.json.decode(out.read_bytes(), type=Measured)
-
-
-def _drain(fd: int, shown: bytearray) -> None:
-    """Read what the tower paints, as fast as it comes."""
-    while True:
-        try:
-            data = os.read(fd, 65536)
-        except OSError:
-            return
-        if not data:
-            return
-        shown += data
-        del shown[:-16384]
 
 
 def main() -> int:
@@ -230,6 +153,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=4.0)
     parser.add_argument("--size", default="120x36")
     parser.add_argument("--rates", default="0,100,1000,10000")
+    parser.add_argument("--streams", type=int, default=1, help="shown together in one tail")
     options = parser.parse_args()
     columns, _, lines = options.size.partition("x")
     missed = False
@@ -238,7 +162,7 @@ def main() -> int:
     lags = " ".join(f"{one:>7}" for one in titles)
     print(f"{'events/s':>9} {lags}   CPU  frame ms    /s  painting  seen / posted  behind")
     for rate in map(int, options.rates.split(",")):
-        found = measure(rate, options.seconds, (int(columns), int(lines)))
+        found = measure(rate, options.seconds, (int(columns), int(lines)), options.streams)
         print(
             f"{rate:>9,} {found.p50:>7.2f} {found.p99:>7.2f} {found.longest:>7.2f} "
             f"{found.cpu:>5.0%} {found.frame:>9.1f} {found.frames:>5.1f} {found.painting:>9.0%}  "

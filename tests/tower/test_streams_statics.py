@@ -59,6 +59,26 @@ async def test_only_another_height_costs_a_layout(layouts: list[int]) -> None:
         assert static.size.height == 2
 
 
+async def test_what_is_hidden_costs_no_layout_and_is_right_when_it_is_shown(
+    layouts: list[int],
+) -> None:
+    app = One()
+    async with app.run_test() as pilot:
+        static = app.query_one(Static)
+        show_in(static, Content("12 lines"))
+        static.display = False
+        await pilot.pause()
+        before = len(layouts)
+        show_in(static, Content("13 lines"))
+        show_in(static, Content("14 lines and a longer story"))
+        await pilot.pause()
+        assert len(layouts) == before
+        static.display = True
+        await pilot.pause()
+        assert static.size.height == 2
+        assert static.render_line(0).text.rstrip() == "14 lines and a"
+
+
 async def test_what_is_shown_already_is_not_painted_again() -> None:
     app = One()
     async with app.run_test() as pilot:
