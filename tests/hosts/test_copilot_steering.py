@@ -186,6 +186,23 @@ def test_a_text_that_waits_is_lost_when_its_turn_is_stopped(
     assert msgspec.json.decode(said.data) == {"content": "go on"}
 
 
+def test_a_text_that_waited_while_the_connection_was_lost_is_looked_for(
+    cli: CliPlayed, gateway: GatewayPlayed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steering, "LOST_TIME", 0.01)
+    cli.processing, cli.queued = True, ["go on"]
+    became(gateway, tell(), "queued")
+    until(lambda: cli.asked("session.send"), what="the prompt")
+    looked = len(cli.asked("session.queue.pendingItems"))
+    cli.drop()
+    until(lambda: len(cli.asked("session.queue.pendingItems")) > looked, what="a look")
+    assert states(gateway) == ["queued"]
+    cli.queued = []
+    cli.drop()
+    failed = gateway.wait(OrderResult, state="failed")
+    assert "look there whether it came" in (failed.error or "")
+
+
 def test_a_text_that_the_session_does_not_take_says_why(
     cli: CliPlayed, gateway: GatewayPlayed
 ) -> None:

@@ -192,6 +192,13 @@ async def test_x_stops_a_turn_after_a_question_and_the_row_says_so_until_it_rest
         )
 
 
+async def test_the_sheet_of_a_session_keeps_what_was_ordered() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        rig.feed.happen(given(text="go on", way="now"), changed("failed", error="gone"))
+        await rig.press("enter")
+        assert "tell (now): go on: not delivered: gone" in rig.text
+
+
 async def test_x_in_turns_stops_the_turn_of_the_session_that_is_shown() -> None:
     async with running(able(), size=(120, 36)) as rig:
         happened = ev.SessionHappened(session_id="s1", event="session.busy")

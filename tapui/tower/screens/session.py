@@ -2,6 +2,7 @@
 
 from tapui import times
 from tapui.projection.offered import tools_that_wait
+from tapui.projection.orders import became, wanted
 from tapui.tower import marks
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
@@ -10,6 +11,7 @@ from tapui.tower.words import name_of
 from tapui.wire import subjects
 
 SHOWN_EVENTS = 60
+SHOWN_ORDERS = 8
 
 
 class SessionScreen(Sheet):
@@ -42,6 +44,7 @@ class SessionScreen(Sheet):
             *fact("reason", session.reason),
         ]
         parts += _wanted(providers)
+        parts += _ordered(view, session)
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
         parts += [
             Paragraph(""),
@@ -55,6 +58,18 @@ class SessionScreen(Sheet):
             if data is not None:
                 parts.append(value(data.text))
         self.reader.set_parts(parts)
+
+
+def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:
+    """Return what the person ordered, newest first, and what became of it."""
+    given = [one for one in view.state.orders.values() if one.session_id == session.id]
+    parts: list[Paragraph] = []
+    if given:
+        parts += [Paragraph(""), title("what you ordered")]
+    for order in given[-SHOWN_ORDERS:][::-1]:
+        said = f"{wanted(order)}: {became(order)}"
+        parts.append(value(f"{times.moment(order.at)}  {' '.join(said.split())}"))
+    return parts
 
 
 def _wanted(providers: list[subjects.Provider]) -> list[Paragraph]:
