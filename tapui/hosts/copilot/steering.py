@@ -9,7 +9,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
-from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot import sdk, settings
 from tapui.hosts.copilot.abilities import Abilities
 from tapui.hosts.copilot.errors import AttachError, UnknownMethodError
 from tapui.hosts.copilot.events import Translator
@@ -18,9 +18,7 @@ from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.host import SessionUpdate
 from tapui.wire.steering import (
-    EFFORTS,
     Ability,
-    ModelChoice,
     ModelsList,
     ModelsRead,
     OrderResult,
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 REST_TIME = 30.0
 """Seconds for which a stopped session's rest is waited for."""
 _REST_INTERVAL = 0.1
-COMPACT_TIME = 570.0
-"""Seconds that a compaction may take: a model writes a summary. The gateway waits longer."""
 LOST_TIME = 1.0
 """Seconds for which a text may be neither in the CLI's queue nor told as a prompt: between the two
 it is in neither."""
@@ -72,8 +68,8 @@ class Steering:
         what a stop before it has dropped."""
         self._prompts: deque[str] = deque(maxlen=_REMEMBERED)
         """The ids of messages that became prompts."""
-        self._model: tuple[SessionSet, str] | None = None
-        """A model that the CLI takes at the turn's end."""
+        self._model: SessionSet | None = None
+        """The order for a model that the CLI has not taken yet: it waits for the turn's end."""
 
     def bind(self, session: "CopilotSession") -> None:
         """Carry out what comes from now on in this session."""
@@ -102,8 +98,8 @@ class Steering:
 
     def model_changed(self, model: str) -> None:
         """The session has another model."""
-        if self._model is not None and self._model[1] == model:
-            order, self._model = self._model[0], None
+        if self._model is not None and self._model.value == model:
+            order, self._model = self._model, None
             self._say(order, "done")
 
     # Orders
@@ -123,15 +119,15 @@ class Steering:
                     self._say(order, "done", running=running, dropped=dropped)
                 case SessionCompact():
                     self._say(order, "working")
-                    await self._compact()
+                    await settings.compact(self._bound)
                     self._say(order, "done")
                 case SessionSet(what="model"):
                     await self._set_model(order)
                 case SessionSet(what="effort"):
-                    await self._set_effort(order.value)
+                    await settings.set_effort(self._bound, order.value)
                     self._say(order, "done")
                 case SessionSet():
-                    await self._rename(order.value)
+                    await settings.rename(self._bound, order.value)
                     self._say(order, "done")
         except UnknownMethodError as error:
             self._say(order, "failed", str(error))
@@ -268,58 +264,21 @@ class Steering:
             if isinstance(task, TaskShellInfo) and task.status is TaskStatus.RUNNING
         )
 
-    async def _compact(self) -> None:
-        compacting = self._bound.rpc.history.compact()
-        result = await sdk.call("compact the context", compacting, within=COMPACT_TIME)
-        if not result.success:
-            raise AttachError("compact the context: the CLI could not")
-
-    # Settings
+    # Models
 
     async def _set_model(self, order: SessionSet) -> None:
-        from copilot.rpc import ModelSwitchToRequest
-
-        known = [one.id for one in await self._models()]
-        if known and order.value not in known:
-            raise AttachError(f"there is no model {order.value}; there are: {', '.join(known)}")
-        self._model = order, order.value
-        switching = self._bound.rpc.model.switch_to(ModelSwitchToRequest(model_id=order.value))
+        self._model = order
         try:
-            result = await sdk.call("switch the model", switching)
-            if result.confirmation is not None:
-                raise AttachError("the context is too large for it: choose it in the CLI (/model)")
+            is_deferred = await settings.switch_model(self._bound, order.value)
         except AttachError:
             self._model = None
             raise
-        if self._model is not None and self._model[0] is order:
-            if result.deferred:
+        if self._model is order:
+            if is_deferred:
                 self._say(order, "queued")
             else:
                 self._model = None
                 self._say(order, "done")
-
-    async def _set_effort(self, effort: str) -> None:
-        from copilot.rpc import ModelSetReasoningEffortRequest
-
-        current = await sdk.call("ask for the model", self._bound.rpc.model.get_current())
-        models = await self._models()
-        of_model = next((one.efforts for one in models if one.id == current.model_id), None)
-        known = of_model or EFFORTS  # the CLI itself takes any word
-        if effort not in known:
-            raise AttachError(f"there is no effort {effort}; there are: {', '.join(known)}")
-        request = ModelSetReasoningEffortRequest(reasoning_effort=effort)
-        setting = self._bound.rpc.model.set_reasoning_effort(request)
-        await sdk.call("set the reasoning effort", setting)
-
-    async def _rename(self, name: str) -> None:
-        from copilot.rpc import NameSetRequest
-
-        setting = self._bound.rpc.name.set(NameSetRequest(name=name))
-        await sdk.call("rename the session", setting)
-
-    async def _models(self) -> list[ModelChoice]:
-        listed = await sdk.call("ask for the models", self._bound.rpc.model.list())
-        return _choices(listed.list)
 
     def list_models(self, asked: ModelsRead) -> None:
         """Tell which models there are."""
@@ -327,7 +286,7 @@ class Steering:
 
     async def _list_models(self, asked: ModelsRead) -> None:
         try:
-            answer = ModelsList(asked.id, await self._models())
+            answer = ModelsList(asked.id, await settings.models(self._bound))
         except AttachError as error:
             answer = ModelsList(asked.id, error=str(error))
         self._uplink.send(answer)
@@ -345,21 +304,6 @@ def _ability(order: Wanted) -> Ability:
             return "compact"
         case SessionSet():
             return order.what
-
-
-def _choices(listed: Any) -> list[ModelChoice]:
-    """Return the models that the CLI tells; what is not as it should be is left out."""
-    choices = []
-    for one in listed:
-        about = one if isinstance(one, dict) else {}
-        id_, name = about.get("id"), about.get("name")
-        if not isinstance(id_, str) or len(id_) > limits.MAX_ID:
-            continue
-        efforts = about.get("supportedReasoningEfforts")
-        known = [str(effort) for effort in efforts] if isinstance(efforts, list) else None
-        shown = name[: limits.MAX_ID] if isinstance(name, str) else None
-        choices.append(ModelChoice(id_, shown, known[: limits.MAX_ABILITIES] if known else None))
-    return choices[: limits.MAX_MODELS]
 
 
 def _heads(texts: Any) -> list[str]:
