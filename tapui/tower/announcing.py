@@ -19,6 +19,8 @@ from tapui.wire.tower import GatewayStopping, Notice
 if TYPE_CHECKING:
     from tapui.tower.base_app import BaseApp
 
+_SAID_IN_SHEETS = frozenset({"detail.read"})
+"""Refusals that every sheet which asked says itself."""
 _LEVELS: dict[str, SeverityLevel] = {"warning": "warning", "error": "error"}
 
 
@@ -47,9 +49,10 @@ class Announcing:
         if isinstance(message, Notice):
             app.notify(message.message, severity=_LEVELS.get(message.level, "information"))
         elif isinstance(message, Error):
-            app.notify(f"{message.code}: {message.message}", severity="error")
-            if isinstance(app.screen, LiveScreen):
-                app.screen.refused(message)
+            screen = app.screen
+            is_said = isinstance(screen, LiveScreen) and screen.refused(message)
+            if not is_said and message.reply_to not in _SAID_IN_SHEETS:
+                app.notify(f"{message.code}: {message.message}", severity="error")
         elif isinstance(message, GatewayStopping) and not is_stopping:
             app.notify("The gateway is shutting down.", severity="warning")
 

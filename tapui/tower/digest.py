@@ -20,10 +20,10 @@ AWAY = 600.0
 class Digest:
     """What happened from `since` until `until`, in seconds since the epoch.
 
-    `ended` are the turns that ended, oldest first; `running` counts those that go on. `files` and
-    `usage` are those of all these turns, from their beginning. `waited` is for how many seconds
-    something waited for the person, `waiting` counts what still does. `answers` counts what was
-    settled, by who did it.
+    `ended` are the turns that ended, oldest first; `running` counts those that go on. `usage` is
+    what all these turns used meanwhile, `files` what they changed from their beginning. `waited` is
+    for how many seconds something waited for the person, `waiting` counts what still does.
+    `answers` counts what was settled, by who did it.
     """
 
     since: float
@@ -44,15 +44,36 @@ class Digest:
         return not (self.ended or self.failed_steps or self.waited or self.answers)
 
 
-def digest(state: State, decided_at: Mapping[str, str], since: float, until: float) -> Digest:
-    """Return what happened between two times; `decided_at` is when approvals were settled."""
+UsedBefore = Mapping[tuple[str, int], Usage]
+"""What turns had used at a time, by session and number."""
+
+
+def used_now(state: State) -> UsedBefore:
+    """Return what the turns that are under way have used."""
+    return {
+        (turn.session_id, turn.number): turn.usage
+        for turns in state.turns.values()
+        if (turn := turns.running) is not None
+    }
+
+
+def digest(
+    state: State,
+    decided_at: Mapping[str, str],
+    since: float,
+    until: float,
+    used: UsedBefore | None = None,
+) -> Digest:
+    """Return what happened between two times; `decided_at` is when approvals were settled, `used`
+    what turns had used before."""
+    used = used or {}
     start = _stamp(since)
     turns = [turn for turns in state.turns.values() for turn in turns.turns if not turn.is_outside]
     ended = [turn for turn in turns if turn.ended_at is not None and turn.ended_at >= start]
     running = [turn for turn in turns if turn.told_state()[1] is None and turn.state == "running"]
     usage, files = Usage(), dict[tuple[str, str], FileChange]()
     for turn in (*ended, *running):
-        usage = added(usage, turn.usage)
+        usage = added(usage, _less(turn.usage, used.get((turn.session_id, turn.number))))
         for change in turn.files.values():
             key = (turn.session_id, change.path)
             files[key] = together(change.path, files.get(key), change)
@@ -81,6 +102,18 @@ def digest(state: State, decided_at: Mapping[str, str], since: float, until: flo
         waiting=len(waiting),
         timed_out=sum(one.state == "expired" for one in settled),
         answers=dict(answers),
+    )
+
+
+def _less(usage: Usage, before: Usage | None) -> Usage:
+    """Return what was used since."""
+    if before is None:
+        return usage
+    return Usage(
+        max(usage.input - before.input, 0),
+        max(usage.output - before.output, 0),
+        None if usage.cost is None else usage.cost - (before.cost or 0.0),
+        None if usage.requests is None else usage.requests - (before.requests or 0.0),
     )
 
 

@@ -31,6 +31,10 @@ class InspectedLog:
         """Whether the gateway answered, and may be asked for more."""
         self.ended = ""
         """Why nothing more comes."""
+        self.is_lost = False
+        """Whether it ended with the link to the gateway."""
+        self.reopened_at: set[int] = set()
+        """Numbers of the messages before which the link was lost."""
         self._bytes = 0
 
     def take(self, message: InspectLines | InspectEnded) -> None:
@@ -45,10 +49,23 @@ class InspectedLog:
             self.lines.append(Numbered(self.count, line))
             self._bytes += len(line.text)
         while len(self.lines) > KEPT_LINES or self._bytes > KEPT_BYTES:
-            self._bytes -= len(self.lines.popleft().line.text)
+            gone = self.lines.popleft()
+            self._bytes -= len(gone.line.text)
+            self.reopened_at.discard(gone.number)
             self.dropped += 1
 
     def end(self, why: str) -> None:
         """Nothing more comes."""
         self.is_on = self.is_answered = False
         self.ended = self.ended or why
+
+    def lose(self) -> None:
+        """The link to the gateway is gone."""
+        if not self.ended:
+            self.end("the link to the gateway was lost")
+            self.is_lost = True
+
+    def reopen(self) -> None:
+        """The gateway was asked again: what comes now is not what followed."""
+        self.ended, self.is_lost = "", False
+        self.reopened_at.add(self.count + 1)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.tower.digest import AWAY, digest
+from tapui.tower.digest import AWAY, UsedBefore, digest, used_now
 
 if TYPE_CHECKING:
     from tapui.tower.base_app import BaseApp
@@ -17,13 +17,15 @@ class Returning:
 
     def __init__(self, app: "BaseApp") -> None:
         self._app = app
-        self._away: tuple[float, float] | None = None
+        self._away: tuple[float, float, UsedBefore] | None = None
+        self._used: UsedBefore = {}
         self._shown: DigestScreen | None = None
 
     def looked(self, before: float, now: float) -> None:
         """The person pressed something at `now`, and before that at `before`."""
         if now - before >= AWAY:
-            self._away = (before, now)
+            self._away = (before, now, self._used)
+        self._used = used_now(self._app.view.state)
 
     def takes_key(self) -> bool:
         """Show or close the digest with a key; return whether that was all the key is for."""

@@ -312,6 +312,8 @@ class View:
         self._detail_reads.clear()  # asked of a link that is gone
         self._turn_reads.clear()
         self._pages.clear()
+        if self.inspected:
+            self._dirty.add("inspected")
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
@@ -371,7 +373,7 @@ class View:
 
     def _end_inspections(self) -> None:
         for log in self.inspected.values():
-            log.end("the link to the gateway was lost")
+            log.lose()
             self._dirty.add("inspected")
 
     def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:

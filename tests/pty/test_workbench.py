@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.running import Command, run
 from tests.rig.gateway import Home
 from tests.rig.peers import Provider
-from tests.rig.tower import PANES, TowerProcess
+from tests.rig.tower import PANES, TowerProcess, confirm
 
 GREET = {
     "name": "greet",
@@ -42,8 +42,7 @@ async def test_a_call_from_the_form_is_a_call_of_yours_and_its_line_makes_it_aga
         await provider.send({"type": "tool.progress", "id": call["id"], "message": "on it"})
         await screen.seen("on it")
         screen.keys("x")
-        await screen.seen("Cancel greet?")
-        screen.keys("y")
+        await confirm(screen, r"Cancel greet\?")
         assert (await provider.expect("tool.cancel"))["id"] == call["id"]
         await screen.seen("cancelled")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Screen, Tmux
-from tests.rig.waiting import until
+from tests.rig.waiting import until, until_async
 
 PANES = {"sessions": "1", "streams": "3", "providers": "4", "calls": "5"}
 
@@ -110,3 +110,15 @@ class TowerProcess:
                 return False
 
         until(pressed, what=lambda: f"{key}:\n{self.screen.text()}")
+
+
+async def confirm(screen: Screen, question: str) -> None:
+    """Say yes to a question (a regex). The key does not count before the one that asked has had
+    its effect: press until it is taken."""
+    await screen.seen(question)
+
+    def answered() -> bool:
+        screen.keys("y")
+        return screen.find(question) is None
+
+    await until_async(answered, what=screen.text)

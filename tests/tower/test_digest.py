@@ -5,7 +5,7 @@ import pytest
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app import TowerApp
-from tapui.tower.digest import AWAY, digest
+from tapui.tower.digest import AWAY, digest, used_now
 from tapui.tower.screens.digest import DigestScreen
 from tapui.wire import events as ev
 from tapui.wire.turns import FileChange, SessionTurns, Turn, Usage
@@ -31,6 +31,14 @@ def test_turns_that_ended_meanwhile_are_counted_with_what_they_used_and_changed(
     assert found.running == 1
     assert found.usage == Usage(15, 2, 0.5)
     assert found.files == [FileChange("x", 5, 2), FileChange("y")]
+
+
+def test_what_a_turn_had_used_before_is_not_counted() -> None:
+    before = State(turns=told(Turn(head(1, "a", 5000, None, usage=Usage(10, 4, 0.25)))))
+    turn = Turn(head(1, "a", 5000, 4500, usage=Usage(13, 5, 0.75)))
+    state = State(turns=told(turn))
+    found = digest(state, {}, START - 1000, START, used_now(before))
+    assert found.usage == Usage(3, 1, 0.5)
 
 
 def test_steps_that_failed_meanwhile_are_counted() -> None:

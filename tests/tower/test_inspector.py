@@ -13,7 +13,14 @@ from tapui.tower.screens.inspector import InspectorScreen
 from tapui.tower.table import Table
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error
-from tapui.wire.tower import Inspected, InspectEnded, InspectLines, InspectRead, InspectStart
+from tapui.wire.tower import (
+    Inspected,
+    InspectEnded,
+    InspectLines,
+    InspectRead,
+    InspectStart,
+    InspectStop,
+)
 from tests.tower.running import Running, running
 from tests.tower.scripted import at, world
 from tests.tower.test_hostile_text import HOSTILE, check, hostile_world
@@ -127,6 +134,35 @@ async def test_its_end_is_told_and_what_was_shown_stays(how: str) -> None:
         sent = len(rig.feed.sent)
         await rig.press("escape")
         assert len(rig.feed.sent) == sent  # nothing is to be stopped
+
+
+async def test_after_the_link_was_lost_it_goes_on_by_itself_and_says_so() -> None:
+    async with inspecting() as (rig, screen):
+        await told(rig, screen, *LINES)
+        rig.feed.put(Link("down", "lost"))
+        await rig.settle()
+        rig.feed.begin(world())
+        await rig.settle()
+        first, again = (one for one in rig.feed.sent if isinstance(one, InspectStart))
+        assert (again.provider_id, again.id == first.id) == (first.provider_id, False)
+        assert "reopened after the link was lost" in rig.text
+        await told(rig, screen, *LINES[:1])
+        assert "what was said meanwhile is missing" in rig.text
+        await rig.press("escape")
+        assert rig.feed.sent[-1] == InspectStop(again.id)
+
+
+async def test_what_a_sheet_says_is_no_notice_as_well() -> None:
+    async with inspecting() as (rig, screen):
+        said = "provider p1 is not connected"
+        rig.feed.put(Error(ErrorCode.NOT_FOUND, said, "inspect.start", id=screen.inspection))
+        rig.feed.put(Error(ErrorCode.NOT_FOUND, "no such call", "detail.read", id="detail-9"))
+        await rig.settle()
+        assert said in rig.text
+        assert rig.notices == []
+        rig.feed.put(Error(ErrorCode.INTERNAL, "a fault"))
+        await rig.settle()
+        assert rig.notices == ["INTERNAL: a fault"]
 
 
 async def test_the_host_of_a_session_is_inspected() -> None:

@@ -243,6 +243,7 @@ class TablePane(Pane):
     def sort_by(self, sort: tuple[int, bool] | None) -> None:
         """Sort by (column, whether reversed); None is the rows' own order."""
         self.order_by = self.table.sorted_by = sort
+        self.table.refresh()  # the title says it, also where the rows stand as before
         self._is_sorting = True
         self.show_again()
         self._is_sorting = False

@@ -226,12 +226,14 @@ class ApprovalScreen(Sheet):
 
     # Answering
 
-    def refused(self, error: Error) -> None:
+    def refused(self, error: Error) -> bool:
         """The gateway did not take the decision."""
-        if error.reply_to in ("approval.decide", "approval.reveal"):
-            self._is_sent, self._chosen = False, None
-            self._trouble = error.message
-            self._prompt()
+        if error.reply_to not in ("approval.decide", "approval.reveal"):
+            return False
+        self._is_sent, self._chosen = False, None
+        self._trouble = error.message
+        self._prompt()
+        return True
 
     @property
     def _is_open(self) -> bool:

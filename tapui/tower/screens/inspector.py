@@ -5,13 +5,14 @@ from pathlib import PurePath
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui import times
-from tapui.tower.columns import Cell, Column, Row
+from tapui.tower.columns import Cell, Column, Row, heading
 from tapui.tower.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.filter_bar import FilterBar
 from tapui.tower.inspected import InspectedLog, Numbered
@@ -34,6 +35,7 @@ _COLUMNS = (
 )
 _TWO_LINES_BELOW = 100
 _ids = count(1)
+_REOPENED = "the link to the gateway was lost here; what was said meanwhile is missing"
 WAYS = {"in": "→ in", "out": "← out"}
 """As the gateway sees them."""
 
@@ -92,8 +94,10 @@ class InspectorScreen(LiveScreen[None]):
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint what came, and ask for more."""
-        del view, dirty
+        del dirty
         log, table = self.heard, self._table
+        if log.is_lost and view.link.state == "up":
+            self._reopen()
         if log.is_answered:
             log.is_answered = False
             self.send(InspectRead(self.inspection))
@@ -102,7 +106,12 @@ class InspectorScreen(LiveScreen[None]):
         follows = self.paused_at is None and table.cursor >= len(table.rows) - 1
         kept = {one.number: self._row(one) for one in self._shown}
         self._rows = kept
-        table.set_rows(list(kept.values()))
+        rows: list[Row] = []
+        for number, row in kept.items():
+            if number in log.reopened_at:
+                rows.append(heading(_REOPENED))
+            rows.append(row)
+        table.set_rows(rows)
         if follows and self._shown:
             table.select(str(self._shown[-1].number))
         said = self.query_one(".said", Static)
@@ -137,6 +146,8 @@ class InspectorScreen(LiveScreen[None]):
             notes.append(f"/ {self._filter.text[:24]}: {len(self._shown)}")
         if log.dropped:
             notes.append(f"{log.dropped:,} dropped")
+        if log.reopened_at:
+            notes.append("reopened after the link was lost")
         if log.ended:
             notes.append(f"ended: {log.ended}")
         elif self.paused_at is not None:
@@ -149,11 +160,23 @@ class InspectorScreen(LiveScreen[None]):
         closes = f"{self.tower.key_of('close-sheet')} ends it"
         frame.border_subtitle = plain(closes, "$text-muted")
 
-    def refused(self, error: Error) -> None:
+    def refused(self, error: Error) -> bool:
         """The gateway does not show it."""
-        if error.id == self.inspection:
-            self.heard.end(error.message)
-            self.show(self.tower.view, self.TOPICS)
+        if error.id != self.inspection:
+            return False
+        self.heard.end(error.message)
+        self.show(self.tower.view, self.TOPICS)
+        return True
+
+    def _reopen(self) -> None:
+        """The link is there again: ask for what is said from now on."""
+        inspected = self.tower.view.inspected
+        inspected.pop(self.inspection, None)
+        self.inspection = f"inspect-{next(_ids)}"
+        inspected[self.inspection] = self.heard
+        self._start = replace(self._start, id=self.inspection)
+        self.heard.reopen()
+        self.send(self._start)
 
     def on_resize(self) -> None:
         """The frame has another width."""

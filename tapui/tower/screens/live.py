@@ -70,5 +70,7 @@ class LiveScreen(ModalScreen[Result]):
             return bool(self.copied())
         return super().check_action(action, parameters)
 
-    def refused(self, error: Error) -> None:
-        """The gateway refused something; a screen that sent it may say so itself."""
+    def refused(self, error: Error) -> bool:
+        """The gateway refused something; return whether the screen says so itself."""
+        del error
+        return False
