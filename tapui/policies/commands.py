@@ -63,6 +63,8 @@ class CommandPart:
 
     text: str
     words: tuple[str, ...]
+    expanding: frozenset[int] = frozenset()
+    """The places of words that begin with a pattern of file names."""
 
 
 @dataclass(slots=True)
@@ -229,7 +231,10 @@ class _Reader:
     def _command(self, node: "Node") -> None:
         self._check_gaps(node)
         words: list[str] = []
+        expanding: set[int] = set()
         for child in node.children:
+            if child.type in ("word", "concatenation") and self._text(child)[:1] in "*?[":
+                expanding.add(len(words))
             if child.type == "command_name" and len(child.children) == 1:
                 word = self._word(child.children[0])
                 if "*" in word or "?" in word or "[" in word or not word.isascii() or not word:
@@ -241,7 +246,7 @@ class _Reader:
                 self._redirect(child)
             else:
                 self._doubt(child)
-        self._found.parts.append(CommandPart(self._text(node), tuple(words)))
+        self._found.parts.append(CommandPart(self._text(node), tuple(words), frozenset(expanding)))
 
     def _word(self, node: "Node") -> str:
         """Return a word without quotes and escapes; doubt what the shell makes of it."""

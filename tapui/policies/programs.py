@@ -306,6 +306,9 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options with which a program runs another, leaves its folder or writes elsewhere: a word that
 begins so is only allowed where the rule names it."""
+_READ_COMMANDS = frozenset({"xargs", "parallel", "at", "batch", "source", ".", "crontab"})
+_ONLY_TOLD = frozenset({"--version", "-V", "-v", "--help", "-h"})
+_INPUTS = frozenset({"-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _DESTROY = frozenset(
     [
         "rm",
@@ -349,14 +352,17 @@ def is_destructive(word: str) -> bool:
     return base_name(word) in _DESTROY
 
 
-def escape(words: tuple[str, ...], covered: int) -> str:
+def escape(words: tuple[str, ...], covered: int, expanding: frozenset[int] = frozenset()) -> str:
     """Say what a command may run beside the words that a rule names; "" where nothing is known.
 
     `covered` is how many of its words the rule names. Who names all of them means all of them.
+    `expanding` are the places of words that become any file names, such as `-exec`.
     """
+    name = base_name(words[0])
+    if _runs_what_it_reads(name, words):
+        return f"{name} runs what it reads"
     if covered >= len(words):
         return ""
-    name = base_name(words[0])
     if name in _RUN_WHAT_FOLLOWS:
         return f"{name} runs what follows it"
     if name in _CHANGE_THE_SHELL:
@@ -366,14 +372,27 @@ def escape(words: tuple[str, ...], covered: int) -> str:
     for launcher in _LAUNCHERS:
         if name == launcher[0] and (why := _launched(words, covered, launcher)):
             return why
-    if (name in _SHELLS or _INTERPRETER.fullmatch(name)) and (why := _script(words, covered)):
+    runs_scripts = name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
+    if runs_scripts and not set(words[1:]) <= _ONLY_TOLD and (why := _script(words, covered)):
         return f"{name} {why}"
+    if name in _OPTIONS and any(at >= covered for at in expanding):
+        return f"{name} may take a file's name for an option"
     for word in words[covered:]:
         if any(word.startswith(option) for option in _OPTIONS.get(name, ())):
             return f"{name} {word} may run or write something else"
         if _is_bundle(name, word):
             return f"{name} {word} may run something else"
     return ""
+
+
+def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
+    """Return whether a program takes its commands from its input, as at the end of a pipe."""
+    if name not in _SHELLS | _READ_COMMANDS and not _INTERPRETER.fullmatch(name):
+        return False
+    others = words[1:]
+    if others and set(others) <= _ONLY_TOLD:
+        return False
+    return not set(others).isdisjoint(_INPUTS) or all(word.startswith("-") for word in others)
 
 
 def _is_bundle(name: str, word: str) -> bool:
