@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from tapui.home.foreign_file import ROOT, text_of
 from tapui.home.paths import MANAGED, Home
 from tapui.settings import Settings
-from tapui.station.rule_files import ROOT, text_of
 from tapui.text import safe_text
 from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
 from tapui.tower import theme_files

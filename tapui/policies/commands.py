@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_COMMAND = 16 * 1024
 """Characters up to which a command is parsed."""
+_LETTER = ord("X")
 _MAX_DEPTH = 200
 _MAX_NESTED = 4
 """How many shells within shells are looked into."""
@@ -114,18 +115,27 @@ def _parse(text: str, nesting: int) -> ParsedCommand:
         found.doubt(f"it is longer than {MAX_COMMAND:,} characters")
         found.all += naive_words(text)
         return found
-    source = text.encode("utf-8", "surrogatepass")
+    source = _stand_in(text)
     root = _parser().parse(source).root_node
     if root.has_error:
         found.doubt(_WORDS["ERROR"])
         found.all += naive_words(text)
-    _Reader(source, found).statement(root, 0)
-    for words in dict.fromkeys(_all_commands(root, source)):
+    _Reader(text, source, found).statement(root, 0)
+    for words in dict.fromkeys(_all_commands(root, text, source)):
         _add(found, words, nesting)
     found.all = list(dict.fromkeys(found.all))
     if not found.parts and not found.doubts:
         found.doubt("it names no program")
     return found
+
+
+def _stand_in(text: str) -> bytes:
+    """Return what is parsed in a text's place, one byte for each character.
+
+    To the shell every character beyond ASCII is like a letter. The parser's scanner reads beyond
+    its tables for some of them, which ends the process.
+    """
+    return bytes(ord(one) if one < "\x80" else _LETTER for one in text)
 
 
 def _add(found: ParsedCommand, words: tuple[str, ...], nesting: int) -> None:
@@ -156,12 +166,13 @@ def _is_strange(character: str) -> bool:
 class _Reader:
     """Collects the parts of a command, and the doubts."""
 
-    def __init__(self, source: bytes, found: ParsedCommand) -> None:
+    def __init__(self, text: str, source: bytes, found: ParsedCommand) -> None:
+        self._whole = text
         self._source = source
         self._found = found
 
     def _text(self, node: "Node") -> str:
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        return self._whole[node.start_byte : node.end_byte]
 
     def _doubt(self, node: "Node") -> None:
         kind = node.type
@@ -304,9 +315,9 @@ class _Reader:
             yield _ESCAPED.sub("", self._text(node))
 
 
-def _all_commands(root: "Node", source: bytes) -> Iterator[tuple[str, ...]]:
+def _all_commands(root: "Node", text: str, source: bytes) -> Iterator[tuple[str, ...]]:
     """Yield the words of every simple command in a tree, wherever it stands."""
-    reader = _Reader(source, ParsedCommand())
+    reader = _Reader(text, source, ParsedCommand())
     waiting = [root]
     while waiting:
         node = waiting.pop()

@@ -2,11 +2,14 @@
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tapui.policies.commands import ParsedCommand
 from tapui.policies.programs import base_name
 from tapui.policies.requests import AskedFor
 from tapui.policies.rules import is_within
+
+if TYPE_CHECKING:
+    from tapui.policies.commands import ParsedCommand
 
 _TAPUI = re.compile(r"tapui", re.IGNORECASE)
 _MULTIPLEXERS = frozenset({"tmux", "screen", "zellij", "wezterm", "kitty", "kitten"})
@@ -41,7 +44,7 @@ class Guards:
     paths: tuple[str, ...] = ()
 
 
-def command_guard(text: str, command: ParsedCommand, guards: Guards) -> str:
+def command_guard(text: str, command: "ParsedCommand", guards: Guards) -> str:
     """Say why a command is asked about in any case; "" where nothing speaks for it."""
     words = [word for part in command.all for word in part]
     whole = "\n".join([text, *words])

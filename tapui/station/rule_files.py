@@ -1,7 +1,6 @@
 """The files that hold rules: the person's, the administrator's, and those of repositories."""
 
 import os
-import stat
 import threading
 import tomllib
 from collections import OrderedDict
@@ -9,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tapui.home.foreign_file import ROOT, text_of
 from tapui.home.paths import MANAGED, Home
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader
@@ -18,12 +18,9 @@ from tapui.wire.subjects import RuleSource
 
 FOLDER_FILES = (".github/tapui.toml", "tapui.toml")
 """A repository's files, from the folder that has them."""
-_MAX_BYTES = 1024 * 1024
 _MAX_LEVELS = 40
 _MAX_FOLDERS = 300
 """Folders whose files are watched; the one that was asked for longest ago is left out."""
-ROOT = 0
-"""The user whose file the administrator's must be."""
 
 Signature = tuple[tuple[int, int, int] | None, ...]
 """What of files changes with them, in their order; None for one that is not there."""
@@ -184,26 +181,6 @@ def guards(home: Home, config: Path, port: int) -> Guards:
 def resolved(path: str) -> str:
     """Return a path without links; `~/` is the person's folder."""
     return os.path.realpath(os.path.expanduser(path))  # noqa: PTH111 - text in, text out
-
-
-def text_of(path: Path, owner: int | None = None) -> str:
-    """Read a file that may be anybody's, or must be `owner`'s alone.
-
-    Raises `OSError` and `UnicodeDecodeError`.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        info = os.fstat(fd)
-        if not stat.S_ISREG(info.st_mode):
-            raise OSError(0, "it is not a file")
-        if info.st_size > _MAX_BYTES:
-            raise OSError(0, f"it is larger than {_MAX_BYTES:,} bytes")
-        if owner is not None and (info.st_uid != owner or info.st_mode & 0o022):
-            raise OSError(0, "others than root can write it, so none of it holds")
-        with os.fdopen(os.dup(fd), "rb") as file:
-            return file.read(_MAX_BYTES + 1).decode()
-    finally:
-        os.close(fd)
 
 
 def _folder_files(real: Path) -> tuple[Path, ...]:

@@ -427,6 +427,12 @@ def test_bash_is_watched_as_the_test_above_needs_it(empty_machine: Path) -> None
     assert ran(empty_machine, "pnpm test; nothere; exec node") == {"pnpm", "nothere", "node"}
 
 
+def test_characters_that_the_parser_cannot_take_do_not_reach_it() -> None:
+    for text in ("echo é", "\U00100000", "é=1", "$é", "<<é\né", "\ud800", "a\U0001f600b c"):
+        parsed(text)
+    assert parsed("echo 'é' ö").parts[0].words == ("echo", "é", "ö")
+
+
 @given(st.text(max_size=200))
 @settings(deadline=None, max_examples=300)
 def test_any_text_can_be_parsed(text: str) -> None:

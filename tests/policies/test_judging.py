@@ -1,7 +1,7 @@
 """Verdicts on what is not a command, and which rule decides."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapui.policies.judging import denying, judge
@@ -244,6 +244,7 @@ def test_calls_are_forbidden_by_what_they_do() -> None:
     ),
     st.sampled_from(["shell", "write", "read", "url", "mcp", "custom-tool", "memory", "hook"]),
 )
+@settings(deadline=None)
 def test_odd_requests_are_asked(detail: dict[str, object], kind: str) -> None:
     found = on([*allow("a"), file_rule("allow", "/a")], **{**detail, "kind": kind})
     assert found.effect is None or detail.get("fullCommandText") == "a"

@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapui.policies.judging import judge
@@ -73,6 +73,7 @@ def test_nothing_is_proposed_where_no_rule_may_be() -> None:
 
 
 @given(st.text(max_size=60), st.text(min_size=1, max_size=60))
+@settings(deadline=None)
 def test_any_text_is_written_so_that_it_is_read_again(pattern: str, folder: str) -> None:
     pattern = pattern.encode("utf-8", "replace").decode()
     folder = folder.encode("utf-8", "replace").decode()
