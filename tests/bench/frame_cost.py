@@ -15,7 +15,6 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tapui.runtime import tuning
 from tapui.tower.app import TowerApp
 from tapui.wire import events as ev
 from tapui.wire.subjects import Call
@@ -109,8 +108,7 @@ def _run(what: tuple[int, int, str], frames: int, out: Path) -> None:
         await app.run_async()
         await watching
 
-    with tuning.settled():
-        asyncio.run(main())
+    asyncio.run(main())
 
 
 def measure(calls: int, lines: int, keys: str, frames: int) -> Cost:

@@ -16,6 +16,7 @@ from typing import Self
 
 import msgspec
 
+from tapui.runtime import tuning
 from tapui.tower.feed import FeedItem, Link
 from tapui.wire.events import Entry, Event, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
@@ -104,7 +105,8 @@ class Forked:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
             os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
             try:
-                work()
+                with tuning.settled():  # as a tower is run
+                    work()
             finally:
                 if sys.exception() is not None:
                     traceback.print_exc()
