@@ -173,9 +173,7 @@ class Steering:
             if order.way == "stopFirst":
                 self._say(order, "stopping")
                 _, dropped = await self._stop()
-            elif order.way == "after" and is_busy:
-                self._say(order, "queued")
-            else:
+            elif order.way == "now" or not is_busy:
                 self._say(order, "working")
             mode: Literal["immediate", "enqueue"] = (
                 "immediate" if order.way == "now" and is_busy else "enqueue"
@@ -191,6 +189,8 @@ class Steering:
             await self._delivered(order, dropped)
             return
         self._waiting[id_] = order, dropped
+        if order.way == "after" and is_busy:
+            self._say(order, "queued")  # only now: a stop that is ordered next drops it
         if mode == "immediate" and await self._waits_to_steer(order.text):
             self._say(order, "queued")
 
