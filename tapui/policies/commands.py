@@ -16,9 +16,12 @@ from tapui.policies.programs import nested
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
 
-MAX_COMMAND = 16 * 1024
+MAX_COMMAND = 8 * 1024
 """Characters up to which a command is parsed."""
 _LETTER = ord("X")
+MAX_STRUCTURE = 400
+"""Signs that join and nest commands, up to which a command is parsed: the parser's time may grow
+with their square, and the gateway waits for it."""
 _MAX_DEPTH = 200
 _MAX_NESTED = 4
 """How many shells within shells are looked into."""
@@ -26,7 +29,8 @@ _BLANK = re.compile(rb"(?:(?:[ \t]|\\\n)*[ \t](?:[ \t]|\\\n)*)?")
 """What may stand between the words of a command. A newline after a backslash joins, by itself."""
 _GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
 """What may stand between commands."""
-_BRACES = re.compile(r"\{[^}]*(?:,|\.\.)")
+_STRUCTURE = re.compile(r"[|&;<>(){}`\[\n]")
+_BRACES = re.compile(r"\{.*(?:,|\.\.)", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])")
 _NAIVE = re.compile(r"[;&|()`{}\n]+")
@@ -78,6 +82,8 @@ class ParsedCommand:
 
     parts: list[CommandPart] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
+    is_vast: bool = False
+    """It is too large to be taken apart: nothing else is known of it."""
     all: list[tuple[str, ...]] = field(default_factory=list)
 
     def doubt(self, why: str) -> None:
@@ -109,12 +115,16 @@ def parsed(text: str) -> ParsedCommand:
 
 def _parse(text: str, nesting: int) -> ParsedCommand:
     found = ParsedCommand()
-    if strange := next((one for one in text if _is_strange(one)), None):
-        found.doubt(f"it has the character U+{ord(strange):04X}, which does not show")
     if len(text) > MAX_COMMAND:
         found.doubt(f"it is longer than {MAX_COMMAND:,} characters")
-        found.all += naive_words(text)
+        found.is_vast = True
+    elif len(_STRUCTURE.findall(text)) > MAX_STRUCTURE:
+        found.doubt(f"it has more than {MAX_STRUCTURE:,} signs that join and nest commands")
+        found.is_vast = True
+    if found.is_vast:
         return found
+    if strange := next((one for one in text if _is_strange(one)), None):
+        found.doubt(f"it has the character U+{ord(strange):04X}, which does not show")
     source = _stand_in(text)
     root = _parser().parse(source).root_node
     if root.has_error:

@@ -14,6 +14,8 @@ from tapui.policies.rules import PolicyRule, UrlParts
 from tapui.wire.subjects import RuleEffect
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
+_HEAD = 200
+"""Characters of a command that is too long to be taken apart, as its only part."""
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 
 
@@ -128,6 +130,10 @@ def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) ->
         if rule is not None:
             parts.append(_of_part(CommandPart(" ".join(words), words), strict, [], moves=moves))
             seen.add(words)
+    if command.is_vast:
+        vast = (one for one in strict if patterns.occurs(asked.subject, one.words))
+        part = JudgedPart(asked.subject[:_HEAD], _best(vast))
+        return _settled(asked, rules, [part], command.doubts[0], "")
     guard = command_guard(asked.subject, command, guards)
     why = command.doubts[0] if command.doubts else ""
     return _settled(asked, rules, parts, guard, why or _disagreement(asked, command.parts))
@@ -202,7 +208,11 @@ def _fitting_paths(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[P
         why = "it is not known where its path leads"
     fitting = []
     for rule in rules:
-        by_path = [any(patterns.path_fits(one, path) for one in rule.targets) for path in every]
+        is_strict = rule.effect != "allow"
+        by_path = [
+            any(patterns.path_fits(one, path, in_doubt=is_strict) for one in rule.targets)
+            for path in every
+        ]
         if rule.effect == "allow":
             if not why and all(by_path):
                 fitting.append(rule)

@@ -12,6 +12,8 @@ from tapui.wire.subjects import RuleEffect, RuleSource
 
 MAX_RULES = 2_000
 """Rules in one file."""
+MAX_FOLDER_RULES = 200
+"""Rules in the file of a repository, whose author may be anybody."""
 _EFFECTS: tuple[RuleEffect, ...] = get_args(RuleEffect)
 _KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 _KEYS = frozenset({*_EFFECTS, "kind", "folder", "exact", "reason"})
@@ -87,8 +89,8 @@ class RuleReader:
         rules: list[PolicyRule] = []
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
             self._fault(("rules",), "expected tables: write [[rules]] above each")
-        elif len(given) > MAX_RULES:
-            self._fault(("rules",), f"more than {MAX_RULES:,} rules")
+        elif len(given) > (most := MAX_FOLDER_RULES if self._source == "folder" else MAX_RULES):
+            self._fault(("rules",), f"more than {most:,} rules")
         else:
             for number, table in enumerate(given):
                 rules += self._table(number, table)

@@ -4,12 +4,17 @@ import re
 import shlex
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tapui.wire.subjects import RuleEffect, RuleSource
 
+if TYPE_CHECKING:
+    import regex
+
 RuleKind = Literal["shell", "write", "read", "url", "mcp", "tool", "memory", "hook"]
 
+PATH_TIME = 0.001
+"""Seconds that a path may be compared with a pattern."""
 _URL = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://(?P<host>\*|[A-Za-z0-9.*_-]+|\[[0-9A-Fa-f:.]+\])"
     r"(?::(?P<port>\d{1,5}))?(?P<path>/.*)?",
@@ -72,15 +77,23 @@ def pattern_words(pattern: str) -> tuple[str, ...]:
     return words
 
 
-@lru_cache(maxsize=4096)
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern in which `*` stands for any characters."""
-    return re.compile(".*".join(map(re.escape, pattern.split("*"))), re.DOTALL)
-
-
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a text is a pattern's, in which `*` stands for any characters."""
-    return pattern == text or ("*" in pattern and _glob(pattern).fullmatch(text) is not None)
+    """Return whether a text is a pattern's, in which `*` stands for any characters.
+
+    The time is linear: a repository's file cannot hold up the gateway with many stars.
+    """
+    if "*" not in pattern:
+        return pattern == text
+    first, *pieces, last = pattern.split("*")
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for piece in pieces:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def word_fits(pattern: str, word: str) -> bool:
@@ -110,12 +123,19 @@ def mentions(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     return all(any(fits(wanted, word) for word in others) for wanted in pattern[1:])
 
 
+def occurs(text: str, pattern: tuple[str, ...]) -> bool:
+    """Return whether a pattern's words come in a text, in its order, wherever they stand."""
+    return fits("*".join(("", *pattern, "")), text)
+
+
 # Paths
 
 
 @lru_cache(maxsize=4096)
-def _path_glob(pattern: str) -> re.Pattern[str]:
+def _path_glob(pattern: str) -> "regex.Pattern[str]":
     """Compile a path pattern: `**` any folders, `*` and `?` within one name."""
+    import regex
+
     written = ""
     for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
         match part:
@@ -129,13 +149,19 @@ def _path_glob(pattern: str) -> re.Pattern[str]:
                 written += "[^/]"
             case _:
                 written += re.escape(part)
-    return re.compile(written, re.DOTALL)
+    return regex.compile(written, regex.DOTALL)
 
 
-def path_fits(pattern: str, path: str) -> bool:
-    """Return whether an absolute path is a pattern's; one that ends with `/` means all below."""
+def path_fits(pattern: str, path: str, *, in_doubt: bool) -> bool:
+    """Return whether an absolute path is a pattern's; one that ends with `/` means all below.
+
+    `in_doubt` is the answer where finding out takes more than `PATH_TIME`.
+    """
     whole = f"{pattern}**" if pattern.endswith("/") else pattern
-    return whole == path or _path_glob(whole).fullmatch(path) is not None
+    try:
+        return whole == path or bool(_path_glob(whole).fullmatch(path, timeout=PATH_TIME))
+    except TimeoutError:
+        return in_doubt
 
 
 # URLs

@@ -1,0 +1,81 @@
+"""What would take long is not looked at whole: nothing of it is allowed, and a deny still holds.
+
+The gateway waits for each verdict, for all sessions: a command of an agent, or a pattern in the
+file of a repository, must not make it wait. Without a bound these tests do not end.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tapui.policies.commands import MAX_COMMAND, MAX_STRUCTURE
+from tapui.policies.reading import MAX_FOLDER_RULES, MAX_RULES, RuleReader
+from tapui.policies.rules import PolicyRule, fits, path_fits
+from tests.policies.judged import allow, deny, on, on_command
+
+UNITS = [
+    "a|",
+    "a;",
+    "a && ",
+    "<<E\n",
+    "a{b",
+    "{",
+    "(",
+    "$(",
+    "`",
+    "\n",
+    "b ",
+    "eval ",
+    "{a,",
+    "[[ ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("size", [MAX_COMMAND - 8, 1_000_000])
+def test_a_vast_command_is_asked_and_a_deny_finds_its_program(unit: str, size: int) -> None:
+    vast = unit * (size // len(unit))
+    rules = [*allow("a", "git"), *deny("rm -r*")]
+    assert on_command(vast, rules).effect is None
+    assert on_command(f"{vast[: MAX_COMMAND - 20]}; rm -rf /x", rules).effect in ("deny", None)
+    assert on_command(f"{'a;' * MAX_STRUCTURE} rm -rf /x", rules).effect == "deny"
+    assert on_command(f"{vast}\nrm -rf /x", rules).effect == "deny"
+    assert on_command(vast * 2, rules).unkeepable
+
+
+@pytest.mark.parametrize("star", ["*a", "**/a", "**a", "?*a"])
+def test_a_pattern_of_many_stars_is_in_doubt_and_does_not_hang(star: str) -> None:
+    pattern, path = "/" + star * 60 + "*b", "/" + "a/" * 1500
+    rules = [
+        PolicyRule("deny", "write", pattern, targets=(pattern,)),
+        PolicyRule("deny", "shell", "git " + star * 60 + "*b"),
+    ]
+    assert on(rules, kind="write", fileName=path, resolvedPath=path).effect in ("deny", None)
+    assert on_command("git " + "a" * 5000, rules).effect is None
+
+
+def test_in_doubt_a_path_is_forbidden_and_not_allowed() -> None:
+    pattern, path = "/" + "*a" * 60 + "*b", "/" + "a" * 3000
+    assert path_fits(pattern, path, in_doubt=True)
+    assert not path_fits(pattern, path, in_doubt=False)
+
+
+@given(st.text("ab*", max_size=8), st.text("ab", max_size=12))
+def test_stars_stand_for_any_characters(pattern: str, text: str) -> None:
+    assert fits(pattern, text) == _slowly(pattern, text)
+
+
+def _slowly(pattern: str, text: str) -> bool:
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return any(_slowly(pattern[1:], text[at:]) for at in range(len(text) + 1))
+    return bool(text) and pattern[0] == text[0] and _slowly(pattern[1:], text[1:])
+
+
+@pytest.mark.parametrize(("source", "most"), [("folder", MAX_FOLDER_RULES), ("person", MAX_RULES)])
+def test_a_file_has_only_so_many_rules(source: str, most: int) -> None:
+    reader = RuleReader("f", source, lambda _: 1, str, home="/home/me")  # type: ignore[arg-type]
+    assert len(reader.read([{"ask": "x"}] * most).rules) == most
+    (fault,) = reader.read([{"ask": "x"}] * (most + 1)).faults
+    assert f"more than {most:,} rules" in str(fault)
