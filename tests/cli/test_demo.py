@@ -533,7 +533,7 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     if ended_by == "q":
         screen.keys("q")
         screen.wait_for("y quit")
-        until(lambda: screen.keys("y") or screen.find("y quit") is None, what=screen.text)
+        screen.press("y", lambda: screen.find("y quit") is None)
         screen.wait_for("^ended with 0$")
         assert list((home.tapui / "run").iterdir()) == []
     elif ended_by == "SIGKILL":

@@ -4,7 +4,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -133,6 +133,22 @@ class Screen:
     def keys(self, *keys: str) -> None:
         """Press keys by their tmux names (`Enter`, `C-c`, `BTab`, `a`)."""
         self._tmux.command("send-keys", "-t", self.name, *keys)
+
+    def press(self, key: str, is_done: Callable[[], bool]) -> None:
+        """Press a key until it has its effect.
+
+        A request takes none in its first half second, nor keys that come together: the next is
+        pressed only when the one before had its time.
+        """
+
+        def pressed() -> bool:
+            self.keys(key)
+            try:
+                return until(is_done, within=1.0, what=key)
+            except AssertionError:
+                return False
+
+        until(pressed, what=lambda: self._story(f"{key} had no effect"))
 
     def type(self, text: str) -> None:
         """Type text literally."""

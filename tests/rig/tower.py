@@ -1,16 +1,17 @@
 """The tower as a person has it: `tapui` on a terminal, read as a screen and driven by keys."""
 
+import asyncio
 import contextlib
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Screen, Tmux
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import until
 
 PANES = {"sessions": "1", "streams": "3", "providers": "4", "calls": "5"}
 
@@ -95,30 +96,11 @@ class TowerProcess:
         self.screen.wait_for(f"{what}.*(waits|left)")
         self.screen.keys("a")
         self.screen.wait_for("d  deny")
-        self._press(key, lambda: self.screen.find(armed) is not None)
-        self._press("Enter", lambda: self.screen.find(armed) is None)
-
-    def _press(self, key: str, is_done: Callable[[], bool]) -> None:
-        """Press a key until it has its effect. A request takes none in its first half second, nor
-        keys that come together: the next is pressed only when the one before had its time."""
-
-        def pressed() -> bool:
-            self.screen.keys(key)
-            try:
-                return until(is_done, within=1.0, what=key)
-            except AssertionError:
-                return False
-
-        until(pressed, what=lambda: f"{key}:\n{self.screen.text()}")
+        self.screen.press(key, lambda: self.screen.find(armed) is not None)
+        self.screen.press("Enter", lambda: self.screen.find(armed) is None)
 
 
 async def confirm(screen: Screen, question: str) -> None:
-    """Say yes to a question (a regex). The key does not count before the one that asked has had
-    its effect: press until it is taken."""
+    """Say yes to a question (a regex)."""
     await screen.seen(question)
-
-    def answered() -> bool:
-        screen.keys("y")
-        return screen.find(question) is None
-
-    await until_async(answered, what=screen.text)
+    await asyncio.to_thread(screen.press, "y", lambda: screen.find(question) is None)
