@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 
 from tapui.core.gateway import Gateway
@@ -49,6 +50,7 @@ class RunningGateway:
         self._rule_files = RuleFiles(options.config_path, options.managed_path)
         self._parts = PartList(chosen_parts(options, self._rule_files), self._tell)
         self._files: GatewayFiles | None = None
+        self._removing = threading.Lock()
         self._idleness: Idleness | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._is_forced = False
@@ -201,9 +203,15 @@ class RunningGateway:
         self.turn.run_now()
 
     def remove_files(self) -> None:
-        """Remove what others find this gateway by; for the end, or for one that hangs."""
-        files, self._files = self._files, None
-        for problem in files.remove() if files is not None else ():
+        """Remove what others find this gateway by; for the end, or for one that hangs.
+
+        Any thread may call it. It returns once they are gone, whichever call removes them: behind
+        it the process may end at once.
+        """
+        with self._removing:
+            files, self._files = self._files, None
+            problems = files.remove() if files is not None else []
+        for problem in problems:
             self._report(problem, "warning")
 
 

@@ -15,10 +15,12 @@ from tests.rig.gateway import Home
 SERVE = """
 import asyncio, os, sys, threading
 from tapui.station import loop, overdue
+from tapui.station.gateway_files import GatewayFiles
 from tapui.station.running import RunningGateway
 load, close = RunningGateway.load, RunningGateway._close_connections
 which, how, where = sys.argv[1:4]
-held = threading.Event()
+held, given_up = threading.Event(), threading.Event()
+remove, remove_files_once = GatewayFiles.remove, RunningGateway.remove_files
 
 class OnceHeld:
     # The deadline passes as soon as something is held.
@@ -51,12 +53,26 @@ async def leaves_a_thread(self):
     await close(self)
     asyncio.get_running_loop().run_in_executor(None, held_here)
 
+def removes_as_it_is_given_up(self):
+    held.set()
+    given_up.wait()
+    threading.Event().wait(0.3)  # a slow disk: who does not wait for the removal ends before it
+    return remove(self)
+
+def remove_files(self):
+    if threading.current_thread() is not threading.main_thread():
+        given_up.set()
+    remove_files_once(self)
+
 if where == "serving":
     RunningGateway.load = blocks_once_it_serves
 elif where == "ending":
     RunningGateway._close_connections = blocks_at_its_end
 elif where == "thread":
     RunningGateway._close_connections = leaves_a_thread
+elif where == "removing":
+    GatewayFiles.remove = removes_as_it_is_given_up
+    RunningGateway.remove_files = remove_files
 if which == "asyncio":
     loop.new_loop = asyncio.new_event_loop
 from tapui.cli.main import main
@@ -120,4 +136,14 @@ def test_signals_reach_the_loop_as_before(home: Home, which: str) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.communicate(timeout=20) == ("", "")
         assert process.returncode == 0
+        assert left_behind(home) == []
+
+
+@pytest.mark.expects_error_log("the gateway did not end; all threads were doing")
+def test_an_end_that_is_given_up_while_it_removes_its_files_has_removed_them(home: Home) -> None:
+    with serving(home, "asyncio", "lock", "removing") as process:
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=20)
+        assert process.returncode == 1
+        assert "the gateway did not end in time" in told
         assert left_behind(home) == []

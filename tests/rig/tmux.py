@@ -105,8 +105,10 @@ class Screen:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the program has ended."""
-        return self.ask("pane_dead") == "1"
+        """Whether the program has ended: its terminal is closed, and how it ended is known."""
+        return self.ask("pane_dead") == "1" and any(
+            self.ask(how) for how in ("pane_dead_status", "pane_dead_signal")
+        )
 
     @property
     def exit_status(self) -> int | None:
