@@ -291,7 +291,7 @@ def _add_finding(commands: "Commands") -> None:
         "why-allowed",
         "why_allowed",
         "tell who allowed a call: you, a rule, a rule of Copilot's own, allow-all",
-        "Read from the records. `tapui records --collection calls --json` lists calls with ids.",
+        "Read from the records; `tapui records --collection calls` lists calls with ids.",
     )
     allowed.add_argument("call", metavar="CALL", help="the id of a call, or of a request")
     allowed.add_argument("--session", metavar="ID", help="only this session (all sessions)")

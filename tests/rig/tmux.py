@@ -1,7 +1,9 @@
 """Terminals: programs on ptys of a private tmux server, read as screens and typed into as keys."""
 
+import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -106,9 +108,13 @@ class Screen:
     @property
     def is_dead(self) -> bool:
         """Whether the program has ended: its terminal is closed, and how it ended is known."""
-        return self.ask("pane_dead") == "1" and any(
-            self.ask(how) for how in ("pane_dead_status", "pane_dead_signal")
-        )
+        if self.ask("pane_dead") != "1":
+            return False
+        if any(self.ask(how) for how in ("pane_dead_status", "pane_dead_signal")):
+            return True
+        # tmux 3.3a sometimes leaves a child that has ended unread until it is told of the next.
+        os.kill(int(self.ask("pid")), signal.SIGCHLD)
+        return False
 
     @property
     def exit_status(self) -> int | None:
