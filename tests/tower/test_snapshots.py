@@ -1,15 +1,43 @@
 """Pictures of the main screen in five sizes, populated, empty and overfull, and of the rest."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from tapui.projection.state import State
+from tapui.tower import screens
 from tapui.tower.app import TowerApp
 from tapui.tower.finding import FoundRecord
 from tapui.tower.panes import registry
+from tapui.tower.screens.actions import ActionsScreen
+from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.screens.ask_line import AskLineScreen
+from tapui.tower.screens.call import CallScreen
+from tapui.tower.screens.choose import ChooseScreen
+from tapui.tower.screens.confirm import ConfirmScreen
+from tapui.tower.screens.digest import DigestScreen
+from tapui.tower.screens.find import FindScreen
+from tapui.tower.screens.help import HelpScreen
+from tapui.tower.screens.inspected import InspectedScreen
+from tapui.tower.screens.inspector import InspectorScreen
+from tapui.tower.screens.leaving import LeavingScreen
+from tapui.tower.screens.line import LineScreen
+from tapui.tower.screens.live import LiveScreen
+from tapui.tower.screens.moment import MomentScreen
+from tapui.tower.screens.provider import ProviderScreen
+from tapui.tower.screens.record import RecordScreen
+from tapui.tower.screens.session import SessionScreen
+from tapui.tower.screens.sheet import Sheet
+from tapui.tower.screens.step import StepScreen
+from tapui.tower.screens.tools import ToolsScreen
+from tapui.tower.screens.turn import TurnScreen
+from tapui.tower.screens.workbench import WorkbenchScreen
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.steering import Order
@@ -37,7 +65,10 @@ def compare(
     state: State | None = None,
     glyphs: str = "unicode",
     away: float = 0,
+    more: Sequence[str] = (),
+    shows: type[Screen[Any]] | None = None,
 ) -> None:
+    """Compare the picture after `keys`, `then`, and `more` keys."""
     feed, clock = ScriptedFeed(), HandClock()
     app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, glyphs=glyphs, on_demo=lambda: None)
 
@@ -51,11 +82,14 @@ def compare(
         if then is not None:
             then(feed)
         await settle(pilot, feed)
+        await pilot.press(*more)
+        await settle(pilot, feed)
         clock.turn(away or 1)
         await settle(pilot, feed)
         if away:
             await pilot.press("space")
             await settle(pilot, feed)
+        assert shows is None or type(app.screen) is shows
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
@@ -360,3 +394,46 @@ def test_tell(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ["t", "tab", *"Run the whole suite, too"]
     names = {" ": "space", ",": "comma"}
     compare(snap_compare, size, [names.get(one, one) for one in keys], state=_able())
+
+
+OPENED: dict[type[Screen[Any]], list[str]] = {
+    TurnScreen: [PANES["turns"], "down", "down", "full_stop", "o"],
+    LineScreen: [PANES["streams"], "enter"],
+    ChooseScreen: [PANES["sessions"], "full_stop", "m"],
+    AskLineScreen: [PANES["sessions"], "full_stop", "n"],
+    MomentScreen: [PANES["streams"], "w"],
+    LeavingScreen: ["q"],
+    InspectedScreen: INSPECTOR,
+}
+"""The keys that open a screen which has no test of its own above."""
+MORE: dict[type[Screen[Any]], list[str]] = {LeavingScreen: ["y"], InspectedScreen: ["enter"]}
+"""The keys behind those, once the first have had their effect."""
+
+
+@pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
+@pytest.mark.parametrize("kind", OPENED, ids=lambda kind: kind.__name__)
+def test_opened(snap_compare: Compare, kind: type[Screen[Any]], theme: str) -> None:
+    size = (80, 24) if theme == "tapui-dark" else (120, 36)
+    keys, more = OPENED[kind], MORE.get(kind, ())
+    then = inspected if kind is InspectedScreen else None
+    state = _able() if kind is AskLineScreen else None
+    compare(snap_compare, size, keys, theme=theme, then=then, more=more, shows=kind, state=state)
+
+
+def test_every_screen_has_a_picture() -> None:
+    pictured = {
+        *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
+        *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
+        *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
+        *OPENED,
+    }
+    modules = [
+        import_module(f"{screens.__name__}.{one.name}") for one in iter_modules(screens.__path__)
+    ]
+    found = {
+        one
+        for module in modules
+        for one in vars(module).values()
+        if isinstance(one, type) and issubclass(one, LiveScreen)
+    }
+    assert found - {LiveScreen, Sheet} == pictured
