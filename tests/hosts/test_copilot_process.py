@@ -186,6 +186,7 @@ async def test_killed_host_is_told_once_and_comes_back(
     second = await launched.started(other_than=first)
     assert second != first
     # While no host ran, the launcher's own list stood in its place.
+    await until_async(lambda: launched.played.of(SessionsUnattached), what="the launcher's list")
     assert launched.played.of(SessionsUnattached)[-1].unattached[0].id == "s2"
     os.kill(second, signal.SIGKILL)
     await until_async(

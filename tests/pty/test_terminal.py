@@ -87,9 +87,13 @@ def is_restored(screen: Screen) -> bool:
     assert said["alternate_on"] == "0", said
     assert said["mouse_any_flag"] == "0", said
     assert said["cursor_flag"] == "1", said
-    settings = [line for line in screen.text().splitlines() if line.count(":") > 5]
-    assert len(settings) == 2, screen.text()
-    assert settings[0] == settings[1]
+
+    def settings() -> list[str]:
+        return [line for line in screen.text().splitlines() if line.count(":") > 5]
+
+    until(lambda: len(settings()) == 2, what=screen.text)
+    before, after = settings()
+    assert before == after
     return True
 
 

@@ -104,7 +104,7 @@ async def test_others_may_go_first_between_the_pieces_of_a_frame() -> None:
         before = len(came)
         await rig.settle()
         assert len(came) == before, "nothing was painted"
-        # A piece is what one batch brings, what one pane does, a widget and each line of the tail.
+        # Pieces are what one batch brings, the pane that changed, its list, and eight lines.
         rig.feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[52:]))
         await rig.settle()
-        assert len(came) - before > 1 + len(rig.app.main.seen_panes()) + 8
+        assert len(came) - before >= 1 + 1 + 1 + 8
