@@ -8,8 +8,11 @@ from textual.widgets import Input
 from tapui.tower.screens.actions import ActionsScreen
 from tapui.tower.screens.moment import MomentScreen
 from tapui.tower.table import Table
+from tapui.wire import events as ev
 from tapui.wire.message import Level, Line
 from tapui.wire.tower import StreamRead
+from tests.tower.running import running
+from tests.tower.scripted import lines, posts, session, world
 from tests.tower.streams_rig import CI, Screen, line
 
 OTHER = "deploys@cd"
@@ -334,3 +337,19 @@ async def test_a_drag_selects_in_the_tail(screen: Screen) -> None:
         screen.feeder.numbers(3, 60)
         await screen.flush()
         assert screen.screen.get_selected_text() == "one two"
+
+
+@pytest.mark.parametrize("marks", [["m", "right_square_bracket", "m"], ["m"], []])
+async def test_streams_of_a_session_that_ends_take_nothing_with_them(marks: list[str]) -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        for name in ("ci-watch@ci-watcher", "builds@ci-watcher"):
+            rig.feed.happen(*posts(("s1", name), lines(3)))
+        await rig.press("3", *marks)
+        for one in list(rig.app.view.state.sessions.values()):
+            rig.feed.happen(ev.SessionClosed(session_id=one.id, session=one))
+        await rig.settle()
+        assert rig.app.view.state.streams == {}
+        rig.feed.happen(ev.SessionOpened(session_id="s9", session=session("s9", "later")))
+        rig.feed.happen(*posts(("s9", "late@ci-watcher"), lines(3)))
+        await rig.settle()
+        assert "late@ci-watcher" in rig.text

@@ -397,6 +397,8 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._set_look(view)
         self.tail.open(self._rings)
         for key, ring in self._rings.items():
+            if key not in view.state.streams:
+                continue  # it went while it was shown; what is here of it stays
             first = ring.lines[0].seq if ring.lines else None
             lacks = len(ring.lines) < min(FIRST_LINES, view.state.streams[key].count)
             if (lacks and first != 1) or ring.head is not None:
