@@ -15,19 +15,14 @@ ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 STOP_REFUSED = "not suspended: a stopped gateway would freeze every call and every gate"
 
 
-def refuse_stop(tell: Callable[[str], None], continued: Callable[[], None] = lambda: None) -> None:
-    """From now on a stop signal is told and logged, and nothing else; call it on a running loop.
-
-    SIGSTOP cannot be refused: `continued` is called when the process goes on after it.
-    """
+def refuse_stop(tell: Callable[[str], None]) -> None:
+    """From now on a stop signal is told and logged, and nothing else; call it on a running loop."""
 
     def refuse() -> None:
         _log.warning(STOP_REFUSED)
         tell(STOP_REFUSED)
 
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTSTP, refuse)
-    loop.add_signal_handler(signal.SIGCONT, continued)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, refuse)
 
 
 class Signals:

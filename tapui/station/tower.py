@@ -86,7 +86,7 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
     """
 
     def shown() -> None:
-        refuse_stop(partial(app.notify, severity="warning", timeout=12), app.enter_again)
+        refuse_stop(partial(app.notify, severity="warning", timeout=12))
         backstage.begin(app)
 
     app = _app(

@@ -378,12 +378,3 @@ class TowerApp(BaseApp):
         self._announcing.title_anew()
         self.refresh(layout=True)
         self.wake()
-
-    def enter_again(self) -> None:
-        """The process was stopped and goes on: the shell may have set the terminal meanwhile.
-
-        The system sends the same signal after a terminal's end, perhaps once the app has left it.
-        """
-        if self.is_running and not self.has_left:
-            with self.suspend():
-                pass

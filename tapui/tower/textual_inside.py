@@ -4,15 +4,19 @@
 one fails there and not on a terminal.
 """
 
+import asyncio
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate, Compositor
 from textual.app import App
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.screen import Screen, ScreenResultType
@@ -36,6 +40,7 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_handle_exception"),
     (App, "_registered_themes"),
     (App, "_filters"),
+    (LinuxDriver, "_sigcont_application"),
     (Compositor, "_dirty_regions"),
     (Compositor, "_get_renders"),
     (Screen, "_compositor"),
@@ -60,6 +65,20 @@ class PlainApp(App[str]):
         self._plain_themes: dict[str, tuple[Theme, Theme]] = {}
         self._no_way_back: ExitStack | None = None
         super().__init__()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the driver of this platform."""
+        kind = super().get_driver_class()
+        return ContinuingDriver if kind is LinuxDriver else kind
+
+    def enter_again(self) -> None:
+        """The process was stopped and goes on: the shell may have set the terminal meanwhile.
+
+        The system sends the same signal after a terminal's end, perhaps once the app has left it.
+        """
+        if self.is_running and not self.has_left:
+            with self.suspend():
+                pass
 
     @property
     def has_left(self) -> bool:
@@ -119,6 +138,37 @@ class PlainApp(App[str]):
         if known is None or known[0] is not theme:
             known = self._plain_themes[theme_name] = (theme, without_colours(theme))
         return known[1]
+
+
+class ContinuingDriver(LinuxDriver):
+    """A driver that also bears to be stopped without having left the screen (SIGSTOP).
+
+    Textual's own would enter the screen a second time, with a second thread that reads the keys,
+    and never end.
+    """
+
+    def __init__(self, app: PlainApp, **options: Any) -> None:
+        self._continued = app.enter_again
+        self._is_away = False
+        self._calls_soon = asyncio.get_running_loop().call_soon_threadsafe
+        super().__init__(app, **options)
+
+    def suspend_application_mode(self) -> None:
+        """Leave the screen."""
+        super().suspend_application_mode()
+        self._is_away = True
+
+    def resume_application_mode(self) -> None:
+        """Enter the screen that was left."""
+        self._is_away = False
+        super().resume_application_mode()
+
+    def _sigcont_application(self, *frame: Any) -> None:
+        """The process goes on. Called between any two steps of the main thread."""
+        if self._is_away:
+            super()._sigcont_application(*frame)
+        else:
+            self._calls_soon(self._continued)
 
 
 def _cause(error: Exception) -> BaseException:

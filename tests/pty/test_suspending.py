@@ -92,20 +92,22 @@ def test_serve_refuses_to_be_stopped(gateway: Gateway, home: Home) -> None:
     assert home.run("status").returncode == 0
 
 
+@pytest.mark.parametrize("second", [False, True], ids=["first tower", "second tower"])
 def test_a_tower_that_was_stopped_all_the_same_has_its_terminal_again(
-    tmux: Tmux, home: Home
+    gateway: Gateway, tmux: Tmux, home: Home, second: bool
 ) -> None:
-    home.root.mkdir(parents=True, exist_ok=True)
     env = home.env(PS1="outer> ")
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
-    screen.type(f"{tapui_argv()[0]} --no-attach --port 0\n")
+    port = gateway.port if second else 0
+    screen.type(f"{tapui_argv()[0]} --no-attach --port {port}\n")
     screen.wait_for("1 Sessions", within=20)
-    (tower,) = psutil.Process(screen.pid).children()
-    tower.suspend()
-    screen.wait_for("Stopped")
-    screen.type("fg\n")
-    screen.wait_gone("Stopped")
-    screen.wait_for("1 Sessions")
+    for _ in range(2):
+        (tower,) = psutil.Process(screen.pid).children()
+        tower.suspend()
+        screen.wait_for("Stopped")
+        screen.type("fg\n")
+        screen.wait_gone("Stopped")
+        screen.wait_for("1 Sessions")
     screen.keys("q")
     screen.wait_for("^outer>")
 

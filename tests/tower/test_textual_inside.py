@@ -65,12 +65,13 @@ def used_of_textual(path: Path) -> set[str]:
 
 def textual_names() -> set[str]:
     """All private names of Textual's classes that the tower inherits from."""
+    from textual.drivers.linux_driver import LinuxDriver
     from textual.screen import ModalScreen
     from textual.scroll_view import ScrollView
     from textual.widgets import Input, Static
 
     app = App[None]()
-    kinds = (App, ModalScreen, ScrollView, Input, Static)
+    kinds = (App, LinuxDriver, ModalScreen, ScrollView, Input, Static)
     found = {name for kind in kinds for name in dir(kind)} | set(vars(app))
     screen = ModalScreen[None]()
     for made in (ScrollView(), Static(), screen):
