@@ -24,7 +24,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.core.tickets import FolderWanted
-from tapui.core.trust.command_line import Held
+from tapui.core.trust.command_line import IdentityWanted
 from tapui.core.trust.grants import Grant
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
@@ -273,12 +273,13 @@ class Gateway:
     def identified(self, ticket: int, now: float, found: Identified) -> None:
         """It is known which process is behind a connection."""
         self._clock.now = now
-        held = self._parts.tickets.take(ticket)
-        if isinstance(held, Held):
-            try:
-                self._parts.command_line.identified(held, found)
-            except WireError as error:
-                self._refuse(held.connection, error, _head_of(held.message))
+        subject = self._parts.tickets.take(ticket)
+        if isinstance(subject, IdentityWanted):
+            for held in self._parts.command_line.released(subject):
+                try:
+                    self._parts.command_line.identified(held, found)
+                except WireError as error:
+                    self._refuse(held.connection, error, _head_of(held.message))
         self._finish()
 
     def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:

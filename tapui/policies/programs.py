@@ -231,9 +231,7 @@ _NEVER_BY_BEGINNING = frozenset({"git", "docker", "podman", "docker-compose", "k
 """Launchers of these are only allowed word for word: what they run does not stand right behind."""
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "find": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls"),
-    "gfind": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls"),
     "fd": ("-x", "-X", "--exec"),
-    "fdfind": ("-x", "-X", "--exec"),
     "rg": ("--pre", "--hostname-bin"),
     "git": (
         "-c",
@@ -263,24 +261,11 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "--new-vol",
         "--rsh",
     ),
-    "gtar": (
-        "--to-command",
-        "--checkpoint",
-        "-I",
-        "--use-comp",
-        "-F",
-        "--info",
-        "--new-vol",
-        "--rsh",
-    ),
     "sort": ("--compress", "-o", "--output"),
     "rsync": ("-e", "--rsh", "--rsync-path", "--daemon"),
     "scp": ("-S", "-o", "-F", "-D"),
     "make": ("--eval", "SHELL=", "-f", "--file", "--makefile"),
-    "gmake": ("--eval", "SHELL=", "-f", "--file", "--makefile"),
     "gcc": ("-wrapper", "-specs", "-B", "-fplugin"),
-    "g++": ("-wrapper", "-specs", "-B", "-fplugin"),
-    "cc": ("-wrapper", "-specs", "-B", "-fplugin"),
     "go": ("-exec", "-toolexec", "-vettool"),
     "cargo": ("--config",),
     "zip": ("-T", "-TT", "--unzip"),
@@ -306,6 +291,15 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """Options with which a program runs another, leaves its folder or writes elsewhere: a word that
 begins so is only allowed where the rule names it."""
+_ALSO_CALLED = {
+    "gfind": "find",
+    "fdfind": "fd",
+    "gtar": "tar",
+    "gmake": "make",
+    "g++": "gcc",
+    "cc": "gcc",
+}
+"""Other names of programs that have options above."""
 _READ_COMMANDS = frozenset({"xargs", "parallel", "at", "batch", "source", ".", "crontab"})
 _ONLY_TOLD = frozenset({"--version", "-V", "-v", "--help", "-h"})
 _INPUTS = frozenset({"-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -375,10 +369,10 @@ def escape(words: tuple[str, ...], covered: int, expanding: frozenset[int] = fro
     runs_scripts = name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
     if runs_scripts and not set(words[1:]) <= _ONLY_TOLD and (why := _script(words, covered)):
         return f"{name} {why}"
-    if name in _OPTIONS and any(at >= covered for at in expanding):
+    if _options(name) and any(at >= covered for at in expanding):
         return f"{name} may take a file's name for an option"
     for word in words[covered:]:
-        if any(word.startswith(option) for option in _OPTIONS.get(name, ())):
+        if any(word.startswith(option) for option in _options(name)):
             return f"{name} {word} may run or write something else"
         if _is_bundle(name, word):
             return f"{name} {word} may run something else"
@@ -395,12 +389,17 @@ def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
     return not set(others).isdisjoint(_INPUTS) or all(word.startswith("-") for word in others)
 
 
+def _options(name: str) -> tuple[str, ...]:
+    """Return the options with which a program does more than its name says."""
+    return _OPTIONS.get(_ALSO_CALLED.get(name, name), ())
+
+
 def _is_bundle(name: str, word: str) -> bool:
     """Return whether a bundle of short options holds one that runs something: `-rx` of fd, git."""
     if not re.fullmatch(r"-[A-Za-z]{2,}", word):
         return False
-    single = [one[1] for one in _OPTIONS.get(name, ()) if re.fullmatch(r"-[A-Za-z]", one)]
-    return name not in ("find", "gfind", "go", "gcc", "g++", "cc") and any(
+    single = [one[1] for one in _options(name) if re.fullmatch(r"-[A-Za-z]", one)]
+    return _ALSO_CALLED.get(name, name) not in ("find", "go", "gcc") and any(
         letter in word[1:] for letter in single
     )
 

@@ -427,7 +427,7 @@ class View:
             self.writing.pop(event.session_id, None)
             for key in [key for key in self.rings if key[0] == event.session_id]:
                 del self.rings[key]
-        elif isinstance(event, ev.InjectPaused):
+        elif isinstance(event, (ev.InjectPaused, ev.CommandAsked)):
             self._news.append(event)
         elif isinstance(event, ev.ProviderDisconnected):
             self.gone = {id_: at for id_, at in self.gone.items() if id_ in self.state.providers}

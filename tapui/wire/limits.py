@@ -147,6 +147,8 @@ MODE_SET_TIMEOUT = 10.0
 
 MAX_TELL = 64 * 1024
 """Characters of a text that the person sends to a session."""
+MAX_HELD_ANSWERS = 64
+"""Messages of one connection that wait until the process behind it is known."""
 MAX_ORDERS = 20
 """Orders of a session that are under way, texts that wait for its turn's end too."""
 ORDER_TIMEOUT = 15.0

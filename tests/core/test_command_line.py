@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tapui.settings import Answering, Settings
+from tapui.wire import limits
 from tapui.wire.subjects import Asker, Program
 from tests.core.harness import Conversation, Peer
 
@@ -136,3 +137,23 @@ def test_who_left_before_it_was_known_decides_nothing(talk: Conversation) -> Non
     talk.found(held)
     assert host.hear() == []
     assert talk.events("command.asked") == []
+
+
+def test_one_look_is_for_all_that_a_command_wants_and_only_so_much_waits(
+    talk: Conversation,
+) -> None:
+    host = asked(talk)
+    command = talk.tower(role="client")
+    talk.finds_askers = False
+    decide(command)
+    for _ in range(limits.MAX_HELD_ANSWERS - 1):
+        command.say(type="approval.decide", approvalId="gone", decision="deny")
+    error = command.error(type="approval.decide", approvalId="a-1", decision="deny")
+    assert error["code"] == "RATE_LIMITED"
+    (look,) = talk.asked_for
+    talk.found(look)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    codes = [one["code"] for one in command.hear() if one["type"] == "error"]
+    assert codes == ["UNKNOWN_APPROVAL"] * (limits.MAX_HELD_ANSWERS - 1)
+    decide(command)
+    assert len(talk.asked_for) == 2

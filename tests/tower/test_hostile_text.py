@@ -246,10 +246,16 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
                 provider=state.providers["p1"], session_id="s1", source=HOSTILE, reason=HOSTILE
             ),
             ev.InjectPaused(session_id="s1", provider_id="p1", provider=HOSTILE),
+            ev.CommandAsked(
+                command=HOSTILE,
+                wanted="approval.decide",
+                asker=subjects.Asker(1, HOSTILE, [subjects.Program(2, HOSTILE)], HOSTILE),
+                refused=HOSTILE,
+            ),
             ev.ModeChanged(session_id="s1", mode="plan", state="failed", by=HOSTILE, error=HOSTILE),
         )
         await rig.settle()
-        assert len(rig.notices) == 6
+        assert len(rig.notices) == 7
         check(rig.app, "notices")
 
 

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapui.core.conversations.connections import Connections
-from tapui.core.effects import Identified
+from tapui.core.effects import ConnectionId, Identified
 from tapui.core.model import Connection, Standing
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.tickets import Tickets
+from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import CommandAsked
 from tapui.wire.message import Message
@@ -32,6 +33,13 @@ class Held:
     connection: Connection
     message: Message
     handler: Handler
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityWanted:
+    """The subject of a look at the process behind a connection."""
+
+    connection: ConnectionId
 
 
 class CommandLine:
@@ -51,6 +59,8 @@ class CommandLine:
         self._connections = connections
         self._sessions = sessions
         self._is_open = setting == ALWAYS
+        self._held: dict[ConnectionId, list[Held]] = {}
+        """What waits for the one look at the process behind each connection."""
 
     def guards(self, handler: Handler) -> Handler:
         """Return a handler that takes a message once its sender may send it."""
@@ -59,14 +69,25 @@ class CommandLine:
             if self._is_open or not self._is_in_question(connection):
                 handler(connection, message)
                 return
-            providers = self._connections.of_standing(Standing.BOUND, Standing.UNBOUND)
-            self._tickets.identify(
-                connection.id,
-                tuple(one.id for one in providers if one.is_counted),
-                Held(connection, message, handler),
-            )
+            self._hold(Held(connection, message, handler))
 
         return guarded
+
+    def _hold(self, held: Held) -> None:
+        connection = held.connection
+        waiting = self._held.setdefault(connection.id, [])
+        if len(waiting) >= limits.MAX_HELD_ANSWERS:
+            text = f"{limits.MAX_HELD_ANSWERS} messages wait until it is known who asks"
+            raise WireError(ErrorCode.RATE_LIMITED, text)
+        waiting.append(held)
+        if len(waiting) == 1:
+            providers = self._connections.of_standing(Standing.BOUND, Standing.UNBOUND)
+            others = tuple(one.id for one in providers if one.is_counted)
+            self._tickets.identify(connection.id, others, IdentityWanted(connection.id))
+
+    def released(self, wanted: IdentityWanted) -> list[Held]:
+        """Return what waited for a look, in the order in which it came."""
+        return self._held.pop(wanted.connection, [])
 
     def _is_in_question(self, connection: Connection) -> bool:
         if not connection.is_counted:
