@@ -1,10 +1,9 @@
 """A table for live rows: painted line by line, columns that fit, a selection that stays put."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
-from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import BindingType
@@ -13,31 +12,16 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tapui.text import safe_text
 from tapui.tower.app_protocol import Tower
-from tapui.tower.columns import (
-    CELL_CHARS,
-    GAP,
-    Cell,
-    Column,
-    Row,
-    Widths,
-    fit,
-    lines_of,
-    row_widths,
-    widths,
-)
-from tapui.tower.emphasis import split
+from tapui.tower.columns import GAP, Column, Row, Widths, lines_of, widths
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.line_view import LineView
+from tapui.tower.row_paint import RowPaint
 from tapui.tower.selecting import extracted
 from tapui.tower.textual_inside import set_virtual_size
 
 TONES = ("muted", "primary", "success", "warning", "error", "accent", "strong")
 _KEPT_STRIPS = 600
-_LEAST_TEXT = (8, 16, 32)
-"""Cells that a cell's own text has before what stands behind it is left out: before the last piece
-of that is, the last but one, and each one before it."""
 EDGES = 2
 """Cells of the cursor before a row and of the blank behind it."""
 
@@ -122,6 +106,9 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._version = 0
         self._tones: dict[tuple[str, bool], Style] = {}
         self._strips: dict[tuple[object, ...], Strip] = {}
+        self._paint = RowPaint(
+            self._style, partial(self.get_component_rich_style, "table--match", partial=True)
+        )
         self._blank_below = 0
         self._seen: _Look | None = None
 
@@ -367,16 +354,15 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
                 return "  ".join(text for text in cells if text)
         return ""
 
-    def _style(self, name: str, *, is_selected: bool = False) -> Style:
-        """Return the style of a tone or part, "" is the plain one; also in the selected row."""
+    def _style(self, name: str, is_selected: bool) -> Style:
         style = self._tones.get((name, is_selected))
         if style is None:
             if is_selected:
                 cursor = self.get_component_rich_style("table--cursor")
                 # Tones keep their colours.
-                style = self._style(name) + Style(bgcolor=cursor.bgcolor, bold=cursor.bold)
+                style = self._style(name, False) + Style(bgcolor=cursor.bgcolor, bold=cursor.bold)
             elif name:
-                style = self._style("") + self.get_component_rich_style(f"table--{name}")
+                style = self._style("", False) + self.get_component_rich_style(f"table--{name}")
             else:
                 style = self.rich_style
             self._tones[name, is_selected] = style
@@ -421,99 +407,20 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         if strip is None:
             if len(self._strips) > _KEPT_STRIPS:
                 self._strips.clear()
+            paint, columns = self._paint, self.columns
             if is_title:
-                strip = self._titles(width, fitted)
+                strip = paint.titles(columns, fitted, width, sorted_by=self.sorted_by)
             elif row is None or (row.is_heading and line):
-                strip = Strip.blank(width, self._style(""))
+                strip = paint.blank(width)
             elif row.is_heading:
-                strip = self._heading(row, width)
+                strip = paint.heading(row, width)
             elif line:
-                strip = self._second_line(row, width, is_selected=is_selected)
+                strip = paint.second_line(columns, row, width, is_selected=is_selected)
             else:
-                strip = self._row(row, width, fitted, is_selected=is_selected)
+                strip = paint.row(columns, row, fitted, width, is_selected=is_selected)
             self._strips[key] = strip
             cast("Tower", self.app).give_way()
         return strip
-
-    def _titles(self, width: int, fitted: Widths) -> Strip:
-        text = " " + (" " * GAP).join(
-            fit(self._title(index), size, right=self.columns[index].right) for index, size in fitted
-        )
-        return Strip([Segment(fit(text, width), self._style("title"))], width)
-
-    def _title(self, index: int) -> str:
-        title = self.columns[index].title
-        if self.sorted_by is not None and self.sorted_by[0] == index and title:
-            return f"{title}{'▼' if self.sorted_by[1] else '▲'}"
-        return title
-
-    def _heading(self, row: Row, width: int) -> Strip:
-        text = f" {_safe(row.cells[0].text)}"
-        return Strip([Segment(fit(text, width), self._style("heading"))], width)
-
-    def _row(self, row: Row, width: int, fitted: Widths, *, is_selected: bool) -> Strip:
-        plain = self._style("", is_selected=is_selected)
-        segments = [Segment("▌" if is_selected else " ", plain)]
-        for position, (index, size) in enumerate(row_widths(self.columns, row, fitted)):
-            cell = row.cells[index]
-            before = " " * (GAP if position else row.indent)
-            room = size if position else size - row.indent
-            tone = cell.glyph_tone or cell.tone
-            segments.append(Segment(before, self._style(tone, is_selected=is_selected)))
-            segments += self._cell(cell, self.columns[index], room, is_selected=is_selected)
-        return Strip(segments).adjust_cell_length(width, plain)
-
-    def _cell(self, cell: Cell, column: Column, room: int, *, is_selected: bool) -> list[Segment]:
-        """Paint a cell, exactly `room` cells wide."""
-        lead = [(f"{cell.glyph} ", cell.glyph_tone), *cell.lead] if cell.glyph else cell.lead
-        segments: list[Segment] = []
-        for text, tone in lead:
-            safe = _safe(text)
-            safe = safe if cell_len(safe) <= room else fit(safe, room)
-            room -= cell_len(safe)
-            segments.append(Segment(safe, self._style(tone, is_selected=is_selected)))
-        rest = [(_safe(text), tone) for text, tone in cell.rest]
-        text = _safe(cell.text)
-        wide = sum(cell_len(text) for text, _ in rest)
-        while rest:
-            least = _LEAST_TEXT[min(len(rest), len(_LEAST_TEXT)) - 1]
-            if room - wide >= min(cell_len(text), least):
-                break
-            wide -= cell_len(rest.pop(0)[0])
-        room -= wide
-        spare = max(room - cell_len(text), 0) if rest else 0
-        text = fit(text, room - spare, right=column.right, cuts_middle=column.cuts_middle)
-        segments += self._text(text, cell, is_selected=is_selected)
-        segments += [
-            Segment(text, self._style(tone, is_selected=is_selected)) for text, tone in rest
-        ]
-        if spare:
-            segments.append(Segment(" " * spare, self._style("", is_selected=is_selected)))
-        return segments
-
-    def _text(self, text: str, cell: Cell, *, is_selected: bool) -> list[Segment]:
-        """Return a cell's text as it was fitted, with what is to be emphasised in it."""
-        style = self._style(cell.tone, is_selected=is_selected)
-        if not cell.marks:
-            return [Segment(text, style)]
-        match = style + self.get_component_rich_style("table--match", partial=True)
-        return [
-            Segment(part, match if is_mark else style) for part, is_mark in split(text, cell.marks)
-        ]
-
-    def _second_line(self, row: Row, width: int, *, is_selected: bool) -> Strip:
-        plain = self._style("", is_selected=is_selected)
-        cell = next(
-            cell for cell, column in zip(row.cells, self.columns, strict=False) if column.below
-        )
-        text = _safe(cell.text)
-        edge = " " * (4 + row.indent)
-        text = fit(text, max(width - cell_len(edge) - 2, 0))
-        segments = [
-            Segment(" " + edge, plain),
-            *self._text(text, cell, is_selected=is_selected),
-        ]
-        return Strip(segments).adjust_cell_length(width, plain)
 
 
 def _changes(before: list[Row], now: list[Row], first: int, end: int) -> Iterator[tuple[int, int]]:
@@ -528,7 +435,3 @@ def _changes(before: list[Row], now: list[Row], first: int, end: int) -> Iterato
             start = None
     if start is not None:
         yield start, end
-
-
-def _safe(text: str) -> str:
-    return safe_text(text, limit=CELL_CHARS)
