@@ -18,7 +18,7 @@ from tests.rig.peers import Tower
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
-DOCUMENTS = [ROOT / "README.md", ROOT / "tapui/README.md", ROOT / "tapui/wire/README.md"]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "tapui").rglob("*.md"))]
 
 
 def snippet(language: str) -> str:
