@@ -117,7 +117,7 @@ class OpenFiles:
     def trim_later(self, folder: LockedFolder) -> None:
         """Keep a folder within its total, on the journal's thread."""
         try:
-            fd = os.dup(folder.fd)
+            fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder.fd)
         except OSError as error:  # the next rotation trims it
             self._report(f"{shown(folder.path)}: {error.strerror}", "warning")
             return

@@ -20,7 +20,8 @@ _ROTATED = re.compile(r"(?P<collection>[a-z]+)\.(?P<number>[0-9]{1,18})\.jsonl\Z
 def rotate(folder: LockedFolder, collection: str) -> str:
     """Rename the collection's file to the next number: 1 is the oldest, none is reused.
 
-    Returns its new name. Raises `OSError`.
+    Returns its new name. Raises `OSError`. No other thread may list the folder by this descriptor,
+    or one duplicated from it: they share one position in the list, and each would miss names.
     """
     numbers = [
         int(found["number"])
@@ -46,15 +47,19 @@ def put_back(folder: LockedFolder, collection: str, name: str) -> None:
 def trim(folder: int, total: int) -> list[str]:
     """Drop the oldest rotated files and results while all files together exceed `total` bytes.
 
-    `folder` is an open descriptor. Returns the names of those dropped. Files that are written to
-    are never dropped, nor is a result of the last minute, which its caller may not have read.
+    `folder` is an open descriptor of its own. Returns the names of those dropped. Files that are
+    written to are never dropped, nor is a result of the last minute, which its caller may not have
+    read.
     """
     size = 0
     droppable: list[tuple[int, int, str, int]] = []
     for name in os.listdir(folder):
         if not name.endswith(".jsonl"):
             continue
-        info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        try:
+            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            continue  # rotated meanwhile
         size += info.st_size
         if found := _ROTATED.match(name):
             droppable.append((info.st_mtime_ns, int(found["number"]), name, info.st_size))
@@ -67,9 +72,10 @@ def trim(folder: int, total: int) -> list[str]:
     for _, _, name, taken in sorted(droppable):
         if size <= total:
             break
-        os.unlink(name, dir_fd=folder)
+        with contextlib.suppress(FileNotFoundError):  # the person was faster
+            os.unlink(name, dir_fd=folder)
+            dropped.append(name)
         size -= taken
-        dropped.append(name)
     return dropped
 
 
@@ -82,7 +88,8 @@ def _results(folder: int) -> Iterator[tuple[str, os.stat_result]]:
         return
     try:
         for name in os.listdir(results):  # noqa: PTH208 - of a descriptor
-            yield name, os.stat(name, dir_fd=results, follow_symlinks=False)
+            with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                yield name, os.stat(name, dir_fd=results, follow_symlinks=False)
     finally:
         os.close(results)
 

@@ -112,3 +112,18 @@ def test_a_rotation_while_a_reader_reads_loses_and_doubles_nothing(
         found += [record.seq for record in reading]
     assert found == list(range(2, found[-1] + 1))
     assert len(found) >= 10
+
+
+def test_rotating_while_the_folder_is_kept_within_its_total_loses_nothing(
+    state: Path, workspace: Path
+) -> None:
+    """Both list the folder, in two threads; among very many files each list takes a while."""
+    tap = workspace / "files/tap"
+    tap.mkdir(parents=True)
+    for number in range(1, 3_000):
+        (tap / f"streams.{number}.jsonl").touch()
+    with Writer(state, file=500) as writer:
+        writer.turn(opened("s1", workspace))
+        fill(writer, 150)
+        assert writer.reports == []
+    assert [record.seq for record in scan(tap, "calls")] == list(range(2, 152))
