@@ -255,6 +255,7 @@ def test_inject_starts_a_turn_that_is_not_the_persons(
     attached.tell(SessionSend(copilot.session_id, "the build is red", Sender("ci")))
     copilot.screen.wait_for("I saw it")
     assert event(attached, "prompt.injected") == {"content": "the build is red", "from": "ci"}
+    event(attached, "session.idle")  # what is typed before then is queued
     copilot.prompt("and now me")
     assert event(attached, "user.message") == {"content": "and now me"}
     use = event(attached, "session.context")

@@ -1,5 +1,7 @@
 """`tapui next` in a small terminal, as in a popup."""
 
+import asyncio
+
 from tests.cli.running import ask_permission
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.tmux import Tmux
@@ -16,13 +18,9 @@ async def test_a_request_is_answered_and_the_popup_ends(
         assert screen.find(r"\bls\b")
         assert not screen.find("Sessions")
 
-        def answered() -> bool:
-            # A request takes no keys in its first half second: press until it is taken.
-            screen.keys("d")
-            return screen.find("Enter denies") is not None
-
-        await until_async(answered, what=screen.text)
-        screen.keys("Enter")
+        armed = "Enter denies"
+        await asyncio.to_thread(screen.press, "d", lambda: screen.find(armed) is not None)
+        await asyncio.to_thread(screen.press, "Enter", lambda: screen.find(armed) is None)
         assert (await host.expect("approval.answer", id="r1"))["decision"] == "deny"
         await until_async(lambda: screen.is_dead, what="the end of the popup")
         assert screen.exit_status == 0
