@@ -27,6 +27,9 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The oldest rotated files of a session are dropped above this total."""
     keep_days: int = 90
     """Records of sessions that ended so many days ago are removed."""
+    traces: bool = True
+    """Whether spans of turns, gates, queues, calls and prompts are recorded, and calls carry a
+    `traceparent` of ours to their providers."""
     mask: tuple[str, ...] = ()
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 

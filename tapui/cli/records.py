@@ -138,6 +138,13 @@ def _summary(record: Record) -> str:
             return f"{error.code}: {error.message}"
         case ev.CommandAsked() as asked:
             return command_line(asked)
+        case ev.SpanEnded(span=span):
+            about = span.tool or (f"turn {span.turn}" if span.turn is not None else "")
+            where = f" at {span.provider}" if span.provider else ""
+            return (
+                f"{span.name:<8}  {span.duration:.0f} ms  {span.status}  {about}{where}  "
+                f"trace {span.trace_id}"
+            )
         case ev.EventLost() as lost:
             return f"{lost.lost} lost: {lost.error}"
         case _:

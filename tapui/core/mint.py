@@ -9,6 +9,12 @@ class Mint(Protocol):
     def id(self, prefix: str) -> str:
         """Return a fresh id, unique over all runs: `prefix`, a dash, and characters."""
 
+    def trace(self) -> str:
+        """Return a fresh trace id of W3C Trace Context: 32 hexadecimal digits, not all zero."""
+
+    def span(self) -> str:
+        """Return a fresh span id of W3C Trace Context: 16 hexadecimal digits, not all zero."""
+
     def token(self, prefix: str) -> str:
         """Return a fresh secret of at least 256 bits, beginning with `prefix`."""
 

@@ -21,7 +21,7 @@ from tapui.wire import limits
 from tapui.wire.host import Sender
 from tapui.wire.message import Tool, ToolInvoke, label_of
 from tapui.wire.provider import Concurrency
-from tapui.wire.subjects import Call, Gate, Provider, Session
+from tapui.wire.subjects import Call, Gate, Provider, Session, Span
 from tapui.wire.turns import Turn
 
 # Connections
@@ -140,6 +140,8 @@ class OpenSession:
     """Until when the turn of a delivered inject must have begun."""
     turn_of: "ConnectedProvider | None" = None
     """Whose inject was delivered, until its turn begins."""
+    dispatched: tuple[float, str] = (0.0, "")
+    """When it was: the clock's time, and the same as RFC 3339."""
     ports: frozenset[int] = frozenset()
     """Ports of the program that it lives in."""
     folder: str | None = None
@@ -159,6 +161,8 @@ class OpenSession:
     """When the towers were last told what its agent writes."""
     orders: "dict[str, PendingOrder]" = field(default_factory=dict)
     """Orders of the person that are under way, by id."""
+    trace: "TurnTrace | None" = None
+    """The trace of its turn, or of the turn that a prompt is to begin."""
     leaving: "set[ConnectedProvider]" = field(default_factory=set)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None
@@ -308,6 +312,13 @@ class PendingCall(Struct, eq=False):
     invoke: ToolInvoke
     args: Raw
     started: float
+    trace_id: str = ""
+    """The trace that it belongs to, once a span of it is recorded."""
+    parent_id: str | None = None
+    span_id: str = ""
+    """The span of the provider that has it; empty where none is recorded."""
+    sent: float = 0.0
+    sent_at: str = ""
     is_settled: bool = False
     is_queued: bool = False
     is_retry: bool = False
@@ -324,6 +335,20 @@ class PendingCall(Struct, eq=False):
     def invoke_id(self) -> str:
         """The id that the caller chose."""
         return self.invoke.id
+
+
+@dataclass(slots=True, eq=False)
+class TurnTrace:
+    """The span of a session's turn; one without `started_at` is that of the turn to come."""
+
+    span_id: str
+    trace_id: str = ""
+    """Empty until a call says which it is."""
+    started: float = 0.0
+    started_at: str = ""
+    dropped: int = 0
+    waiting: list[Span] = field(default_factory=list)
+    """Spans that wait for the trace to be known."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -371,6 +396,8 @@ class Inquiry:
     tool: str
     asker: Connection
     request_id: str
+    began: float = 0.0
+    """When providers were asked."""
     contexts: list[tuple[int, str]] = field(default_factory=list)
     view: Gate | None = None
     invoke: ToolInvoke | None = None

@@ -45,6 +45,7 @@ from tapui.core.streams.injects import Injects
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
 from tapui.core.tickets import Tickets
+from tapui.core.traces.traces import Traces
 from tapui.core.trust.command_line import CommandLine
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.pairing import Pairings
@@ -76,18 +77,24 @@ class Parts:
             clock=clock, out=out, deadlines=deadlines, connections=connections, sessions=sessions
         )
         self.trustees = trustees = Trustees()
+        traces = Traces(clock=clock, out=out, mint=mint, is_on=settings.records.traces)
         # The rules of each concept
         self.providers = providers = Providers(clock, out, deadlines, mint)
         self.tools = tools = ToolTable(clock, out, deadlines)
         self.calls = calls = Calls(
-            clock=clock, out=out, deadlines=deadlines, mint=mint, timeout=settings.timeouts.call
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            mint=mint,
+            traces=traces,
+            timeout=settings.timeouts.call,
         )
         self.native = native = NativeCalls(clock=clock, out=out, mint=mint)
-        self.gates = gates = Gates(clock, out, deadlines, mint)
-        self.prompts = prompts = Prompts(clock, out, deadlines, mint)
+        self.gates = gates = Gates(clock, out, deadlines, mint, traces)
+        self.prompts = prompts = Prompts(clock, out, deadlines, mint, traces)
         self.streams = streams = Streams(clock, out, deadlines)
         self.budgets = budgets = Budgets(clock)
-        self.injects = injects = Injects(clock, out, deadlines)
+        self.injects = injects = Injects(clock, out, deadlines, traces)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
@@ -156,6 +163,7 @@ class Parts:
             modes=modes,
             orders=orders,
             trustees=trustees,
+            traces=traces,
         )
         self.pairings = pairings = Pairings(
             clock=clock,
@@ -242,6 +250,7 @@ class Parts:
             native=native,
             subagents=subagents,
             injects=injects,
+            traces=traces,
         )
         self.tower = TowerConversation(
             out=out,

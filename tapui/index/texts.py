@@ -89,6 +89,9 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         case ev.CommandAsked():
             title = f"{event.command} {'refused' if event.refused else 'answered'}"
             return Found("approval", title, _joined(title, command_line(event)))
+        case ev.SpanEnded(span=span) if span.name == "turn":
+            title = f"turn {span.turn or '?'} {span.status}, trace {span.trace_id}"
+            return Found("event", title, title)
         case ev.EventLost():
             return Found("error", event.lost, _joined(event.lost, event.error))
         case _:

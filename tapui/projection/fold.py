@@ -297,5 +297,6 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,
     ev.CommandAsked: _nothing,
+    ev.SpanEnded: _nothing,
     ev.EventLost: _nothing,
 }

@@ -1,5 +1,6 @@
 """The system's randomness and calendar, for the core."""
 
+import random
 import secrets
 import time
 from datetime import UTC, datetime
@@ -18,6 +19,7 @@ class SystemMint:
     def __init__(self) -> None:
         self._start = secrets.token_hex(3)
         self._count = 0
+        self._random = random.Random(secrets.randbits(256))  # noqa: S311 - ids, no secrets
         self._offset = time.time() - time.monotonic()
         self._second = -1
         self._text = ""
@@ -26,6 +28,14 @@ class SystemMint:
         """Return `prefix-` and characters that no other id of any run has."""
         self._count += 1
         return f"{prefix}-{self._start}{self._count:x}"
+
+    def trace(self) -> str:
+        """Return 32 random hexadecimal digits."""
+        return f"{self._random.getrandbits(128) or 1:032x}"
+
+    def span(self) -> str:
+        """Return 16 random hexadecimal digits."""
+        return f"{self._random.getrandbits(64) or 1:016x}"
 
     def token(self, prefix: str) -> str:
         """Return a secret of 256 bits."""

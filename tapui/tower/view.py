@@ -498,5 +498,6 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),
     ev.CommandAsked: ("errors",),
+    ev.SpanEnded: (),
     ev.EventLost: ("errors",),
 }

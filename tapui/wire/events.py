@@ -23,6 +23,7 @@ from tapui.wire.subjects import (
     Gate,
     Provider,
     Session,
+    Span,
     Unattached,
 )
 from tapui.wire.turns import Turn
@@ -291,6 +292,13 @@ class CommandAsked(Event, tag="command.asked", frozen=True):
     session_id: str | None = None
 
 
+class SpanEnded(Event, tag="span.ended", frozen=True):
+    """A part of a trace has ended."""
+
+    span: Span
+    session_id: str | None = None
+
+
 class EventLost(Event, tag="error.event", frozen=True):
     """An event of the kind `lost` could not be encoded; this stands in its place."""
 
@@ -332,6 +340,7 @@ AnyEvent = (
     | InjectResumed
     | ErrorSent
     | CommandAsked
+    | SpanEnded
     | EventLost
 )
 
@@ -358,5 +367,6 @@ COLLECTIONS: dict[str, str] = {
     "gate": "calls",
     "inject": "streams",
     "error": "errors",
+    "span": "traces",
 }
 """The collection of records that an event belongs to, by the first word of its kind."""

@@ -97,6 +97,10 @@ MAX_PORTS = 16
 """Ports of the program in which a session lives."""
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that."""
+MAX_SPANS = 200
+"""Spans that are recorded in a second; those of a turn that are more are counted in its span."""
+MAX_WAITING_SPANS = 32
+"""Spans of a turn that wait until it is known which trace it belongs to."""
 MAX_CHILDREN = 1_000
 """Child sessions that a session knows; the oldest is forgotten beyond that."""
 MAX_SUBAGENTS = 50

@@ -265,6 +265,7 @@ class ToolCall(Message, tag="tool.call", frozen=True):
     session_id: str
     tool: str
     args: Raw
+    traceparent: str | None = None
 
 
 class ToolCancel(Message, tag="tool.cancel", frozen=True):

@@ -31,6 +31,8 @@ ApprovalStanding = Literal[
 """`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
 was denied."""
 Decision = Literal["approve", "deny", "reveal"]
+SpanName = Literal["turn", "gate", "queue", "provider", "prompt", "dispatch"]
+SpanStatus = Literal["ok", "error", "denied", "cancelled"]
 RuleEffect = Literal["deny", "ask", "allow"]
 RuleSource = Literal["managed", "person", "folder", "session"]
 """`managed`: the administrator's file; `folder`: a file in a repository; `session`: exactly this
@@ -160,6 +162,8 @@ class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
     reason: str | None = None
     rule: AppliedRule | None = None
     """The person's rule that decided."""
+    duration: float | None = None
+    """How long providers were asked."""
     cuts: dict[str, Cut] = {}
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
@@ -188,6 +192,10 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     error: str | None = None
     error_code: str | None = None
     duration: float | None = None
+    queued: float | None = None
+    """How long it waited for a place with its provider; part of the duration."""
+    gated: float | None = None
+    """How long providers were asked before it began."""
     context: list[str] | None = None
     """What rules and gates added, once it has ended."""
     agent_id: str | None = None
@@ -200,6 +208,33 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Whether something was cut to its head; `detail.read` gives all of it. Only in snapshots."""
     cuts: dict[str, Cut] = {}
     """Fields that were too large to record, by name (see `projection.cuts`)."""
+
+
+class Span(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True, gc=False):
+    """A part of a trace that has ended. Ids are W3C's; `parent_id` may be another program's span.
+
+    `turn`: a turn of the agent; `gate`: providers were asked about a call; `queue`: a call waited
+    for a place; `provider`: a provider had a call; `prompt`: a prompt was prepared; `dispatch`: a
+    provider's prompt was sent, until its turn began.
+    """
+
+    trace_id: str
+    span_id: str
+    name: SpanName
+    started_at: str
+    duration: float
+    status: SpanStatus = "ok"
+    parent_id: str | None = None
+    code: str | None = None
+    """The error code of a call; `OTHER` for one that a provider made up."""
+    tool: str | None = None
+    provider: str | None = None
+    call_id: str | None = None
+    agent_id: str | None = None
+    turn: int | None = None
+    """The number of a turn."""
+    dropped: int = 0
+    """How many spans of a turn were too many to be recorded."""
 
 
 class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -43,6 +43,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "records.file": "TAPUI_RECORDS_FILE",
         "records.session": "TAPUI_RECORDS_SESSION",
         "records.keep-days": "TAPUI_RECORDS_KEEP_DAYS",
+        "records.traces": "TAPUI_RECORDS_TRACES",
         "records.mask": "TAPUI_RECORDS_MASK",
     }
 

@@ -70,6 +70,12 @@ class CountingMint:
     def id(self, prefix: str) -> str:
         return f"{prefix}-{self._next(prefix)}"
 
+    def trace(self) -> str:
+        return f"{self._next('trace'):032x}"
+
+    def span(self) -> str:
+        return f"{self._next('span'):016x}"
+
     def token(self, prefix: str) -> str:
         return f"{prefix}{self._next(prefix)}"
 
@@ -441,9 +447,13 @@ class Conversation:
     # What happened
 
     def events(self, *kinds: str) -> list[Json]:
-        """Return all events so far, or those of some kinds, as records have them."""
+        """Return all events so far but spans, or those of some kinds, as records have them."""
         found = [json.loads(encode(entry.event)) for entry in self.entries]
-        return [event for event in found if not kinds or event["kind"] in kinds]
+        return [
+            event
+            for event in found
+            if (event["kind"] in kinds if kinds else event["kind"] != "span.ended")
+        ]
 
     def kinds(self) -> list[str]:
         """Return the kinds of all events so far."""

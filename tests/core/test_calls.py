@@ -16,7 +16,7 @@ def outcomes(scene: Scene) -> list[Json]:
 
 
 def test_a_call_from_host_to_provider_and_back(scene: Scene) -> None:
-    scene.host.invoke("s1", args={"name": "Alice"}, traceparent="00-x")
+    scene.host.invoke("s1", args={"name": "Alice"})
     assert scene.provider.hear() == [
         {
             "type": "tool.call",
@@ -24,6 +24,7 @@ def test_a_call_from_host_to_provider_and_back(scene: Scene) -> None:
             "sessionId": "s1",
             "tool": "greet",
             "args": {"name": "Alice"},
+            "traceparent": f"00-{1:032x}-{1:016x}-01",
         }
     ]
     scene.talk.wait(0.5)

@@ -15,6 +15,7 @@ from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, RegisteredTool
 from tapui.core.output import Output
 from tapui.core.providers.instances import choose, listing, split_target
+from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.errors import CallError
@@ -38,12 +39,20 @@ class Calls:
     """All calls under way."""
 
     def __init__(
-        self, *, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, timeout: float
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        deadlines: Deadlines,
+        mint: Mint,
+        traces: Traces,
+        timeout: float,
     ) -> None:
         self._clock = clock
         self._out = out
         self._deadlines = deadlines
         self._mint = mint
+        self._traces = traces
         self._timeout_ms = timeout * 1000
         self._lanes = Lanes()
         self.pending: dict[str, PendingCall] = {}
@@ -54,18 +63,20 @@ class Calls:
         count = caller.calls + len(caller.inquiries)
         return count < limits.MAX_CALLS and size <= limits.MAX_CALL_BYTES
 
-    def start(
+    def start(  # noqa: PLR0917 - what a call is made of
         self,
         session: OpenSession,
         entry: RegisteredTool,
         caller: Connection,
         invoke: ToolInvoke,
         context: list[str] | None = None,
+        gated: float | None = None,
     ) -> None:
         """Dispatch a call to the provider, or to the instance that is meant.
 
-        `context` is what rules and gates added; the caller gets it with the outcome.
-        Raises `UnknownTargetError` when it names an instance that is not there.
+        `context` is what rules and gates added; the caller gets it with the outcome. `gated` is
+        how many milliseconds gates took. Raises `UnknownTargetError` when it names an instance that
+        is not there.
         """
         if entry.lists:
             self._list_instances(session, entry, caller, invoke, context)
@@ -81,6 +92,8 @@ class Calls:
         call = self._open(session, provider, tool, caller, invoke, args)
         call.has_target = target is not None
         call.context = context
+        if gated is not None:
+            call.view = replace(call.view, gated=gated)
         self._take_place(call)
 
     def _open(  # noqa: PLR0917 - what a call is made of
@@ -154,7 +167,10 @@ class Calls:
         out, provider = self._out, call.provider
         if call.is_queued:
             call.is_queued = False
-            call.view = replace(call.view, state="running", args=None, args_cut=None)
+            self._traces.left_queue(call)
+            call.view = replace(
+                call.view, state="running", queued=self._took(call), args=None, args_cut=None
+            )
             out.emit(CallProgress(call.session.id, call.view))
         else:
             provider.running += 1
@@ -164,7 +180,13 @@ class Calls:
         )
         out.send(
             provider.connection.id,
-            ToolCall(call.view.id, call.session.id, call.invoke.tool, call.args),
+            ToolCall(
+                call.view.id,
+                call.session.id,
+                call.invoke.tool,
+                call.args,
+                self._traces.sent(call),
+            ),
         )
 
     def _leave_place(self, call: PendingCall) -> None:
@@ -381,6 +403,10 @@ class Calls:
     def _ended(self, call: PendingCall, view: Call) -> None:
         call.view = view
         self._out.emit(CallFinished(view.session_id, view))
+        if call.span_id:
+            self._traces.ended(call)
+        elif call.is_queued:
+            self._traces.left_queue(call)
 
     def _answer(self, call: PendingCall, outcome: ToolOutcome) -> None:
         """Give the caller its outcome, and tell the session's providers that want to know."""

@@ -99,6 +99,7 @@ class CallerConversation:
         session: OpenSession,
         message: ToolInvoke,
         contexts: list[str] | None = None,
+        gated: float | None = None,
     ) -> None:
         """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
         entry = session.tools.get(message.tool) if session.is_open else None
@@ -107,7 +108,7 @@ class CallerConversation:
             self._no_call(connection, message.id, text)
             return
         try:
-            self._calls.start(session, entry, connection, message, contexts)
+            self._calls.start(session, entry, connection, message, contexts, gated)
         except UnknownTargetError as error:
             self._no_call(connection, message.id, str(error))
 
@@ -181,7 +182,8 @@ class CallerConversation:
         elif settled.decision == "deny":
             self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
         else:
-            self._call(asker, inquiry.session, invoke, settled.contexts or None)
+            gated = inquiry.view.duration if inquiry.view is not None else None
+            self._call(asker, inquiry.session, invoke, settled.contexts or None, gated)
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
         """Add what the session's providers add to a prompt and to the system prompt."""

@@ -10,6 +10,7 @@ from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions, own_session
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.injects import Injects
+from tapui.core.traces.traces import Traces
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, given_object, raw
 from tapui.wire.events import SessionHappened
@@ -54,6 +55,7 @@ class SessionEvents:
         native: NativeCalls,
         subagents: Subagents,
         injects: Injects,
+        traces: Traces,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -61,6 +63,7 @@ class SessionEvents:
         self._native = native
         self._subagents = subagents
         self._injects = injects
+        self._traces = traces
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
@@ -80,6 +83,7 @@ class SessionEvents:
         else:
             data, data_cut = self._out.recordable(message.data)
             self._out.emit(SessionHappened(session.id, event, data, data_cut))
+            self._traces.follow(session)
         session.last_activity = self._clock.now
         if session.subscribers:
             self._forward(session, message)

@@ -15,6 +15,7 @@ from tapui.core.hooks.rules import Verdict
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, RuleEntry
 from tapui.core.output import Output
+from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.events import GateChecked
 from tapui.wire.provider import GateCheck, GateResult
@@ -41,11 +42,14 @@ class Settled:
 class Gates:
     """Inquiries under way."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
+    def __init__(
+        self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, traces: Traces
+    ) -> None:
         self._clock = clock
         self._out = out
         self._deadlines = deadlines
         self._mint = mint
+        self._traces = traces
         self._asked: dict[str, Inquiry] = {}
         """By the id of each question that is open."""
         self._settled: list[Settled] = []
@@ -71,6 +75,7 @@ class Gates:
         if not verdict.gates:
             self._allow(inquiry)
             return
+        inquiry.began = self._clock.now
         inquiry.view = Gate(
             id=self._mint.id("g"),
             session_id=session.id,
@@ -185,6 +190,12 @@ class Gates:
                 decided_by=settled.by,
                 reason=settled.reason,
                 rule=settled.rule,
+                duration=self._took(inquiry) if was_asked else None,
             )
             self._out.emit(GateChecked(inquiry.session.id, inquiry.view))
+            if was_asked:
+                self._traces.gate_ended(inquiry)
         self._settled.append(settled)
+
+    def _took(self, inquiry: Inquiry) -> float:
+        return round((self._clock.now - inquiry.began) * 1000, 3)

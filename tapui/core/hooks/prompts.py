@@ -10,6 +10,7 @@ from tapui.core.deadlines import Deadline, Deadlines, Due
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession
 from tapui.core.output import Output
+from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.host import PromptPrepared, PromptSubmitted
 from tapui.wire.provider import Transform, TransformRequest, TransformResult
@@ -24,6 +25,8 @@ class Preparation:
     request_id: str
     context: list[str]
     sections: dict[str, str]
+    began: tuple[float, str]
+    """When it began: the clock's time, and the same as RFC 3339."""
     steps: dict[str, list[tuple[ConnectedProvider, Transform]]] = field(default_factory=dict)
     waiting: "set[Question]" = field(default_factory=set)
 
@@ -42,18 +45,27 @@ class Question:
 class Prompts:
     """Preparations under way."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
+    def __init__(
+        self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, traces: Traces
+    ) -> None:
         self._clock = clock
         self._out = out
         self._deadlines = deadlines
         self._mint = mint
+        self._traces = traces
         self._asked: dict[str, Question] = {}
 
     def begin(self, asker: Connection, session: OpenSession, prompt: PromptSubmitted) -> None:
         """Prepare a prompt; the answer goes out at once unless a provider must be asked."""
         preparation = Preparation(
-            session, asker, prompt.id, _contexts(session), dict(prompt.sections or {})
+            session,
+            asker,
+            prompt.id,
+            _contexts(session),
+            dict(prompt.sections or {}),
+            began=(self._clock.now, self._clock.timestamp()),
         )
+        self._traces.prompt_began(session)
         if session.applies_sections is not False:
             for provider in session.providers.values():
                 hooks = provider.hooks.get(session.id)
@@ -144,6 +156,7 @@ class Prompts:
             return
 
     def _finish(self, preparation: Preparation) -> None:
+        self._traces.prompt_ended("prompt", preparation.session, preparation.began)
         if preparation.asker.is_open:
             self._out.send(
                 preparation.asker.id,

@@ -25,6 +25,7 @@ from tapui.core.sessions.subagents import all_ended
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
+from tapui.core.traces.traces import Traces
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.wire import limits
 from tapui.wire.errors import CallError, ErrorCode, WireError
@@ -59,6 +60,7 @@ class Endings:
         modes: Modes,
         orders: Orders,
         trustees: Trustees,
+        traces: Traces,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -81,6 +83,7 @@ class Endings:
         self._modes = modes
         self._orders = orders
         self._trustees = trustees
+        self._traces = traces
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
@@ -110,6 +113,7 @@ class Endings:
             reason=reason,
         )
         self._out.emit(SessionClosed(session.id, session.view))
+        self._traces.session_ended(session)
         self._announcements.send()
         self._ask_to_leave(session)
 
@@ -178,6 +182,7 @@ class Endings:
         """Let `current` take the place of `former`: its providers, streams and grants go along."""
         former.is_open = False
         former.is_gone = True
+        self._traces.session_ended(former)
         self._tools.settle(former)
         self._sessions.replace(former, current)
         self._trustees.session_replaced(former.id, current.id, self._held_grants())

@@ -9,6 +9,7 @@ from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession
 from tapui.core.output import Output
+from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
@@ -18,10 +19,11 @@ from tapui.wire.host import SessionLog, SessionSend
 class Injects:
     """Holds injects, delivers them in order, and pauses providers that prompt without end."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
+    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, traces: Traces) -> None:
         self._clock = clock
         self._out = out
         self._deadlines = deadlines
+        self._traces = traces
         self._brakes: dict[tuple[str, str], Brake] = {}
 
     def check_room(self, session: OpenSession, provider: ConnectedProvider, prompt: str) -> None:
@@ -58,11 +60,14 @@ class Injects:
         )
         self._out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
         session.turn_of = inject.provider
+        session.dispatched = (self._clock.now, self._clock.timestamp())
+        self._traces.prompt_began(session)
         self._show(inject.provider)
 
     def turn_began(self, session: OpenSession) -> None:
         """A turn of a session began: it is a cycle of the provider whose inject led to it."""
         self._waits_no_longer(session)
+        self._dispatched(session, is_ok=True)
         provider, session.turn_of = session.turn_of, None
         if provider is not None and provider.grant.is_budgeted:
             self._brake(session, provider).cycles += 1
@@ -70,9 +75,17 @@ class Injects:
     def no_turn(self, session: OpenSession) -> None:
         """A delivered inject led to no turn, or the turn is over: the next one may go."""
         self._waits_no_longer(session)
+        self._dispatched(session, is_ok=False)
         session.awaits_turn = False
         session.turn_of = None
         self.deliver(session)
+
+    def _dispatched(self, session: OpenSession, *, is_ok: bool) -> None:
+        """A delivered inject has led to a turn, or to none."""
+        if session.turn_of is not None:
+            self._traces.prompt_ended(
+                "dispatch", session, session.dispatched, session.turn_of, is_ok=is_ok
+            )
 
     def _waits_no_longer(self, session: OpenSession) -> None:
         self._deadlines.cancel(session.turn_due)

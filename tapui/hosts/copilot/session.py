@@ -256,7 +256,9 @@ class AttachedSession:
         name = name_of(event)
         if name == "external_tool.requested":
             data: Any = event.data
-            self.toolset.seen(data.request_id, data.tool_name, stale=stale)
+            self.toolset.seen(
+                data.request_id, data.tool_name, stale=stale, traceparent=data.traceparent
+            )
         if stale:
             return
         self._seen[event.id] = None

@@ -14,6 +14,7 @@ from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionUpdate
+from tapui.wire.limits import MAX_ID
 from tapui.wire.message import (
     BUILTIN_PROVIDER,
     OfferedTool,
@@ -93,6 +94,8 @@ class Toolset:
         """Calls that ended without an answer from here. The CLI gave them up, or the connection was
         lost: then it still waits for them."""
         self._stale: OrderedDict[str, None] = OrderedDict()
+        self._traceparents: OrderedDict[str, str] = OrderedDict()
+        """Of calls whose handler is about to run, by their request."""
 
     def is_ours(self, name: str) -> bool:
         """Return whether a tool of this name was ever offered here."""
@@ -222,8 +225,12 @@ class Toolset:
             for tool in offered
         ]
 
-    def seen(self, request_id: str, tool: str, *, stale: bool) -> None:
+    def seen(
+        self, request_id: str, tool: str, *, stale: bool, traceparent: str | None = None
+    ) -> None:
         """Take note of a call in the session's events, before the SDK runs its handler.
+
+        `traceparent` is the CLI's, which the handler is not given.
 
         A `stale` one is history that the CLI tells again: it must not run a second time. One of
         a tool that was taken back meanwhile is answered, so that the turn goes on.
@@ -234,6 +241,10 @@ class Toolset:
                 self._stale.popitem(last=False)
         elif self._is_retired(tool) and self._session is not None:
             self._spawn(self._refuse(request_id, self._session, GONE))
+        elif tool in self._held and traceparent is not None and len(traceparent) <= MAX_ID:
+            self._traceparents[request_id] = traceparent
+            if len(self._traceparents) > _REMEMBERED:
+                self._traceparents.popitem(last=False)
 
     def _is_retired(self, tool: str) -> bool:
         """Return whether the tool was ours a moment ago, so that nobody else answers its calls."""
@@ -286,6 +297,7 @@ class Toolset:
                 tool=invocation.tool_name,
                 args=raw(arguments),
                 agent_id=invocation.agent_id,
+                traceparent=self._traceparents.pop(invocation.request_id or "", None),
             )
         )
         try:

@@ -1,0 +1,1 @@
+"""Traces: where the time of turns and calls goes, as spans with W3C ids."""

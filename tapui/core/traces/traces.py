@@ -1,0 +1,280 @@
+"""Traces: one span for each turn, gate, wait for a place, call at a provider, and prompt.
+
+A call has the trace of the `traceparent` that came with it, else that of its session's turn. A turn
+takes the first trace that comes from outside; until there is one, or a call without one, its spans
+wait. Spans name tools, providers and ids; they hold no argument, result, prompt or error text.
+"""
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.mint import Mint
+from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, PendingCall, TurnTrace
+from tapui.core.output import Output
+from tapui.core.traces.traceparent import TraceParent, parse, written
+from tapui.projection.turns.turn import LiveTurn
+from tapui.wire import limits
+from tapui.wire.errors import CallError
+from tapui.wire.events import SpanEnded
+from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
+
+_CODES = frozenset(str(code) for code in CallError)
+_OTHER_CODE = "OTHER"
+"""Stands for a code that a provider made up: it may say anything."""
+_OF_TURN: dict[str, SpanStatus] = {"done": "ok", "failed": "error"}
+
+
+class Traces:
+    """Makes the spans. Without `is_on` there are none: what comes from outside is handed on."""
+
+    def __init__(self, *, clock: Clock, out: Output, mint: Mint, is_on: bool) -> None:
+        self._clock = clock
+        self._out = out
+        self._mint = mint
+        self._is_on = is_on
+        self._room = 0
+        self._second_ends = 0.0
+
+    # Calls
+
+    def sent(self, call: PendingCall) -> str | None:
+        """Begin the span of a call that goes to its provider; return its `traceparent`."""
+        given = call.invoke.traceparent
+        parent = parse(given) if given is not None else None
+        if not self._is_wanted(call.session, parent):
+            return given if parent is not None else None
+        self._place_call(call, parent)
+        call.span_id = self._mint.span()
+        call.sent, call.sent_at = self._clock.now, self._clock.timestamp()
+        return written(call.trace_id, call.span_id)
+
+    def left_queue(self, call: PendingCall) -> None:
+        """A call goes to its provider, or has ended, after it waited for a place."""
+        given = call.invoke.traceparent
+        parent = parse(given) if given is not None else None
+        if not self._is_wanted(call.session, parent):
+            return
+        self._place_call(call, parent)
+        self._emit(
+            call.session,
+            _of_call(
+                "queue",
+                call,
+                span_id=self._mint.span(),
+                started_at=call.view.started_at,
+                duration=self._since(call.started),
+            ),
+        )
+
+    def ended(self, call: PendingCall) -> None:
+        """A call that was sent to its provider has ended, as its view says."""
+        if not call.span_id:
+            return
+        span = _of_call(
+            "provider",
+            call,
+            span_id=call.span_id,
+            started_at=call.sent_at,
+            duration=self._since(call.sent),
+        )
+        call.span_id = ""
+        self._emit(call.session, span)
+
+    def _place_call(self, call: PendingCall, parent: TraceParent | None) -> None:
+        if call.trace_id:
+            return
+        if parent is None and call.session.trace is None:
+            call.trace_id = self._mint.trace()
+            return
+        if parent is not None:
+            call.trace_id, call.parent_id = parent.trace_id, parent.span_id
+        turn = call.session.trace
+        if turn is None:
+            return
+        if not turn.trace_id:
+            self._settle(call.session, turn, call.trace_id or self._mint.trace())
+        if parent is None:
+            call.trace_id, call.parent_id = turn.trace_id, turn.span_id
+
+    # Gates and prompts
+
+    def gate_ended(self, inquiry: Inquiry) -> None:
+        """The providers that were asked about a call have decided, or their time is over."""
+        view = inquiry.view
+        given = inquiry.invoke.traceparent if inquiry.invoke is not None else None
+        parent = parse(given) if given is not None else None
+        if view is None or not self._is_wanted(inquiry.session, parent):
+            return
+        span = Span(
+            trace_id=parent.trace_id if parent is not None else "",
+            span_id=self._mint.span(),
+            parent_id=parent.span_id if parent is not None else None,
+            name="gate",
+            started_at=view.started_at,
+            duration=self._since(inquiry.began),
+            status="denied" if view.state == "deny" else "ok",
+            tool=view.tool,
+            provider=", ".join(view.providers)[: limits.MAX_NAME],
+        )
+        self._add(inquiry.session, span)
+
+    def prompt_began(self, session: OpenSession) -> None:
+        """A prompt is on its way to a session: spans until its turn begins belong to that."""
+        if self._is_on and session.trace is None and session.is_open:
+            session.trace = TurnTrace(self._mint.span())
+
+    def prompt_ended(
+        self,
+        name: SpanName,
+        session: OpenSession,
+        began: tuple[float, str],
+        provider: ConnectedProvider | None = None,
+        *,
+        is_ok: bool = True,
+    ) -> None:
+        """A prompt was prepared (`prompt`), or one of a provider has led to a turn (`dispatch`).
+
+        `began` is the clock's time then, and the same as RFC 3339.
+        """
+        if not self._is_wanted(session, None):
+            return
+        span = Span(
+            trace_id="",
+            span_id=self._mint.span(),
+            name=name,
+            started_at=began[1],
+            duration=self._since(began[0]),
+            status="ok" if is_ok else "error",
+            provider=provider.label if provider is not None else None,
+        )
+        self._add(session, span)
+
+    # Turns
+
+    def follow(self, session: OpenSession) -> None:
+        """Begin and end the span of a session's turn, as its events say."""
+        if not self._is_on:
+            return
+        turns = self._out.state.turns.get(session.id)
+        running = turns.running if turns is not None else None
+        known = session.trace
+        began = running.started_at if running is not None else ""
+        if known is None:
+            if running is None:
+                return
+            known = session.trace = TurnTrace(self._mint.span())
+        elif known.started_at == began:
+            return
+        elif known.started_at:
+            self._turn_ended(session, known)
+            if running is None:
+                return
+            known = session.trace = TurnTrace(self._mint.span())
+        known.started, known.started_at = self._clock.now, began
+
+    def session_ended(self, session: OpenSession) -> None:
+        """The turn of a session ends with it."""
+        if session.trace is not None:
+            self._turn_ended(session, session.trace)
+
+    def _turn_ended(self, session: OpenSession, trace: TurnTrace) -> None:
+        self._settle(session, trace, trace.trace_id or self._mint.trace())
+        session.trace = None
+        if not trace.started_at:
+            return  # the prompt led to none
+        turn = self._turn(session, trace)
+        span = Span(
+            trace_id=trace.trace_id,
+            span_id=trace.span_id,
+            name="turn",
+            started_at=trace.started_at,
+            duration=self._since(trace.started),
+            status=_OF_TURN.get(turn.state, "cancelled") if turn is not None else "cancelled",
+            turn=turn.number if turn is not None else None,
+            dropped=trace.dropped,
+        )
+        self._emit(session, span)
+
+    def _turn(self, session: OpenSession, trace: TurnTrace) -> LiveTurn | None:
+        turns = self._out.state.turns.get(session.id)
+        known = reversed(turns.turns) if turns is not None else ()
+        return next((one for one in known if one.started_at == trace.started_at), None)
+
+    # Spans
+
+    def _add(self, session: OpenSession, span: Span) -> None:
+        """Record a span of a session's turn, once it is known which trace that has."""
+        turn = session.trace
+        if span.trace_id:
+            if turn is not None and not turn.trace_id:
+                self._settle(session, turn, span.trace_id)
+        elif turn is None:
+            span = replace(span, trace_id=self._mint.trace())
+        elif turn.trace_id:
+            span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
+        elif len(turn.waiting) < limits.MAX_WAITING_SPANS:
+            turn.waiting.append(span)
+            return
+        else:
+            self._settle(session, turn, self._mint.trace())
+            span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
+        self._emit(session, span)
+
+    def _settle(self, session: OpenSession, turn: TurnTrace, trace_id: str) -> None:
+        """A turn's trace is known: so is that of the spans that wait for it."""
+        turn.trace_id = trace_id
+        waiting, turn.waiting = turn.waiting, []
+        for span in waiting:
+            self._emit(session, replace(span, trace_id=trace_id, parent_id=turn.span_id))
+
+    def _is_wanted(self, session: OpenSession, parent: TraceParent | None) -> bool:
+        """Return whether a span is recorded: what outside is not recorded is not here either."""
+        if not self._is_on or (parent is not None and not parent.is_sampled):
+            return False
+        now = self._clock.now
+        if now >= self._second_ends:
+            self._second_ends, self._room = now + 1.0, limits.MAX_SPANS
+        if self._room > 0:
+            self._room -= 1
+            return True
+        if session.trace is not None:
+            session.trace.dropped += 1
+        return False
+
+    def _since(self, began: float) -> float:
+        """Return the milliseconds since then, to the microsecond."""
+        return int((self._clock.now - began) * 1e6 + 0.5) / 1000
+
+    def _emit(self, session: OpenSession, span: Span) -> None:
+        self._out.emit(SpanEnded(session_id=session.id, span=span))
+
+
+def _of_call(
+    name: SpanName, call: PendingCall, *, span_id: str, started_at: str, duration: float
+) -> Span:
+    view = call.view
+    return Span(
+        trace_id=call.trace_id,
+        span_id=span_id,
+        parent_id=call.parent_id,
+        name=name,
+        started_at=started_at,
+        duration=duration,
+        status=_status(view),
+        code=_code(view),
+        tool=view.tool,
+        provider=call.provider.label,
+        call_id=view.id,
+        agent_id=view.agent_id,
+    )
+
+
+def _status(view: Call) -> SpanStatus:
+    if view.error_code is None:
+        return "ok"
+    return "cancelled" if view.error_code == CallError.CANCELLED else "error"
+
+
+def _code(view: Call) -> str | None:
+    code = view.error_code
+    return code if code is None or code in _CODES else _OTHER_CODE
