@@ -274,3 +274,15 @@ def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
     assert msgspec.json.decode(invoke.args) == {"half \N{REPLACEMENT CHARACTER}": "half \ufffd"}
     assert gateway.wait(SessionEvent, event="session.error")
     assert gateway.wait(SessionUpdate, label=half)
+
+
+def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThread) -> None:
+    gateway = hosted.gateway
+    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
+    given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    for number, traceparent in enumerate((given, None, "x" * 300)):
+        ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
+        more = {} if traceparent is None else {"traceparent": traceparent}
+        cli.happens("s1", "external_tool.requested", **request, **ids, **more)
+        until(lambda at=number: len(gateway.of(ToolInvoke)) > at, what="the call")  # type: ignore[misc]
+    assert [one.traceparent for one in gateway.of(ToolInvoke)] == [given, None, None]

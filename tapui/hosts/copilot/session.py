@@ -257,7 +257,10 @@ class AttachedSession:
         if name == "external_tool.requested":
             data: Any = event.data
             self.toolset.seen(
-                data.request_id, data.tool_name, stale=stale, traceparent=data.traceparent
+                data.request_id,
+                data.tool_name,
+                stale=stale,
+                traceparent=getattr(data, "traceparent", None),
             )
         if stale:
             return

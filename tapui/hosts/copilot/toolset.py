@@ -241,7 +241,7 @@ class Toolset:
                 self._stale.popitem(last=False)
         elif self._is_retired(tool) and self._session is not None:
             self._spawn(self._refuse(request_id, self._session, GONE))
-        elif tool in self._held and traceparent is not None and len(traceparent) <= MAX_ID:
+        elif self.is_ours(tool) and traceparent is not None and len(traceparent) <= MAX_ID:
             self._traceparents[request_id] = traceparent
             if len(self._traceparents) > _REMEMBERED:
                 self._traceparents.popitem(last=False)
