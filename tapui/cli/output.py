@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -87,8 +87,17 @@ def flush() -> None:
     sys.stdout.flush()
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, margin: str = "  ") -> None:
-    """Print rows under titles in columns as wide as they need; cells come from outside."""
+def table(
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    margin: str = "  ",
+    numbers: Collection[int] = (),
+) -> None:
+    """Print rows under titles in columns as wide as they need; cells come from outside.
+
+    `numbers` are the columns that stand at the right of their place.
+    """
     from rich.cells import cell_len
 
     cells = [[safe_text(cell) for cell in row] for row in rows]
@@ -96,7 +105,10 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, margin: str =
     widths = [max(cell_len(row[at]) for row in [titles, *cells]) for at in columns]
 
     def line(row: Sequence[str]) -> str:
-        padded = (row[at] + " " * (widths[at] - cell_len(row[at])) for at in columns)
+        padded = []
+        for at in columns:
+            space = " " * (widths[at] - cell_len(row[at]))
+            padded.append(space + row[at] if at in numbers else row[at] + space)
         return f"{margin}{'  '.join(padded)}".rstrip()
 
     dim = has_colour(sys.stdout)

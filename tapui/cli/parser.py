@@ -44,6 +44,7 @@ COMMANDS = (
     "search",
     "why",
     "why-allowed",
+    "usage",
     "replay",
     "config",
     "doctor",
@@ -296,6 +297,20 @@ def _add_finding(commands: "Commands") -> None:
     allowed.add_argument("call", metavar="CALL", help="the id of a call, or of a request")
     allowed.add_argument("--session", metavar="ID", help="only this session (all sessions)")
     allowed.add_argument("--json", action="store_true", help="print a JSON object")
+    usage = add_command(
+        commands,
+        "usage",
+        "usage",
+        "show what sessions used: tokens, and cost or premium requests where they are told",
+        "A row for each session and model. The sums hold what a session used before\n"
+        "tapui came, or while it was away; with --since that is left out: it has no time.\n"
+        "No gateway needs to run.",
+    )
+    usage.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    usage.add_argument(
+        "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+    )
+    usage.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def _replay_keys() -> str:

@@ -170,6 +170,7 @@ class RowWriter:
             connection.executemany("DELETE FROM rows WHERE id = ?", [(row[0],) for row in rows])
             connection.execute("COMMIT")
         connection.execute("DELETE FROM changes WHERE file = ?", (file,))
+        connection.execute("DELETE FROM usage WHERE file = ?", (file,))
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         touched -= self._drop_empty()
         for shard in touched:  # words that were taken out are in its older parts until then

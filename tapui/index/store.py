@@ -21,7 +21,7 @@ INDEX_FOLDER = "index"
 INDEX_FILE = "records.sqlite"
 DAMAGE_FILE = "damaged"
 """Beside the index: device and inode of one that a reader found damaged."""
-VERSION = 1
+VERSION = 2
 """Another number in the file than this one: it is made again."""
 SHARD_BYTES = 64 * 1024 * 1024
 """Text beyond which the next shard begins.
@@ -59,6 +59,13 @@ CREATE TABLE changes (
     hunks BLOB NOT NULL);
 CREATE INDEX changes_by_name ON changes (name, row);
 CREATE INDEX changes_by_file ON changes (file);
+CREATE TABLE usage (
+    file INTEGER NOT NULL, at INTEGER NOT NULL, session INTEGER NOT NULL, model TEXT NOT NULL,
+    total INTEGER, input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL, requests REAL,
+    cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, credits REAL,
+    calls INTEGER NOT NULL);
+CREATE INDEX usage_by_file ON usage (file);
+CREATE INDEX totals ON usage (session) WHERE total IS NOT NULL;
 CREATE TABLE checkpoints (
     folder INTEGER NOT NULL, run TEXT NOT NULL, seq INTEGER NOT NULL, ts TEXT NOT NULL,
     bytes INTEGER NOT NULL, offsets TEXT NOT NULL, state BLOB NOT NULL);

@@ -111,7 +111,7 @@ def _result(event: ev.CallFinished, call: subjects.Call, state: State) -> Found:
 def _happened(event: ev.SessionHappened) -> Found | None:
     texts = list(_texts(event.data, event.data_cut, is_data=False))
     name, is_cut = event.event, _is_cut(event) or event.data_cut is not None
-    if not texts:
+    if not texts or name == "session.usage":  # sums, told again with each turn
         return None
     title = texts[0].strip().partition("\n")[0][:200]
     if name in _PROMPTS:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import msgspec
 
+from tapui.index import usage
 from tapui.index.folder_state import FolderState
 from tapui.index.reading import Placed, in_order
 from tapui.index.rows import IndexRow, RowWriter
 from tapui.index.sources import Source, record_files
 from tapui.index.texts import found_in
+from tapui.index.usage import UsageRow
 from tapui.projection.fold import fold
 from tapui.projection.hunks import Edit, edits_of
 from tapui.projection.state import State
@@ -40,6 +42,7 @@ class _Batch:
     """What one transaction writes of a folder."""
 
     rows: list[IndexRow] = field(default_factory=list)
+    usage: list[UsageRow] = field(default_factory=list)
     bytes: int = 0
     damaged: dict[int, int] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
@@ -255,6 +258,7 @@ class Updater:
         self.begin()
         try:
             self._rows.write(batch.rows)
+            usage.write(connection, batch.usage)
             for file, offset in batch.offsets.items():
                 connection.execute(
                     "UPDATE files SET offset = ?, damaged = damaged + ? WHERE id = ?",
@@ -332,6 +336,7 @@ class _FolderReading:
         self._updater.begin()
         if isinstance(session, subjects.Session):
             self._updater.name_session(session)
+        self._use(record, event, file)
         if found is None:
             return
         row = IndexRow(
@@ -346,6 +351,15 @@ class _FolderReading:
             edits=edits,
         )
         self.batch.rows.append(row)
+
+    def _use(self, record: Record, event: ev.AnyEvent, file: int) -> None:
+        for model, used, is_total in usage.usage_in(event):
+            session = self._updater.session_number(record.session_id)
+            if session is not None:
+                number = record.seq if is_total else None
+                name = without_surrogates(model)
+                row = UsageRow(file, session, record.ts, name, number, used)
+                self.batch.usage.append(row)
 
     def _edits(self, event: ev.AnyEvent, state: State) -> list[Edit]:
         if isinstance(event, ev.CallStarted):

@@ -9,7 +9,8 @@ from tapui import times
 from tapui.projection.asking import by_rule, by_whom
 from tapui.projection.now import failed_since
 from tapui.projection.state import State, is_unsettled, is_waiting
-from tapui.projection.turns.turn import LiveTurn, added, together
+from tapui.projection.turns.turn import LiveTurn, together
+from tapui.projection.turns.usage import added, less
 from tapui.wire.turns import FileChange, Usage
 
 AWAY = 600.0
@@ -73,7 +74,8 @@ def digest(
     running = [turn for turn in turns if turn.told_state()[1] is None and turn.state == "running"]
     usage, files = Usage(), dict[tuple[str, str], FileChange]()
     for turn in (*ended, *running):
-        usage = added(usage, _less(turn.usage, used.get((turn.session_id, turn.number))))
+        before = used.get((turn.session_id, turn.number))
+        usage = added(usage, turn.usage if before is None else less(turn.usage, before))
         for change in turn.files.values():
             key = (turn.session_id, change.path)
             files[key] = together(change.path, files.get(key), change)
@@ -102,18 +104,6 @@ def digest(
         waiting=len(waiting),
         timed_out=sum(one.state == "expired" for one in settled),
         answers=dict(answers),
-    )
-
-
-def _less(usage: Usage, before: Usage | None) -> Usage:
-    """Return what was used since."""
-    if before is None:
-        return usage
-    return Usage(
-        max(usage.input - before.input, 0),
-        max(usage.output - before.output, 0),
-        None if usage.cost is None else usage.cost - (before.cost or 0.0),
-        None if usage.requests is None else usage.requests - (before.requests or 0.0),
     )
 
 

@@ -207,6 +207,8 @@ SESSION_STEPS = 1_000
 """Steps of all turns of a session that are kept; those of its oldest turns go first."""
 TURN_FILES = 20
 """Changed files that a turn's head names; the one that was changed longest ago goes first."""
+MAX_USED_MODELS = 20
+"""Models of a session whose use is counted apart; what others use is counted together."""
 MAX_SUMMARY = 300
 """Characters of a step's summary, of a prompt and of a message in a turn."""
 MAX_TURNS_READ_BYTES = 1024 * 1024

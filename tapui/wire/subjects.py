@@ -48,10 +48,11 @@ class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """How full a session's context window is, in tokens."""
+    """How full a session's context window is, in tokens. At `compacts_at` it is made smaller."""
 
     tokens: int
     limit: int
+    compacts_at: int | None = None
 
 
 class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -38,12 +38,27 @@ class FileChange(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class Usage(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """What models used: tokens in and out; cost and premium requests as the host tells them."""
+    """What models used: tokens in and out, and of those from a cache and into it.
+
+    `cost`, premium `requests` and `credits` are as the host tells them; None: it does not.
+    """
 
     input: int = 0
     output: int = 0
     cost: float | None = None
     requests: float | None = None
+    cache_read: int = 0
+    cache_write: int = 0
+    credits: float | None = None
+    calls: int = 0
+    """How many answers of models this was."""
+
+
+class ModelUsage(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What one model used. Without a name: several models together, or one that was not named."""
+
+    model: str
+    usage: Usage
 
 
 class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -123,3 +138,6 @@ class SessionTurns(Struct, rename="camel", omit_defaults=True, frozen=True):
     intent: str = ""
     """What the agent last said that it is doing."""
     intent_at: str | None = None
+    models: list[ModelUsage] = []
+    """What the session used, by model: since its beginning where its host tells that, else since
+    this run began."""

@@ -29,6 +29,7 @@ COMMANDS = [
     ("search",),
     ("why",),
     ("why-allowed",),
+    ("usage",),
     ("replay",),
     ("config",),
     ("doctor",),

@@ -241,6 +241,39 @@ def test_context_use_is_the_sessions_not_a_childs(translator: Translator) -> Non
     assert translator.translate(recorded("session.usage_info", use, agent="child-1")) == []
 
 
+def test_the_context_is_told_again_once_its_threshold_is_known(translator: Translator) -> None:
+    assert translator.compacts(100_000) == []
+    use = {"currentTokens": 12469, "messagesLength": 6, "tokenLimit": 128000}
+    known = {"tokens": 12469, "limit": 128000, "compactsAt": 100_000}
+    assert told(translator.translate(recorded("session.usage_info", use))) == [
+        ("session.context", known)
+    ]
+    assert translator.compacts(100_000) == []
+    assert told(translator.compacts(90_000)) == [
+        ("session.context", {**known, "compactsAt": 90_000})
+    ]
+    assert told(translator.compacts(None)) == [
+        ("session.context", {"tokens": 12469, "limit": 128000})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("charged", "expected"),
+    [
+        ({"copilotUsage": {"totalNanoAiu": 2_500_000_000, "tokenDetails": []}}, 2.5),
+        ({"copilotUsage": {"totalNanoAiu": 0, "tokenDetails": []}}, 0.0),
+        ({"aiCreditsStatus": "unavailable", "copilotUsage": {"totalNanoAiu": 0}}, None),
+        ({}, None),
+    ],
+)
+def test_an_answer_has_the_credits_that_it_was_charged(
+    translator: Translator, charged: dict[str, Any], expected: float | None
+) -> None:
+    use = {"model": "gpt-5", "inputTokens": 100, "outputTokens": 20, "cost": 1.0, **charged}
+    ((name, data),) = told(translator.translate(recorded("assistant.usage", use)))
+    assert (name, data["cost"], data.get("credits")) == ("assistant.usage", 1.0, expected)
+
+
 def test_idle_turns_and_intent(translator: Translator) -> None:
     assert told(translator.translate(recorded("session.idle", {"mode": "interactive"}))) == [
         ("session.idle", {})

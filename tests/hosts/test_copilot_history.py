@@ -60,7 +60,7 @@ def test_a_turn_is_read_as_the_cli_wrote_it(tmp_path: Path) -> None:
     assert (head.prompt, head.state, head.failed, head.is_history) == ("go now", "done", 2, True)
     assert head.started_at == "2026-11-22T07:54:02.869000Z"
     assert head.ended_at == "2026-11-22T07:54:11.869000Z"
-    assert head.usage == Usage(100, 20, 0.0)
+    assert head.usage == Usage(100, 20, 0.0, calls=1)
     assert head.files == [FileChange("/code/a.txt", 2, 1)]
     assert [(one.kind, one.state, one.summary, one.call_id) for one in turn.steps] == [
         ("call", "done", "/code/a.txt", "t1"),

@@ -252,6 +252,34 @@ def test_gates_modes_models_compactions_and_errors_are_steps(day: Day) -> None:
     assert day.turn.head.state == "failed"
 
 
+def test_what_the_session_used_is_counted_by_model(day: Day) -> None:
+    day.happen("assistant.usage", model="gpt-5", inputTokens=10, outputTokens=2, cost=1)
+    day.happen("user.message", content="go")
+    day.happen("assistant.usage", model="gpt-5", inputTokens=1, cacheReadTokens=1)
+    day.happen("assistant.usage", model="opus", inputTokens=5)
+    turns = day.state.turns["s1"]
+    assert turns.models == {
+        "gpt-5": Usage(11, 2, 1.0, cache_read=1, calls=2),
+        "opus": Usage(5, calls=1),
+    }
+    assert (day.turn.head.usage.input, turns.used().input) == (6, 16)
+    # What the host tells of the whole session holds.
+    day.happen("session.usage", models=[{"model": "gpt-5", "calls": 9, "inputTokens": 900}])
+    day.happen("assistant.usage", model="gpt-5", inputTokens=100)
+    assert turns.models == {"gpt-5": Usage(1000, calls=10)}
+    day.happen("session.usage", models="nonsense")
+    assert turns.used() == Usage(1000, calls=10)
+
+
+def test_only_so_many_models_are_counted_apart(day: Day) -> None:
+    for number in range(limits.MAX_USED_MODELS + 5):
+        day.happen("assistant.usage", model=f"m{number}", inputTokens=1)
+    turns = day.state.turns["s1"]
+    assert len(turns.models) == limits.MAX_USED_MODELS
+    assert turns.used().input == limits.MAX_USED_MODELS + 5
+    assert turns.models[""].input == 6
+
+
 def test_a_subagent_is_a_turn_within_the_turn(day: Day) -> None:
     day.happen("user.message", content="go")
     day.start("t1", "task", description="look")
@@ -273,8 +301,8 @@ def test_a_subagent_is_a_turn_within_the_turn(day: Day) -> None:
         ("call", "rg sleep"),
         ("message", "two found"),
     ]
-    assert (step.calls, step.usage) == (1, Usage(10, 2, 1.0))
-    assert day.turn.head.usage == Usage(110, 22, 1.0)
+    assert (step.calls, step.usage) == (1, Usage(10, 2, 1.0, calls=1))
+    assert day.turn.head.usage == Usage(110, 22, 1.0, calls=2)
     day.finish("c1", exit_code=0)
     day.finish("t1")
     assert day.steps[0].state == "running"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.hosts.copilot.outcome import changes, exit_code
 from tapui.hosts.copilot.permissions import ALLOW_ALL
+from tapui.hosts.copilot.usage import credits_of
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message, Mode
@@ -77,20 +78,16 @@ class Translator:
         """Who had this host send prompts, by prompt, in order."""
         self.allows_all = False
         """Whether the CLI says that it asks about nothing."""
+        self._in_use: tuple[int, int] | None = None
+        """How full the context was last: its tokens, and the most that it can have."""
+        self._compacts_at: int | None = None
         self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
             "assistant.turn_end": self._plain("turn_id"),
             "assistant.message": self._assistant_message,
             "assistant.intent": self._plain("intent"),
-            "assistant.usage": self._plain(
-                "model",
-                "input_tokens",
-                "output_tokens",
-                "cache_read_tokens",
-                "cache_write_tokens",
-                "cost",
-            ),
+            "assistant.usage": self._usage,
             "session.usage_info": self._context,
             "session.idle": self._idle,
             "session.error": self._plain("error_type", "message"),
@@ -185,12 +182,41 @@ class Translator:
             agentId=event.agent_id,
         )
 
+    def _usage(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        charged = data.copilot_usage
+        nano = charged.total_nano_aiu if charged is not None else None
+        return self._event(
+            name_of(event),
+            model=_cut(data.model),
+            inputTokens=data.input_tokens,
+            outputTokens=data.output_tokens,
+            cacheReadTokens=data.cache_read_tokens,
+            cacheWriteTokens=data.cache_write_tokens,
+            cost=data.cost,
+            credits=credits_of(nano, data.ai_credits_status),
+            agentId=event.agent_id,
+        )
+
     def _context(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if event.agent_id is not None:
             return []  # a subagent has a context window of its own
+        self._in_use = int(data.current_tokens), int(data.token_limit)
+        return self._context_now()
+
+    def _context_now(self) -> list[Message]:
+        if self._in_use is None:
+            return []
+        tokens, limit = self._in_use
         return self._event(
-            "session.context", tokens=int(data.current_tokens), limit=int(data.token_limit)
+            "session.context", tokens=tokens, limit=limit, compactsAt=self._compacts_at
         )
+
+    def compacts(self, at: int | None) -> list[Message]:
+        """The CLI makes the context smaller at so many tokens; None where it does not say."""
+        if at == self._compacts_at:
+            return []
+        self._compacts_at = at
+        return self._context_now()
 
     def _idle(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if event.agent_id is not None:

@@ -21,6 +21,7 @@ from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.steering import Steering
 from tapui.hosts.copilot.toolset import Toolset
 from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.usage import UsageTold
 from tapui.hosts.copilot.writing import Writing
 from tapui.wire.codec import raw
 from tapui.wire.host import (
@@ -97,6 +98,7 @@ class AttachedSession:
         self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
         self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
         self._writing = Writing(session_id, uplink)
+        self._usage = UsageTold(session_id, uplink, self._translator.compacts)
 
     # Coming and going
 
@@ -174,6 +176,7 @@ class AttachedSession:
         if is_busy:
             self._uplink.send(SessionEvent(session_id=self.id, event="session.busy"))
         await self._tell_of_subagents(session)
+        await self._usage.begin(session)
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
@@ -325,6 +328,13 @@ class AttachedSession:
                 self.steering.rested(is_aborted=data.aborted is True)
             case "session.model_change":
                 self.steering.model_changed(data.new_model)
+        session = self._session
+        if session is None:
+            return
+        if name == "session.idle":
+            self._chores.spawn(self._usage.turn_ended(session))
+        elif name == "session.model_change":
+            self._chores.spawn(self._usage.threshold(session))
 
     def in_foreground(self, foreground: bool) -> None:
         """Tell the gateway whether the session is the one on the CLI's screen."""

@@ -7,14 +7,13 @@ import msgspec
 
 from tapui.projection.summary import head_strings, one_line
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
-from tapui.projection.turns.turn import added
+from tapui.projection.turns.usage import add_to, added, amount, count, model_of, totals_of, usage_of
 from tapui.wire import limits
 from tapui.wire.events import SessionHappened
 from tapui.wire.turns import SourceKind, StepState, TurnSource, Usage
 
 Data = Mapping[str, Any]
 _AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
-_MOST_TOKENS = 2**53
 
 
 def happened(session: LiveTurns, event: SessionHappened, at: str) -> None:
@@ -103,29 +102,22 @@ def _intent(session: LiveTurns, data: Data, at: str) -> None:
 
 
 def _usage(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001 - as the table has it
+    used = usage_of(data)
+    add_to(session.models, model_of(data), used)
     turn = session.latest
     if turn is None:
         return
-    used = Usage(
-        _count(data.get("inputTokens")),
-        _count(data.get("outputTokens")),
-        _amount(data.get("cost")),
-        _amount(data.get("requests")),
-    )
     turn.used(used)
     agent = session.agents.get(_name(data, "agentId") or "")
     if agent is not None:
         agent.usage = added(agent.usage or Usage(), used)
 
 
-def _count(value: Any) -> int:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 <= value <= _MOST_TOKENS else 0
-
-
-def _amount(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and 0 <= value <= _MOST_TOKENS else None
+def _totals(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
+    """The host tells what was used since the session began: that holds, whatever was added up."""
+    totals = totals_of(data)
+    if totals is not None:
+        session.models = totals
 
 
 def _error(session: LiveTurns, data: Data, at: str) -> None:
@@ -146,7 +138,7 @@ def _compacted(session: LiveTurns, data: Data, at: str) -> None:
     step = next((one for one in steps if one.kind == "compaction" and one.is_open), None)
     if step is None:
         step = session.add("compaction", "running", at)
-    before, gone = _count(data.get("tokensBefore")), _count(data.get("tokensRemoved"))
+    before, gone = count(data.get("tokensBefore")), count(data.get("tokensRemoved"))
     if before and gone:
         step.summary = f"{before} → {max(before - gone, 0)}"
     session.end(step, "done" if data.get("success") is not False else "failed", at)
@@ -219,8 +211,8 @@ def _agent_ended(state: StepState) -> "Callable[[LiveTurns, Data, str], None]":
             agent = next(of_call, None)
         if agent is None:
             return
-        agent.calls = max(agent.calls, min(_count(data.get("calls")), _MOST_TOKENS))
-        agent.duration = _amount(data.get("durationMs"))
+        agent.calls = max(agent.calls, count(data.get("calls")))
+        agent.duration = amount(data.get("durationMs"))
         session.end(agent, state, at, _text(data, "error"))
 
     return ended
@@ -243,6 +235,7 @@ HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "assistant.message": _message,
     "assistant.intent": _intent,
     "assistant.usage": _usage,
+    "session.usage": _totals,
     "permission.completed": _permitted,
     "session.error": _error,
     "session.compaction_start": _compaction_started,

@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
-from tapui.projection.turns.turn import LiveTurn, added
+from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.usage import added
+from tapui.projection.turns.usage import bounded as bounded_usage
 from tapui.wire import limits
-from tapui.wire.turns import FileChange, Step, StepState, Turn, TurnHead, TurnSource, Usage
+from tapui.wire.turns import FileChange, Step, StepState, Turn, TurnHead, TurnSource
 
 TAPUI_ENDED = "unknown: tapui ended"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
@@ -151,7 +153,7 @@ def _head(head: TurnHead, made: int) -> TurnHead:
         ended_at=_time(head.ended_at),
         steps=max(_count(head.steps), made),
         failed=min(_count(head.failed), max(_count(head.steps), made)),
-        usage=_usage(head.usage),
+        usage=bounded_usage(head.usage),
         files=[_file(one) for one in head.files[-limits.TURN_FILES :]],
         is_outside=head.is_outside,
         is_history=True,
@@ -179,7 +181,7 @@ def _step(step: Step, *, inner: bool = False) -> Step:
         decided_by=_id(step.decided_by),
         rule=one_line(step.rule),
         agent=_id(step.agent),
-        usage=None if step.usage is None else _usage(step.usage),
+        usage=None if step.usage is None else bounded_usage(step.usage),
         calls=_count(step.calls),
         steps=[_step(one) for one in steps if _TIME.match(one.at)],
     )
@@ -188,12 +190,6 @@ def _step(step: Step, *, inner: bool = False) -> Step:
 def _file(change: FileChange) -> FileChange:
     path = change.path[: limits.MAX_SUMMARY]
     return FileChange(path, _signed(change.added), _signed(change.removed), change.is_probable)
-
-
-def _usage(usage: Usage) -> Usage:
-    return Usage(
-        _count(usage.input), _count(usage.output), _amount(usage.cost), _amount(usage.requests)
-    )
 
 
 def _count(value: int) -> int:

@@ -1,10 +1,12 @@
 """The turns of one session, and where what happens next belongs."""
 
 from tapui.projection.summary import one_line
+from tapui.projection.turns import usage
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.usage import Used
 from tapui.wire import limits
-from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource
+from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource, Usage
 
 UNKNOWN = TurnSource("unknown")
 
@@ -16,7 +18,7 @@ class LiveTurns:
     that wait for an approval or a gate, by theirs; `agents` its subagents at work, by theirs.
     """
 
-    __slots__ = ("agents", "asked", "intent", "intent_at", "open", "session_id", "turns")
+    __slots__ = ("agents", "asked", "intent", "intent_at", "models", "open", "session_id", "turns")
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -26,6 +28,7 @@ class LiveTurns:
         self.agents: dict[str, LiveStep] = {}
         self.intent = ""
         self.intent_at: str | None = None
+        self.models: Used = {}
 
     __hash__ = None  # type: ignore[assignment]  # changed in place
 
@@ -55,13 +58,22 @@ class LiveTurns:
     def told(self) -> SessionTurns:
         """Return what a snapshot tells."""
         heads = [turn.head() for turn in self.turns[:-1]]
-        return SessionTurns(self.session_id, heads, self.current(), self.intent, self.intent_at)
+        models = usage.told(self.models)
+        current = self.current()
+        return SessionTurns(self.session_id, heads, current, self.intent, self.intent_at, models)
+
+    def used(self) -> Usage:
+        """Return what the session used in all: as its host tells it, or its turns add up to."""
+        of_models = usage.total(self.models.values())
+        of_turns = usage.total(turn.usage for turn in self.turns)
+        return of_turns if usage.tokens(of_turns) > usage.tokens(of_models) else of_models
 
     @classmethod
     def of(cls, told: SessionTurns) -> "LiveTurns":
         """Return what a snapshot told."""
         made = cls(told.session_id)
         made.intent, made.intent_at = told.intent, told.intent_at
+        made.models = usage.used_of(told.models)
         made.turns = [LiveTurn.of_head(head) for head in told.heads]
         if told.current is not None:
             made.turns.append(LiveTurn.of(told.current))

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tapui.projection.summary import one_line
 from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.usage import added
 from tapui.wire import limits
 from tapui.wire.turns import (
     FileChange,
@@ -142,16 +143,6 @@ class LiveTurn(Struct, eq=False, gc=False):
         made.is_whole = True
         made.steps = [LiveStep.of(one) for one in turn.steps]
         return made
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """Return what both used together."""
-    return Usage(
-        min(one.input + other.input, _MOST),
-        min(one.output + other.output, _MOST),
-        _sum(one.cost, other.cost),
-        _sum(one.requests, other.requests),
-    )
 
 
 def together(path: str, known: FileChange | None, change: FileChange) -> FileChange:
