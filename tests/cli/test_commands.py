@@ -22,6 +22,7 @@ COMMANDS = [
     ("token",),
     ("send",),
     ("stop-turn",),
+    ("sessions",),
     ("next",),
     ("approve",),
     ("deny",),
@@ -224,6 +225,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  records.file            67108864       default\n"
         "  records.session         1073741824     default\n"
         "  records.keep-days       90             default\n"
+        "  records.traces          true           default\n"
         "  records.mask            []             default\n"
         "  colour                  false          NO_COLOR\n"
         "\n"
