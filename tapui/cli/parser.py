@@ -37,6 +37,7 @@ COMMANDS = (
     "token",
     "send",
     "stop-turn",
+    "sessions",
     "next",
     "approve",
     "deny",
@@ -100,6 +101,7 @@ def build() -> CommandParser:
     _add_gateway_commands(commands)
     _add_client_commands(commands)
     _add_steering(commands)
+    _add_sessions(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser
@@ -233,6 +235,43 @@ def _add_steering(commands: "Commands") -> None:
     for parser in (send, stop):
         parser.add_argument("--json", action="store_true", help="print the order as JSON")
         add_port(parser, "the gateway's port")
+
+
+def _add_sessions(commands: "Commands") -> None:
+    sessions = add_command(
+        commands,
+        "sessions",
+        "sessions",
+        "list the sessions that Copilot has stored; resume, go to or delete one",
+        "Reads Copilot's files: no gateway and no CLI needs to run.",
+    )
+    sessions.set_defaults(action="list", text=[], last=None, json=False)
+    actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)
+    listing = add_command(
+        actions, "list", "sessions", "list them, the one used last first (also without an action)"
+    )
+    listing.add_argument(
+        "text", metavar="TEXT", nargs="*", help="words of a title, folder, branch or id"
+    )
+    listing.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
+    listing.add_argument("--json", action="store_true", help="print a JSON object a line")
+    resume = add_command(
+        actions,
+        "resume",
+        "sessions",
+        "open one again, so that tapui can attach to it",
+        "Inside tmux or zellij in a new pane, else the line that does it is printed.",
+    )
+    resume.add_argument("--print", action="store_true", help="print the line in any case")
+    go = add_command(actions, "go", "sessions", "go to the pane of tmux in which one is open")
+    delete = add_command(actions, "delete", "sessions", "delete one for good, after a question")
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    for name, parser in (("list", listing), ("resume", resume), ("go", go), ("delete", delete)):
+        parser.set_defaults(action=name)
+        if parser is not listing:
+            parser.add_argument(
+                "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+            )
 
 
 def _add_decisions(commands: "Commands") -> None:

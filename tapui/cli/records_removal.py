@@ -2,11 +2,11 @@
 
 import argparse
 import sqlite3
-import sys
 import time
 
 from tapui.cli import output
-from tapui.cli.failure import FAILED, WRONG_USE, Failure
+from tapui.cli.agreeing import is_agreed
+from tapui.cli.failure import FAILED, Failure
 from tapui.cli.indexed import SECONDS
 from tapui.cli.starting import home
 from tapui.home.locked_folder import FolderHeldError
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         output.note("there are no such records")
         return 0
     size = sum(one.bytes for one in chosen)
-    if not args.yes and not _is_agreed(f"remove {what} ({size:,} bytes)?"):
+    if not args.yes and not is_agreed(f"remove {what} ({size:,} bytes)?"):
         output.note("nothing was removed")
         return FAILED
     outcomes = [_is_removed(one, told=args.action == "delete") for one in chosen]
@@ -44,14 +44,6 @@ def _named(every: list[KeptSession], wanted: str) -> KeptSession:
     if found:
         raise Failure(f"{wanted} fits several sessions: {', '.join(o.session_id for o in found)}")
     raise Failure(f"there are no records of session {wanted}")
-
-
-def _is_agreed(question: str) -> bool:
-    if not sys.stdin.isatty():
-        raise Failure(f"{question} Say so with --yes", WRONG_USE)
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _is_removed(session: KeptSession, *, told: bool) -> bool:

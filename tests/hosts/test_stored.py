@@ -9,35 +9,7 @@ import pytest
 
 from tapui.hosts.copilot.stored import stored_sessions
 from tests.hosts.conftest import Pretender
-
-ABOUT = """\
-id: s1
-cwd: /work/app
-git_root: /work/app
-branch: main
-client_name: github/cli
-name: {name}
-user_named: false
-created_at: 2026-11-22T17:27:52.476Z
-"""
-
-
-def store(
-    home: Path,
-    session: str,
-    *,
-    name: str = "fix the build",
-    used: int = 0,
-    about: bytes | None = None,
-) -> Path:
-    folder = home / "session-state" / session
-    folder.mkdir(parents=True)
-    (folder / "events.jsonl").write_bytes(b"{}\n" * 10)
-    (folder / "workspace.yaml").write_bytes(
-        ABOUT.format(name=name).encode() if about is None else about
-    )
-    os.utime(folder / "events.jsonl", (used, used))
-    return folder
+from tests.rig.stored import store
 
 
 def test_what_is_known_of_each_the_last_used_first(tmp_path: Path) -> None:
