@@ -174,7 +174,7 @@ def world() -> State:
             mode="interactive",
             model="gpt-5-codex",
             providers=["p1", "p2", "p3"],
-            context=subjects.ContextUse(tokens=96_400, limit=128_000),
+            context=subjects.ContextUse(tokens=96_400, limit=128_000, compacts_at=102_400),
         ),
         session(
             "s2",

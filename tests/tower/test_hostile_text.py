@@ -15,7 +15,16 @@ from tapui.wire import subjects
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
 from tapui.wire.steering import Order
 from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
-from tapui.wire.turns import FileChange, SessionTurns, Step, Turn, TurnHead, TurnSource
+from tapui.wire.turns import (
+    FileChange,
+    ModelUsage,
+    SessionTurns,
+    Step,
+    Turn,
+    TurnHead,
+    TurnSource,
+    Usage,
+)
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session
 
@@ -133,11 +142,13 @@ def hostile_turns(text: str) -> list[SessionTurns]:
             source=source,
             prompt=text,
             files=files,
+            usage=Usage(1, 2),
             is_history=number == 1,
         )
         for number in (1, 2)
     ]
-    return [SessionTurns("s1", heads[:1], Turn(heads[1], [*steps, agent]))]
+    models = [ModelUsage(text, Usage(1, 2, 3.0, 4.0, 5, 6, 7.0, 8))]
+    return [SessionTurns("s1", heads[:1], Turn(heads[1], [*steps, agent]), models=models)]
 
 
 def check(app: TowerApp, where: str) -> None:
@@ -192,6 +203,7 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             ["1", "full_stop"],
             ["1", "full_stop", "m"],
             ["1", "full_stop", "n"],
+            ["1", "full_stop", "u"],
             ["1", "t", "tab", "a", "escape"],
             ["1", "x"],
             ["1", "slash", "x", "enter", "escape"],

@@ -37,6 +37,7 @@ from tapui.tower.screens.sheet import Sheet
 from tapui.tower.screens.step import StepScreen
 from tapui.tower.screens.tools import ToolsScreen
 from tapui.tower.screens.turn import TurnScreen
+from tapui.tower.screens.usage import UsageScreen
 from tapui.tower.screens.workbench import WorkbenchScreen
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -420,11 +421,16 @@ def test_opened(snap_compare: Compare, kind: type[Screen[Any]], theme: str) -> N
     compare(snap_compare, size, keys, theme=theme, then=then, more=more, shows=kind, state=state)
 
 
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_usage(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["1", "full_stop", "u"], shows=UsageScreen)
+
+
 def test_every_screen_has_a_picture() -> None:
     pictured = {
         *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
         *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
-        *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
+        *(ToolsScreen, UsageScreen, WorkbenchScreen),  # in tests/tower/workbench
         *OPENED,
     }
     modules = [

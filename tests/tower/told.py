@@ -7,6 +7,7 @@ from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.turns import (
     FileChange,
+    ModelUsage,
     SessionTurns,
     Step,
     Turn,
@@ -147,7 +148,11 @@ def whole(number: int) -> Turn:
 def turns_world() -> State:
     """Return the world with the turns of the design's picture in its first session."""
     state = world()
-    told = SessionTurns("s1", older(), current())
+    models = [
+        ModelUsage("gpt-5", Usage(812_000, 31_400, 18.0, 9.0, 604_000, 12_000, calls=61)),
+        ModelUsage("claude-haiku-4.5", Usage(120_300, 2_100, 3.3, calls=14)),
+    ]
+    told = SessionTurns("s1", older(), current(), models=models)
     state.turns["s1"] = LiveTurns.of(told)
     for one in (
         call(

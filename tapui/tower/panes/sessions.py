@@ -196,6 +196,7 @@ port for tapui; the command beside them changes that.
         ]
         if not is_local(session):
             found += SessionOrders(self.tower, self.app, session).actions()
+        found.append(RowAction("u", "what it used: tokens, by model and by turn", self._usage))
         if can_stop(session):
             found.append(RowAction("x", "stop its turn", self.action_stop))
         return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
@@ -214,6 +215,14 @@ port for tapui; the command beside them changes that.
             from tapui.tower.screens.steering import SessionOrders
 
             SessionOrders(self.tower, self.app, session).ask_stop()
+
+    def _usage(self) -> None:
+        """Show what the session used."""
+        session = self._session()
+        if session is not None:
+            from tapui.tower.screens.usage import UsageScreen
+
+            self.app.push_screen(UsageScreen(session.id, self._shown_ids))
 
     def _inspect(self) -> None:
         """Show the conversation of its host as it goes on."""

@@ -6,6 +6,7 @@ from tapui.projection.orders import became, wanted
 from tapui.tower import marks
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
+from tapui.tower.screens.usage import charged_words, context_words, tokens_words
 from tapui.tower.view import View
 from tapui.tower.words import name_of
 from tapui.wire import subjects
@@ -39,6 +40,8 @@ class SessionScreen(Sheet):
             *fact("host", session.host),
             *fact("mode", session.mode),
             *fact("model", session.model),
+            *fact("context", context_words(session.context)),
+            *fact("used", _used(view, session)),
             *fact("providers", ", ".join(one.name for one in providers)),
             *fact("tools", tools_that_wait(view.state, session)),
             *fact("reason", session.reason),
@@ -58,6 +61,16 @@ class SessionScreen(Sheet):
             if data is not None:
                 parts.append(value(data.text))
         self.reader.set_parts(parts)
+
+
+def _used(view: View, session: subjects.Session) -> str | None:
+    """Return what its models used; the sheet of a session's use has more."""
+    turns = view.state.turns.get(session.id)
+    if turns is None:
+        return None
+    whole = turns.used()
+    said = (tokens_words(whole), charged_words(whole))
+    return ", ".join(one for one in said if one) or None
 
 
 def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:

@@ -5,6 +5,7 @@ from tapui.projection.turns.turn import LiveTurn
 from tapui.tower import steps
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Keys, Sheet, alone, fact
+from tapui.tower.screens.usage import charged_words, tokens_words
 from tapui.tower.view import View
 from tapui.wire.turns import FileChange
 
@@ -37,8 +38,6 @@ class TurnScreen(Sheet):
             mark, f"Turn {turn.number} of {view.session_name(turn.session_id)}", note, tone
         )
         usage, changed = turn.usage, list(turn.files.values())
-        cost = None if usage.cost is None else f"{usage.cost:g}"
-        requests = None if usage.requests is None else f"{usage.requests:g} premium"
         history = "before this run of tapui" if turn.is_history else None
         parts = [
             *fact("began", times.date_and_time(turn.started_at)),
@@ -46,9 +45,8 @@ class TurnScreen(Sheet):
             *fact("history", history),
             *fact("asked by", steps.source_words(turn.source)),
             *fact("steps", f"{turn.made}, {turn.failed} failed" if turn.failed else str(turn.made)),
-            *fact("tokens", steps.tokens(usage)),
-            *fact("cost", cost),
-            *fact("requests", requests),
+            *fact("tokens", tokens_words(usage)),
+            *fact("charged", charged_words(usage)),
             Paragraph(""),
             title("prompt"),
             value(steps.prompt_whole(view, turn)),
