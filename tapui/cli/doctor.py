@@ -150,7 +150,9 @@ def _sessions(copilot_home: Path) -> Iterator[FoundSession]:
         state: SessionState = "noPort" if cli.age > START_TIME else "starting"
         for session in cli.sessions:
             cwd = output.path_text(cli.cwd)
-            yield FoundSession(session, cli.process.pid, cwd, "attachable" if cli.ports else state)
+            yield FoundSession(
+                session, cli.process.pid, cwd, "attachable" if cli.is_attachable else state
+            )
 
 
 def _print(found: Findings) -> None:

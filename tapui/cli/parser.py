@@ -48,6 +48,8 @@ COMMANDS = (
     "usage",
     "replay",
     "config",
+    "install",
+    "uninstall",
     "doctor",
     "completion",
     "demo",
@@ -433,6 +435,7 @@ def _add_local_commands(commands: "Commands") -> None:
         action="store_true",
         help="print a configuration file with every setting, its default and what it does",
     )
+    _add_installing(commands)
     doctor = add_command(
         commands,
         "doctor",
@@ -462,3 +465,23 @@ def _add_local_commands(commands: "Commands") -> None:
     demo.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
     )
+
+
+def _add_installing(commands: "Commands") -> None:
+    install = add_command(
+        commands,
+        "install",
+        "install",
+        "add tapui's extension to Copilot CLI, which needs no port",
+        "It lets tapui into sessions of a plain `copilot`, once its experimental features\n"
+        "are on. A file that you have changed is left alone.",
+    )
+    uninstall = add_command(
+        commands, "uninstall", "install", "remove tapui's extension from Copilot CLI"
+    )
+    for parser in (install, uninstall):
+        parser.add_argument("what", choices=("extension",), help="the extension of Copilot CLI")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="only print what would be written, and where"
+        )
+        parser.set_defaults(is_removal=parser is uninstall)

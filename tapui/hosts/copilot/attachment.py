@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
+from tapui.hosts.copilot.doors import ExtensionDoor, door_of
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.succession import Succession
@@ -27,12 +29,16 @@ PING_TIME = 5.0
 CONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
+DOOR_TIMES = (0.2,) * 10 + (0.5,) * 16
+"""The same for tapui's extension, which the CLI starts again when another session is on screen."""
 REPLACE_TIME = 1.0
 """Seconds for which the former session's end is waited for when another comes on screen (`/clear`)
 before that is joined. An end that comes later is a late replacement."""
 SHUTDOWN_TIME = 2 * REPLACE_TIME
 """Seconds after which a session that shut down, and was not replaced, is closed."""
 ENDED = "the session ended in the CLI"
+DOOR_SHUTDOWN_TIME = SHUTDOWN_TIME + sum(DOOR_TIMES)
+"""The same where the extension comes back for the session that replaced it."""
 SETTLE_TIME = 2.5
 """Seconds for which a session in the background must be there, or gone, before it counts."""
 
@@ -41,14 +47,23 @@ class Attachment:
     """The connection to the CLI that listens on `port`, with its sessions.
 
     `process` is the CLI where it is known; its end ends the attachment. `copilot_home` and `cwd`
-    say where the sessions' folders are and where the CLI was started.
+    say where the sessions' folders are and where the CLI was started. With `door`, it is reached
+    by tapui's extension, which has the one session that is on the CLI's screen.
     """
 
     def __init__(
-        self, process: Process | None, port: int, uplink: Uplink, *, copilot_home: Path, cwd: str
+        self,
+        process: Process | None,
+        port: int,
+        uplink: Uplink,
+        *,
+        copilot_home: Path,
+        cwd: str,
+        door: ExtensionDoor | None = None,
     ) -> None:
         self.process = process
         self.port = port
+        self._door = door
         self.sessions: dict[str, AttachedSession] = {}
         self._uplink = uplink
         self._copilot_home = copilot_home
@@ -76,7 +91,11 @@ class Attachment:
             self._foreground = await sdk.call(
                 "ask for the CLI's session", client.get_foreground_session_id()
             )
-            wanted = dict.fromkeys([*([self._foreground] if self._foreground else []), *sessions])
+            if self._door is not None:
+                wanted = {self._door.session: None}
+            else:
+                shown = [self._foreground] if self._foreground else []
+                wanted = dict.fromkeys([*shown, *sessions])
             if not wanted:
                 raise AttachError("the CLI has no session yet")
             await self._join_all(wanted)
@@ -107,24 +126,29 @@ class Attachment:
     async def _open(self) -> "CopilotClient":
         from copilot import CopilotClient, RuntimeConnection
 
-        if self.process is not None:
-            await self._check_port(self.process)
-        client = CopilotClient(connection=RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}"))
+        token = None
+        if self._door is not None:
+            token = self._door.token.reveal()
+            await self._check_port(self._door.pid)
+        elif self.process is not None:
+            await self._check_port(self.process.pid)
+        connection = RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}", connection_token=token)
+        client = CopilotClient(connection=connection)
         self._client = client
         client.on_lifecycle(self._on_lifecycle)
         await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
         return client
 
-    async def _check_port(self, process: Process) -> None:
+    async def _check_port(self, pid: int) -> None:
         """Make sure that the port is this very process's, a moment before it is connected to."""
         import psutil
 
         try:
-            ports = await asyncio.to_thread(listening_ports, process.pid)
+            ports = await asyncio.to_thread(listening_ports, pid)
         except psutil.Error as error:
-            raise AttachError(f"process {process.pid} is gone: {error}") from None
-        if self.port not in ports or not process.is_alive():
-            raise AttachError(f"process {process.pid} no longer listens on port {self.port}")
+            raise AttachError(f"process {pid} is gone: {error}") from None
+        if self.port not in ports or self._is_gone():
+            raise AttachError(f"process {pid} no longer listens on port {self.port}")
 
     async def _drop(self) -> None:
         """Close the socket at once; the CLI takes our tools away and lives on."""
@@ -180,15 +204,25 @@ class Attachment:
             await asyncio.sleep(PING_INTERVAL)
 
     async def _reconnect(self) -> bool:
-        for pause in RECONNECT_TIMES:
+        for pause in RECONNECT_TIMES if self._door is None else DOOR_TIMES:
             await asyncio.sleep(pause)
             if self._is_gone():
                 return False
             await self._drop()
+            if self._door is not None and self.process is not None:
+                door = door_of(self._copilot_home, self.process.pid, os.getuid())
+                if door is None:
+                    continue
+                self._door, self.port = door, door.port
             try:
                 client = await self._open()
+                if self._door is not None and self._door.session not in self.sessions:
+                    await self._replace_by(self._door.session)
+                    return True
                 for session in list(self.sessions.values()):
                     await self._reattach(session, client)
+                if self._door is not None:
+                    return True
                 self._shows(
                     await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
                 )
@@ -197,6 +231,20 @@ class Attachment:
             self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False
+
+    async def _replace_by(self, session_id: str) -> None:
+        """Join the session for which the extension came back; it took the former one's place.
+
+        Raises `AttachError`.
+        """
+        former = next(iter(self.sessions), None)
+        self._foreground = session_id
+        if former is not None:
+            self._replaced.add(former)
+        await self._join(session_id, replaces=former)
+        if former is not None:
+            self._replaced.discard(former)
+            self._end(former, None)
 
     async def _reattach(self, session: AttachedSession, client: "CopilotClient") -> None:
         """Join a session again; one that cannot be joined is closed, and the others go on.
@@ -223,6 +271,7 @@ class Attachment:
             cwd=self._cwd,
             port=self.port,
             pid=self.process.pid if self.process is not None else None,
+            by_extension=self._door is not None,
         )
         self._joining.add(session_id)
         self.sessions[session_id] = session
@@ -245,7 +294,7 @@ class Attachment:
         if successor is not None:
             self._end(session.id, ENDED, replaced_by=successor)
             return
-        await asyncio.sleep(SHUTDOWN_TIME)
+        await asyncio.sleep(SHUTDOWN_TIME if self._door is None else DOOR_SHUTDOWN_TIME)
         if session.id not in self._replaced:
             self._end(session.id, ENDED)
 
@@ -264,7 +313,9 @@ class Attachment:
             self._shows(event.session_id)
 
     def _shows(self, session_id: str | None) -> None:
-        if session_id is not None and session_id != self._foreground:
+        # The extension that is here has the one session; it comes back for another.
+        is_new = session_id != self._foreground and self._door is None
+        if session_id is not None and is_new:
             former, self._foreground = self._foreground, session_id
             self._chores.spawn(self._follow(session_id, former))
 
@@ -308,7 +359,7 @@ class Attachment:
         Background sessions are joined or closed once they have been there, or gone, for a while.
         """
         now = time.monotonic()
-        held = set(held)
+        held = set(held) if self._door is None else {self._door.session}.intersection(held)
         for id_ in self._told.keys() - held:
             del self._told[id_]
         changed = held.symmetric_difference(self.sessions) - self._joining

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from tapui.hosts.copilot.doors import ExtensionDoor, door_of
+
 LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
 _LOCK = re.compile(r"inuse\.(\d{1,10})\.lock\Z")
@@ -46,6 +48,13 @@ class Cli:
     sessions: tuple[str, ...]
     ports: tuple[int, ...]
     cwd: str
+    door: ExtensionDoor | None = None
+    """The way in that tapui's extension opens, where it is installed."""
+
+    @property
+    def is_attachable(self) -> bool:
+        """Whether there is a way in."""
+        return bool(self.ports) or self.door is not None
 
     @property
     def age(self) -> float:
@@ -135,7 +144,8 @@ class Discovery:
         except psutil.Error:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)
-        return Cli(this, tuple(lock.session for lock in locks), ports, cwd)
+        sessions = tuple(lock.session for lock in locks)
+        return Cli(this, sessions, ports, cwd, door_of(self.copilot_home, pid, self.uid))
 
 
 def listening_ports(pid: int) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process
+from tapui.hosts.copilot.doors import ExtensionDoor
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.unattached import unattached
@@ -156,7 +157,7 @@ class CopilotHost:
     async def _look(self) -> None:
         known = [one.process for one in self._attachments.values() if one.process is not None]
         found = await asyncio.to_thread(self._discovery.scan, known=known)
-        if self._attachments or any(cli.ports for cli in found):
+        if self._attachments or any(cli.is_attachable for cli in found):
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
@@ -174,8 +175,13 @@ class CopilotHost:
         attachment = self._attachments.get(cli.process)
         if attachment is not None:
             attachment.sync(cli.sessions)
-        elif cli.ports and self._is_due(cli.process):
+        elif not self._is_due(cli.process):
+            return
+        elif cli.ports:
             self._start(cli.process, cli.process, cli.ports, cli.sessions, cli.cwd)
+        elif cli.door is not None:
+            door = cli.door
+            self._start(cli.process, cli.process, (door.port,), (), cli.cwd, door=door)
 
     def _look_at_port(self, port: int, found: list[Cli]) -> None:
         owner = next((cli for cli in found if port in cli.ports), None)
@@ -209,9 +215,11 @@ class CopilotHost:
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
         cwd: str,
+        *,
+        door: ExtensionDoor | None = None,
     ) -> None:
         self._attachments[key] = attachment = Attachment(
-            process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd
+            process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd, door=door
         )
         self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
 

@@ -108,7 +108,7 @@ class CopilotLauncher:
     async def _look(self) -> None:
         found = [] if self._only is not None else await asyncio.to_thread(self._discovery.scan)
         self._list(found)
-        is_wanted = self._only is not None or any(cli.ports for cli in found)
+        is_wanted = self._only is not None or any(cli.is_attachable for cli in found)
         if is_wanted and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
 

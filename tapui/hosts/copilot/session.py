@@ -41,6 +41,7 @@ from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
+    from copilot.session import PermissionNoResult
     from copilot.session_events import SessionEvent as CopilotEvent
 
 _EARLY = 1_000
@@ -51,13 +52,19 @@ _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
+_CONSENT = (
+    "Copilot asks whether its extension tapui may register hooks and handle permission requests: "
+    "answer it there. Its second choice is remembered for the repository; until then tapui only "
+    "watches, and no rule of yours denies anything"
+)
 
 
 class AttachedSession:
     """A session of a CLI that this host speaks for.
 
     `workspace` is the session's folder where the SDK does not name one; `cwd` its folder until
-    the session says otherwise. `pid` is the CLI's process, None where it is not known.
+    the session says otherwise. `pid` is the CLI's process, None where it is not known. With
+    `by_extension`, it is reached by tapui's extension of the CLI.
     """
 
     def __init__(
@@ -69,8 +76,10 @@ class AttachedSession:
         cwd: str,
         port: int | None = None,
         pid: int | None = None,
+        by_extension: bool = False,
     ) -> None:
         self.id = session_id
+        self._by_extension = by_extension
         self._pid = pid
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
@@ -89,7 +98,12 @@ class AttachedSession:
         self._opened: asyncio.Future[None] | None = None
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
-            session_id, uplink, ledger=self._ledger, log=self._note, spawn=self._chores.spawn
+            session_id,
+            uplink,
+            ledger=self._ledger,
+            log=self._note,
+            spawn=self._chores.spawn,
+            waits=self._wait_for_consent if by_extension else None,
         )
         self._permissions = Permissions(session_id, uplink, self._chores.spawn)
         self._questions = Questions(session_id, uplink, self._chores.spawn)
@@ -155,8 +169,14 @@ class AttachedSession:
                 suppress_resume_event=True,
                 include_sub_agent_streaming_events=False,
                 on_event=self._happened,
+                # An extension hears of permissions, and may answer them, only if it handles them;
+                # the CLI asks the person all the same. Elsewhere a handler takes their dialog away.
+                on_permission_request=_left_open if self._by_extension else None,
             ),
         )
+
+    def _wait_for_consent(self) -> None:
+        self._uplink.report(_CONSENT, "warning")
 
     async def _begin(self, session: "CopilotSession") -> None:
         self._session = session
@@ -414,3 +434,10 @@ class AttachedSession:
             self._uplink.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:
             self._uplink.send(ModeResult(id=order.id, ok=True))
+
+
+def _left_open(_request: object, _invocation: object) -> "PermissionNoResult":
+    """Leave a permission request to whoever answers it: the person there, or `Permissions`."""
+    from copilot.session import PermissionNoResult
+
+    return PermissionNoResult()

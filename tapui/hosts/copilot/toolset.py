@@ -40,6 +40,10 @@ _REMEMBERED = 1_000
 _ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 GONE = "the tool is no longer offered"
+CONSENT_TIME = 24 * 3600.0
+"""Seconds that the person may take to say whether tapui's extension may have what it needs."""
+ASKED_TIME = 2.0
+"""Seconds after which tools that are not taken yet wait for the person."""
 
 
 def needs_no_prompt(tool: OfferedTool) -> bool:
@@ -57,7 +61,8 @@ class Toolset:
     """The tools of one session.
 
     `log` puts a line into the session's timeline; `spawn` runs a coroutine to its end, as long
-    as the session lives.
+    as the session lives. `waits` is called when the CLI seems to ask the person before it takes
+    the tools; without it, it is expected to take them at once.
     """
 
     def __init__(
@@ -68,7 +73,9 @@ class Toolset:
         ledger: Ledger,
         log: Callable[[str], None],
         spawn: Callable[[Coroutine[Any, Any, None]], object],
+        waits: Callable[[], None] | None = None,
     ) -> None:
+        self._waits = waits
         self._session_id = session_id
         self._uplink = uplink
         self._ledger = ledger
@@ -156,7 +163,15 @@ class Toolset:
             self._uplink.send(update)
 
     async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
-        await sdk.call("offer the tools", session.set_tools(self._definitions(tools)))
+        setting = session.set_tools(self._definitions(tools))
+        if self._waits is None:
+            await sdk.call("offer the tools", setting)
+        else:
+            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._waits)
+            try:
+                await sdk.call("offer the tools", setting, within=CONSENT_TIME)
+            finally:
+                asked.cancel()
         held = {tool.name for tool in tools}
         now = asyncio.get_running_loop().time()
         self._retired.update(dict.fromkeys(self._held - held, now))

@@ -16,7 +16,7 @@ def unattached(found: Iterable[Cli]) -> list[Unattached]:
     told = [
         Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
         for cli in found
-        if not cli.ports and cli.age > START_TIME
+        if not cli.is_attachable and cli.age > START_TIME
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
     ]
     return told[: limits.MAX_UNATTACHED]

@@ -1,0 +1,76 @@
+"""`tapui install extension` and `tapui uninstall extension`."""
+
+import hashlib
+import re
+import stat
+
+from tapui.hosts.copilot.extension_file import ExtensionFile, content
+from tests.rig.gateway import Home
+
+
+def test_it_is_written_once_and_removed(home: Home) -> None:
+    path = ExtensionFile(home.copilot).path
+    first = home.run("install", "extension")
+    assert (first.returncode, first.stdout) == (0, f"wrote {path}\n")
+    assert "copilot --experimental" in first.stderr
+    assert path.read_bytes() == content()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = home.run("install", "extension")
+    assert again.stdout == f"{path} is installed already\n"
+    (home.copilot / "settings.json").write_text('{"experimental": true}')
+    assert "--experimental" not in home.run("install", "extension").stderr
+    removed = home.run("uninstall", "extension")
+    assert (removed.returncode, removed.stdout) == (
+        0,
+        f"removed {path}; sessions that run keep it until they end\n",
+    )
+    assert not path.parent.exists()
+    assert home.run("uninstall", "extension").stdout == f"{path} is not installed\n"
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(home: Home) -> None:
+    path = ExtensionFile(home.copilot).path
+    said = home.run("install", "extension", "--dry-run")
+    head, _, written = said.stdout.partition("\n")
+    assert head.startswith(f"would write {path} (mode 0600, {len(content()):,} bytes")
+    assert written == content().decode() + "\n"
+    assert not home.copilot.exists()
+    ExtensionFile(home.copilot).install()
+    assert home.run("uninstall", "extension", "--dry-run").stdout == f"would remove {path}\n"
+    assert path.exists()
+
+
+def test_what_a_person_has_changed_is_left_alone(home: Home) -> None:
+    extension = ExtensionFile(home.copilot)
+    extension.install()
+    changed = extension.path.read_bytes().replace(b"5_000", b"9_000")
+    for found in (changed, b"// mine\n"):
+        extension.path.write_bytes(found)
+        assert extension.state() == "edited"
+        for name in ("install", "uninstall"):
+            done = home.run(name, "extension")
+            assert done.returncode == 1
+            assert "move it away first" in done.stderr
+            assert extension.path.read_bytes() == found
+
+
+def test_a_link_is_not_followed(home: Home) -> None:
+    extension = ExtensionFile(home.copilot)
+    extension.install()
+    extension.path.rename(home.root / "elsewhere")
+    extension.path.symlink_to(home.root / "elsewhere")
+    assert home.run("install", "extension").returncode == 1
+    assert (home.root / "elsewhere").read_bytes() == content()
+
+
+def test_an_older_one_is_replaced(home: Home) -> None:
+    extension = ExtensionFile(home.copilot)
+    extension.install()
+    older = b"// an older one\n"
+    seal = re.search(rb"// written by tapui .*\n\Z", content())
+    assert seal
+    digest = hashlib.sha256(older).hexdigest().encode()
+    extension.path.write_bytes(older + b"// written by tapui 0.0.9, sha256 " + digest + b"\n")
+    assert extension.state() == "outdated"
+    assert home.run("install", "extension").returncode == 0
+    assert extension.state() == "installed"
