@@ -33,6 +33,8 @@ COMMANDS = [
     ("usage",),
     ("replay",),
     ("config",),
+    ("install",),
+    ("uninstall",),
     ("doctor",),
     ("completion",),
     ("demo",),
