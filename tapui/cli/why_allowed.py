@@ -80,17 +80,22 @@ def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
     """Return a call as it began, and who decided about it."""
     call: Call | None = None
     answer = Answer()
-    for record in _records(session):
+    records = _records(session)
+    ids = {call_id}  # what the session calls it, too
+    for record in records:
         match record.event:
             case ev.CallStarted(call=found) if found.id == call_id:
                 call = found
+                ids |= {found.tool_call_id or call_id}
+    for record in records:
+        match record.event:
             case (
                 ev.ApprovalDecided(approval=approval) | ev.ApprovalWithdrawn(approval=approval)
-            ) if call_id in (approval.id, _call_of(approval)) and approval.decided_by:
+            ) if ids & {approval.id, _call_of(approval)} and approval.decided_by:
                 answer = _of_approval(approval, record)
             case ev.SessionHappened(event="permission.completed") as happened:
                 data = _data(happened)
-                if data.get("toolCallId") == call_id and answer.by == "unknown":
+                if data.get("toolCallId") in ids and answer.by == "unknown":
                     answer = Answer(str(data.get("by") or "unknown"), "", record.ts)
     return call, answer
 

@@ -181,9 +181,11 @@ def asker(state: State, approval: Approval) -> str:
 def agent_of(state: State, approval: Approval) -> str | None:
     """Return the id of the subagent that asks, None where the session itself does."""
     detail = detail_of(approval)
-    call = state.calls.get(str(detail.get("toolCallId")))
-    agent = call.agent_id if call is not None else detail.get("agentId")
-    return agent if isinstance(agent, str) else None
+    agent = detail.get("agentId")
+    if not isinstance(agent, str):
+        call = state.calls.get(str(detail.get("toolCallId")))
+        agent = call.agent_id if call is not None else None
+    return agent
 
 
 def command_line(asked: CommandAsked) -> str:

@@ -64,6 +64,24 @@ def now_of(state: State, session_id: str) -> SessionNow | None:
     return SessionNow("thinking", turn.started_at, loop=loop)
 
 
+def agent_now(state: State, session_id: str, agent_id: str) -> SessionNow | None:
+    """Return what a subagent at work does; None where nothing of it was told."""
+    turns = state.turns.get(session_id)
+    agent = turns.agents.get(agent_id) if turns is not None else None
+    if agent is None:
+        return None
+    inner = agent.steps or []
+    step = next((one for one in reversed(inner) if one.is_open), None)
+    if step is not None:
+        step.condense()
+        kind: Literal["waiting", "call"] = "waiting" if step.state == "waiting" else "call"
+        return SessionNow(kind, step.at, step.tool, step.summary)
+    message = next((one for one in reversed(inner) if one.kind == "message"), None)
+    if message is not None:
+        return SessionNow("writing", message.at, text=message.summary)
+    return SessionNow("thinking", agent.at, text=agent.summary)
+
+
 def _open_step(turn: LiveTurn, state: str) -> tuple[LiveStep, str] | None:
     """Return the newest step that stands so, its own steps first, and its subagent's name."""
     for step in reversed(turn.steps):

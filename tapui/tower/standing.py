@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from tapui import times
 from tapui.projection import asking
-from tapui.projection.now import Loop, SessionNow, now_of
+from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.orders import is_stopping
 from tapui.projection.state import State, is_local, is_open
 from tapui.tower.marks import Mark
@@ -118,8 +118,11 @@ def agents(session: subjects.Session) -> list[subjects.Subagent]:
     return [one for one in session.subagents if one.state == "running" and is_open(session)]
 
 
-def of_agent(agent: subjects.Subagent, asked: subjects.Approval | None) -> Footing:
+def of_agent(
+    state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
+) -> Footing:
     """Return how a subagent that is at work stands."""
     if asked is not None:
         return Footing(Need.WAITING, WAITING, about(asked), asked.created_at)
-    return Footing(Need.BUSY, BUSY, "", agent.started_at)
+    said, is_said, since = _does(agent_now(state, session_id, agent.id))
+    return Footing(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)

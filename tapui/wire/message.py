@@ -130,7 +130,10 @@ class NowText(Message, tag="session.now", frozen=True):
 
 
 class ToolInvoke(Message, tag="tool.invoke", frozen=True):
-    """A host, or the person at a tower, calls a tool. `timeout` is milliseconds."""
+    """A host, or the person at a tower, calls a tool. `timeout` is milliseconds.
+
+    `tool_call_id` is what the session calls the call itself, in the requests about it.
+    """
 
     id: Id
     session_id: Id
@@ -139,6 +142,7 @@ class ToolInvoke(Message, tag="tool.invoke", frozen=True):
     agent_id: Id | None = None
     timeout: Number | None = None
     traceparent: Id | None = None
+    tool_call_id: Id | None = None
 
 
 class ToolProgress(Message, tag="tool.progress", frozen=True):

@@ -63,6 +63,7 @@ class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
     state: SubagentState
     started_at: str
     tool_call_id: str | None = None
+    context: ContextUse | None = None
 
 
 class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -201,6 +202,8 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     """What rules and gates added, once it has ended."""
     agent_id: str | None = None
     """The subagent that made it."""
+    tool_call_id: str | None = None
+    """What its session calls it, in the requests about it, where that is not its id."""
     exit_code: int | None = None
     """Of a shell, once it has ended."""
     changes: list[FileChange] | None = None

@@ -114,7 +114,8 @@ def test_the_sessions_view_shows_its_subagents(talk: Conversation, host: Peer) -
     [
         ({"type": "session.event", "event": "session.idle"}, "completed"),
         ({"type": "session.event", "event": "abort"}, "failed"),
-        ({"type": "session.event", "event": "abort", "data": {"agentId": "c1"}}, "running"),
+        ({"type": "session.event", "event": "abort", "data": {"agentId": "c1"}}, "failed"),
+        ({"type": "session.event", "event": "abort", "data": {"agentId": "c2"}}, "running"),
         ({"type": "session.close"}, "failed"),
     ],
 )
@@ -124,6 +125,25 @@ def test_no_subagent_runs_longer_than_its_turn(
     start(host, "reviewer")
     host.say(said, sessionId="s1")
     assert [one["state"] for one in shown(talk)] == [state]
+
+
+def test_a_subagent_that_was_stopped_has_not_completed(talk: Conversation, host: Peer) -> None:
+    start(host, "reviewer")
+    host.event("s1", "abort", agentId="c1")
+    host.event("s1", "subagent.completed", toolCallId="t1", agentName="reviewer")
+    assert [one["state"] for one in shown(talk)] == ["failed"]
+    start(host, "reviewer")  # it goes on with another message
+    assert [one["state"] for one in shown(talk)] == ["running"]
+
+
+def test_a_subagents_context_is_its_own(talk: Conversation, host: Peer) -> None:
+    start(host, "reviewer")
+    host.event("s1", "session.context", tokens=90, limit=100)
+    host.event("s1", "session.context", tokens=10, limit=100, agentId="c1")
+    host.event("s1", "session.context", tokens=99, limit=100, agentId="unknown")
+    session = talk.tower().ack["state"]["sessions"][0]
+    assert session["context"] == {"tokens": 90, "limit": 100}
+    assert [one["context"] for one in session["subagents"]] == [{"tokens": 10, "limit": 100}]
 
 
 def test_subagents_go_along_when_their_session_is_replaced(talk: Conversation, host: Peer) -> None:

@@ -233,12 +233,14 @@ def test_answer_with_the_tools_it_asks_for(translator: Translator) -> None:
     ]
 
 
-def test_context_use_is_the_sessions_not_a_childs(translator: Translator) -> None:
+def test_context_use_is_the_sessions_or_a_childs(translator: Translator) -> None:
     use = {"currentTokens": 12469, "messagesLength": 6, "tokenLimit": 128000}
     assert told(translator.translate(recorded("session.usage_info", use))) == [
         ("session.context", {"tokens": 12469, "limit": 128000})
     ]
-    assert translator.translate(recorded("session.usage_info", use, agent="child-1")) == []
+    assert told(translator.translate(recorded("session.usage_info", use, agent="child-1"))) == [
+        ("session.context", {"tokens": 12469, "limit": 128000, "agentId": "child-1"})
+    ]
 
 
 def test_the_context_is_told_again_once_its_threshold_is_known(translator: Translator) -> None:

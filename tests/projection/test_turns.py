@@ -38,10 +38,18 @@ class Day:
     def happen(self, event: str, **data: Any) -> None:
         self.tell(ev.SessionHappened("s1", event, raw(data)))
 
-    def start(self, id_: str, tool: str = "bash", agent: str | None = None, **args: Any) -> None:
+    def start(
+        self,
+        id_: str,
+        tool: str = "bash",
+        agent: str | None = None,
+        asked: str | None = None,
+        **args: Any,
+    ) -> None:
         call = subjects.Call(
-            id_, "s1", "copilot", tool, "running", stamp(self.seq), args=raw(args), agent_id=agent
-        )
+            id_, "s1", "copilot", tool, "running", stamp(self.seq), args=raw(args), agent_id=agent,
+            tool_call_id=asked,
+        )  # fmt: skip
         self.tell(ev.CallStarted("s1", call))
 
     def finish(self, id_: str, state: Any = "done", **fields: Any) -> None:
@@ -50,8 +58,9 @@ class Day:
 
     def approve(self, state: Any, kind: Any = "permission", **fields: Any) -> None:
         detail = {"kind": "shell", "fullCommandText": "npm ci"}
-        if "call" in fields:
-            detail["toolCallId"] = fields.pop("call")
+        for name, key in (("call", "toolCallId"), ("agent", "agentId")):
+            if name in fields:
+                detail[key] = fields.pop(name)
         view = subjects.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
         kinds = {"waiting": ev.ApprovalRequested, "withdrawn": ev.ApprovalWithdrawn}
         self.tell(kinds.get(state, ev.ApprovalDecided)(view, "s1"))
@@ -278,6 +287,37 @@ def test_only_so_many_models_are_counted_apart(day: Day) -> None:
     assert len(turns.models) == limits.MAX_USED_MODELS
     assert turns.used().input == limits.MAX_USED_MODELS + 5
     assert turns.models[""].input == 6
+
+
+def test_what_a_subagent_asks_for_and_the_call_that_follows_are_one_step_of_its_own(
+    day: Day,
+) -> None:
+    day.happen("user.message", content="Review")
+    day.start("t1", "task")
+    day.happen("subagent.started", remoteSessionId="k1", toolCallId="t1", agentName="reviewer")
+    day.approve("waiting", call="theirs", agent="k1")
+    (agent,) = day.steps
+    assert [(one.kind, one.state, one.call_id) for one in agent.steps] == [
+        ("call", "waiting", "theirs")
+    ]
+    assert day.turn.head.state == "waiting"
+    day.approve("approved", call="theirs", agent="k1", decided_by="tapui")
+    day.start("call-1", "lookup_order", agent="k1", asked="theirs", id="A-17")
+    day.finish("call-1", tool_call_id="theirs", agent_id="k1")
+    (agent,) = day.steps
+    (step,) = agent.steps
+    assert (step.tool, step.state, step.call_id) == ("lookup_order", "done", "call-1")
+    assert (step.decided_by, agent.calls) == ("tapui", 1)
+
+
+def test_a_call_that_was_allowed_elsewhere_and_never_began_ends_with_the_turn(day: Day) -> None:
+    day.happen("user.message", content="Go")
+    day.approve("waiting", call="theirs")
+    day.approve("withdrawn", call="theirs", decided_by="cli")
+    assert [one.state for one in day.steps] == ["running"]
+    day.happen("session.idle")
+    assert [one.state for one in day.steps] == ["unknown"]
+    assert day.turn.head.state == "done"
 
 
 def test_a_subagent_is_a_turn_within_the_turn(day: Day) -> None:

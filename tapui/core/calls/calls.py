@@ -122,6 +122,7 @@ class Calls:
             args=kept,
             args_cut=kept_cut,
             agent_id=invoke.agent_id,
+            tool_call_id=invoke.tool_call_id,
         )
         call = PendingCall(
             view=view,

@@ -34,6 +34,10 @@ class _Abort(Struct, rename="camel"):
     agent_id: Id | None = None
 
 
+class _Context(Struct, rename="camel"):
+    agent_id: Id | None = None
+
+
 _READ: dict[str, type[Struct]] = {
     "subagent.started": _SubagentStarted,
     "subagent.completed": _SubagentEnded,
@@ -79,7 +83,11 @@ class SessionEvents:
             )
         elif event == "session.context":
             use = decode_as(message.data, ContextUse, "data")
-            self._sessions.update(session, context=use)
+            whose = decode_as(message.data, _Context, "data").agent_id
+            if whose is None:
+                self._sessions.update(session, context=use)
+            else:
+                self._subagents.context(session, whose, use)
         else:
             data, data_cut = self._out.recordable(message.data)
             self._out.emit(SessionHappened(session.id, event, data, data_cut))
@@ -126,6 +134,8 @@ class SessionEvents:
         self._native.turn_ended(session, "the turn was aborted", agent_id)
         if agent_id is None:
             self._subagents.turn_ended(session, "failed")
+        else:
+            self._subagents.stopped(session, agent_id)
 
     def sent(self, connection: Connection, message: SessionSent) -> None:
         """A prompt was handed to its session, or could not be: then the next one may go."""

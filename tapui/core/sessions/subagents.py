@@ -12,7 +12,7 @@ from tapui.core.clock import Clock
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
-from tapui.wire.subjects import Subagent
+from tapui.wire.subjects import ContextUse, Subagent
 
 
 class Subagents:
@@ -43,9 +43,30 @@ class Subagents:
     def ended(
         self, session: OpenSession, tool_call_id: str, state: Literal["completed", "failed"]
     ) -> None:
-        """Show the subagent that a call launched as ended; its child session stays known."""
+        """Show the subagent that a call launched as ended; its child session stays known.
+
+        One that was stopped before stays so.
+        """
         shown = [
-            replace(one, state=state) if one.tool_call_id == tool_call_id else one
+            replace(one, state=state)
+            if one.tool_call_id == tool_call_id and one.state == "running"
+            else one
+            for one in session.view.subagents
+        ]
+        self._sessions.update(session, subagents=shown)
+
+    def stopped(self, session: OpenSession, child_id: str) -> None:
+        """Show a subagent as failed: its turn was stopped."""
+        shown = [
+            replace(one, state="failed") if one.id == child_id and one.state == "running" else one
+            for one in session.view.subagents
+        ]
+        self._sessions.update(session, subagents=shown)
+
+    def context(self, session: OpenSession, child_id: str, use: ContextUse) -> None:
+        """Show how full a subagent's context is."""
+        shown = [
+            replace(one, context=use) if one.id == child_id else one
             for one in session.view.subagents
         ]
         self._sessions.update(session, subagents=shown)

@@ -198,9 +198,10 @@ class Translator:
         )
 
     def _context(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        used, limit = int(data.current_tokens), int(data.token_limit)
         if event.agent_id is not None:
-            return []  # a subagent has a context window of its own
-        self._in_use = int(data.current_tokens), int(data.token_limit)
+            return self._event("session.context", tokens=used, limit=limit, agentId=event.agent_id)
+        self._in_use = used, limit
         return self._context_now()
 
     def _context_now(self) -> list[Message]:

@@ -89,12 +89,18 @@ class Permissions:
         self._answered: set[str] = set()
         """What was answered from here, until the CLI says so, too."""
 
-    def requested(self, request_id: str, request: dict[str, Any]) -> None:
-        """Take a request of the CLI; it is shown unless the CLI answers it at once."""
+    def requested(
+        self, request_id: str, request: dict[str, Any], agent_id: str | None = None
+    ) -> None:
+        """Take a request of the CLI, or of its subagent `agent_id`; it is shown unless the CLI
+        answers it at once."""
         if request_id in self._shown or request_id in self._settling:
             return
+        detail = describe(request)
+        if agent_id is not None:
+            detail["agentId"] = agent_id
         self._settling[request_id] = asyncio.get_running_loop().call_later(
-            SETTLE_TIME, self._show, request_id, describe(request)
+            SETTLE_TIME, self._show, request_id, detail
         )
 
     def _show(self, request_id: str, detail: dict[str, Any]) -> None:

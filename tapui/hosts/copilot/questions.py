@@ -66,13 +66,18 @@ class Questions:
         self._shown: dict[str, tuple[str, dict[str, Any]]] = {}
         """Those on show: the event that asked, and its detail, by the request's id."""
 
-    def asked(self, event: str, request_id: str, data: dict[str, Any]) -> None:
-        """Take a question of the CLI, by the name and data of its event."""
+    def asked(
+        self, event: str, request_id: str, data: dict[str, Any], agent_id: str | None = None
+    ) -> None:
+        """Take a question of the CLI, or of its subagent `agent_id`, by the name and data of its
+        event."""
         if request_id in self._shown:
             return
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
         self._shown[request_id] = event, detail
         shown = plan_form(detail) if event == _PLAN else detail
+        if agent_id is not None:
+            shown = {**shown, "agentId": agent_id}
         self._uplink.send(
             ApprovalRequest(
                 id=request_id, session_id=self._session_id, kind=_KINDS[event], detail=raw(shown)

@@ -315,14 +315,15 @@ class AttachedSession:
         match name:
             case "permission.requested":
                 if not data.resolved_by_hook:
-                    self._permissions.requested(data.request_id, data.permission_request.to_dict())
+                    request = data.permission_request.to_dict()
+                    self._permissions.requested(data.request_id, request, event.agent_id)
             case "permission.completed":
                 source = data.decision_source
                 self._permissions.completed(
                     data.request_id, data.tool_call_id, source.value if source else None
                 )
             case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
-                self._questions.asked(name, data.request_id, data.to_dict())
+                self._questions.asked(name, data.request_id, data.to_dict(), event.agent_id)
             case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
                 self._questions.completed(data.request_id)
             case "assistant.message_delta" if event.agent_id is None:

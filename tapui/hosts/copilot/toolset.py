@@ -312,6 +312,7 @@ class Toolset:
                 tool=invocation.tool_name,
                 args=raw(arguments),
                 agent_id=invocation.agent_id,
+                tool_call_id=invocation.tool_call_id,
                 traceparent=self._traceparents.pop(invocation.request_id or "", None),
             )
         )

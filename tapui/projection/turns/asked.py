@@ -8,7 +8,7 @@ from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import limits
 from tapui.wire.subjects import Approval, Gate
-from tapui.wire.turns import StepState
+from tapui.wire.turns import StepKind, StepState
 
 _DECIDED: dict[str, StepState] = {
     "approved": "done",
@@ -48,22 +48,26 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
     if approval.id in session.asked:
         return
     detail: Any = approval.detail
-    call_id = detail.get("toolCallId") if isinstance(detail, Mapping) else None
-    if not isinstance(call_id, str) or len(call_id) > limits.MAX_ID:
-        call_id = None
+    call_id, agent = _id(detail, "toolCallId"), _id(detail, "agentId")
     step = session.open.get(call_id) if call_id is not None else None
     if step is not None and step.state == "running":
         step.state = "waiting"
     elif step is None and call_id is not None:  # its call will begin when it is allowed
-        step = session.add("call", "waiting", at, about)
+        step = session.add("call", "waiting", at, about, agent)
         step.call_id = call_id
         session.open[call_id] = step
     else:
-        step = session.add("mode" if approval.kind == "mode" else "gate", "waiting", at, about)
+        kind: StepKind = "mode" if approval.kind == "mode" else "gate"
+        step = session.add(kind, "waiting", at, about, agent)
         step.tool = approval.kind
         step.provider = (approval.provider or "")[: limits.MAX_NAME]
     step.approval_id = approval.id
     session.asked[approval.id] = step
+
+
+def _id(detail: Any, name: str) -> str | None:
+    found = detail.get(name) if isinstance(detail, Mapping) else None
+    return found if isinstance(found, str) and len(found) <= limits.MAX_ID else None
 
 
 def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:

@@ -15,7 +15,12 @@ def call_started(session: LiveTurns, call: Call, at: str) -> None:
     if turn is None or turn.ended_at is not None:
         turn = session.begin(at, UNKNOWN, is_outside=True)
     call_id = call.id
-    if call.agent_id is not None or call_id in session.open or len(call_id) > limits.MAX_ID:
+    if (
+        call.agent_id is not None
+        or call.tool_call_id is not None
+        or call_id in session.open
+        or len(call_id) > limits.MAX_ID
+    ):
         _started_otherwise(session, turn, call, at)
         return
     turn.made += 1
@@ -53,15 +58,17 @@ def _started_otherwise(session: LiveTurns, turn: LiveTurn, call: Call, at: str) 
     """Start a subagent's call, or one whose permission was asked for before it began."""
     if len(call.id) > limits.MAX_ID:
         return
-    known = session.open.get(call.id)
-    if known is not None and known.call is None and known.state == "waiting":
-        known.call = call
-        return
-    if known is not None:
-        session.end(known, "unknown", at)
     parent = session.agents.get(call.agent_id) if call.agent_id is not None else None
     if parent is not None:
         parent.calls += 1
+    for id_ in (call.id, call.tool_call_id):
+        known = session.open.get(id_) if id_ is not None else None
+        if known is not None and known.is_asked_only:
+            known.call = call
+            session.open[call.id] = session.open.pop(id_ or call.id)
+            return
+        if known is not None and id_ == call.id:
+            session.end(known, "unknown", at)
     turn.made += 1
     step = LiveStep(turn.number, turn.made, "call", "running", at, call)
     session.open[call.id] = step

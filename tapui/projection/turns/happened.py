@@ -174,13 +174,15 @@ def _aborted(session: LiveTurns, data: Data, at: str) -> None:
 
 
 def _stop_agents(session: LiveTurns, state: StepState, at: str) -> None:
-    """End what runs only as long as its turn: subagents and a compaction."""
+    """End what runs only as long as its turn: subagents, a compaction, calls that never began."""
     for step in list(session.agents.values()):
         session.end(step, state, at)
     turn = session.latest
-    for step in turn.steps if turn is not None else ():
+    for step in list(turn.all_steps()) if turn is not None else ():
         if step.kind == "compaction" and step.is_open:
             session.end(step, "cancelled", at)
+        elif step.is_asked_only and step.state == "running":
+            session.end(step, "unknown", at)
 
 
 # Subagents

@@ -48,6 +48,11 @@ class LiveStep(Struct, eq=False, gc=False):
         return self.state in ("running", "waiting")
 
     @property
+    def is_asked_only(self) -> bool:
+        """Whether it is a call that was asked for and, as far as is known, has not begun."""
+        return self.kind == "call" and self.call is None and not self.tool
+
+    @property
     def size(self) -> int:
         """How many steps it is, with a subagent's own."""
         return 1 + len(self.steps) if self.steps else 1

@@ -113,7 +113,9 @@ port for tapui; the command beside them changes that.
             group = [_row(view, session, stands)]
             need = stands.need
             for agent in standing.agents(session):
-                one = standing.of_agent(agent, asked.get((session.id, agent.id)))
+                one = standing.of_agent(
+                    view.state, session.id, agent, asked.get((session.id, agent.id))
+                )
                 group.append(_agent_row(view, session, agent, one))
                 need = min(need, one.need)
             pin = (
@@ -289,8 +291,7 @@ def _row(view: View, session: subjects.Session, stands: Footing) -> Row:
     is_over = stands.need is standing.Need.ENDED
     name = session.label or session.id
     tone = "muted" if is_over else "strong" if session.foreground else ""
-    use = session.context
-    share = use.tokens / use.limit if use is not None and use.limit > 0 else None
+    share = _share(session.context)
     state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
     values: dict[int, str | float] = {_NAME: name, _FOR: times.since(stands.since, view.now) or 0.0}
     if share is not None:
@@ -320,16 +321,17 @@ def _agent_row(
     view: View, session: subjects.Session, agent: subjects.Subagent, stands: Footing
 ) -> Row:
     state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
+    share = _share(agent.context)
     return Row(
         f"{_AGENT}{session.id}\n{agent.id}",
         (
             Cell(agent.agent, "", "└", "muted"),
-            Cell(stands.now),
+            Cell(stands.now, "muted" if stands.is_said else ""),
             Cell(state, stands.mark.tone),
             Cell(""),
             Cell(""),
             Cell(standing.for_how_long(stands, view.now), "muted"),
-            Cell(""),
+            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
         ),
         indent=2,
     )
@@ -343,6 +345,10 @@ def _row_apart(one: subjects.Unattached) -> Row:
         *[Cell("")] * 4,
     )
     return Row(_APART + one.id, cells)
+
+
+def _share(use: subjects.ContextUse | None) -> float | None:
+    return use.tokens / use.limit if use is not None and use.limit > 0 else None
 
 
 def _fullness(share: float | None) -> str:

@@ -3,12 +3,12 @@
 from tapui import times
 from tapui.projection.offered import tools_that_wait
 from tapui.projection.orders import became, wanted
-from tapui.tower import marks
+from tapui.tower import marks, steps
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
 from tapui.tower.screens.usage import charged_words, context_words, tokens_words
 from tapui.tower.view import View
-from tapui.tower.words import name_of
+from tapui.tower.words import name_of, quantity
 from tapui.wire import subjects
 
 SHOWN_EVENTS = 60
@@ -46,6 +46,7 @@ class SessionScreen(Sheet):
             *fact("tools", tools_that_wait(view.state, session)),
             *fact("reason", session.reason),
         ]
+        parts += _subagents(view, session)
         parts += _wanted(providers)
         parts += _ordered(view, session)
         life = list(view.life.get(session.id, ()))[-SHOWN_EVENTS:]
@@ -71,6 +72,32 @@ def _used(view: View, session: subjects.Session) -> str | None:
     whole = turns.used()
     said = (tokens_words(whole), charged_words(whole))
     return ", ".join(one for one in said if one) or None
+
+
+def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
+    """Return its subagents, newest first: how each stands, how full it is, what it used."""
+    turns = view.state.turns.get(session.id)
+    of_agent = {
+        step.agent: step
+        for turn in (turns.turns if turns is not None else ())
+        for step in turn.steps
+        if step.kind == "subagent"
+    }
+    parts: list[Paragraph] = []
+    if session.subagents:
+        parts += [Paragraph(""), title("subagents")]
+    for one in reversed(session.subagents):
+        step = of_agent.get(one.id)
+        said = (
+            f"{times.moment(one.started_at)}  {' '.join(one.agent.split())}",
+            "stopped or failed" if one.state == "failed" else one.state,
+            f"context {context_words(one.context)}" if one.context is not None else "",
+            quantity(step.calls, "call") if step is not None else "",
+            steps.tokens(step.usage) if step is not None else "",
+            f"“{step.summary}”" if step is not None and step.summary else "",
+        )
+        parts.append(value("  ".join(word for word in said if word)))
+    return parts
 
 
 def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:
