@@ -7,7 +7,7 @@ attach to; this part looks for one meanwhile, and lists the sessions that cannot
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,8 @@ class CopilotLauncher:
     """Looks for the CLIs of `copilot_home`, and runs the host for them until `stop()`.
 
     `url` and `token_file` are what the host finds the gateway by. With `port`, the host attaches
-    to the CLI on that port only, and runs from the beginning. `report` gets what the person should
+    to the CLI on that port only, and runs from the beginning. Without `with_ports`, it attaches to
+    none: to tapui's extension only. `report` gets what the person should
     know of the process itself; the host tells towers what it has to tell.
     """
 
@@ -50,16 +51,22 @@ class CopilotLauncher:
         copilot_home: Path,
         environ: Mapping[str, str],
         port: int | None = None,
+        with_ports: bool = True,
         idle: float = IDLE_SECONDS,
         report: Report,
     ) -> None:
         self._open_port = open_port
         self._only = port
         self._report = report
-        self._discovery = Discovery(copilot_home)
+        self._copilot_home = copilot_home
+        self._with_ports = with_ports
+        self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._backoff = Backoff()
+        mode = ["--idle", f"{idle:g}"] if port is None else ["--port", str(port)]
+        if not with_ports:
+            mode.append("--no-ports")
         self._supervisor = Supervisor(
-            _command(url, token_file, copilot_home, environ, port=port, idle=idle),
+            _command(url, token_file, copilot_home, environ, mode),
             ProgramLog().take,
             self._failed,
             self._backoff,
@@ -113,7 +120,7 @@ class CopilotLauncher:
             self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
 
     def _list(self, found: list[Cli]) -> None:
-        listed = unattached(found)
+        listed = unattached(found, self._copilot_home, with_ports=self._with_ports)
         if self._is_accepted and listed != self._listed:
             self._listed = listed
             self._send(SessionsUnattached(unattached=listed))
@@ -145,11 +152,8 @@ def _command(
     token_file: Path,
     copilot_home: Path,
     environ: Mapping[str, str],
-    *,
-    port: int | None,
-    idle: float,
+    mode: Sequence[str],
 ) -> Command:
-    mode = ("--idle", f"{idle:g}") if port is None else ("--port", str(port))
     return own_program(
         "tapui.hosts.copilot",
         *(url, str(token_file)),

@@ -24,6 +24,7 @@ class Copilot:
             copilot_home=access.home.copilot,
             environ=os.environ,
             port=access.options.attach_port,
+            with_ports=access.options.settings.copilot.port != "never",
             report=access.report,
         )
         access.spawn(self._launcher.run())
