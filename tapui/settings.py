@@ -42,15 +42,6 @@ class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     provider. `always`: any process of yours may."""
 
 
-class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """How tapui comes into sessions of Copilot CLI."""
-
-    port: str = "ask"
-    """Whether Copilot may open its port, which asks for no password (`--ui-server`). `ask`: you are
-    asked once where other people have accounts. `always`: nobody is asked. `never`: `tapui copilot`
-    does not open it, and none is attached to; the extension is the way in."""
-
-
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How you are called when something waits for you, besides the bell and the title."""
 
@@ -75,7 +66,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     bell: bool = True
     """Whether the terminal's bell rings when something waits for you."""
     approvals: Answering = field(default_factory=Answering)
-    copilot: CopilotAccess = field(default_factory=CopilotAccess)
     notify: Notify = field(default_factory=Notify)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""

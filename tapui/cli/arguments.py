@@ -15,6 +15,11 @@ _WIDTH = 78
 EXIT_CODES = """\
 exit codes:
   0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
+RUN_EXIT_CODES = """\
+exit codes:
+  0 done, 1 failed, 2 wrong use or a fault in the policy file (nothing was run),
+  3 no gateway on --port or no Copilot CLI, 4 the folder is not trusted,
+  5 something was denied, 130 interrupted (the turn was stopped)"""
 
 _NO_COMMAND = re.compile(r"argument (?P<what>COMMAND|ACTION): invalid choice: '(?P<word>[^']*)'")
 

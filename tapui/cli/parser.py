@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tapui import __version__
 from tapui.cli.arguments import (
     EXIT_CODES,
+    RUN_EXIT_CODES,
     CommandParser,
     add_attach,
     add_command,
@@ -38,6 +39,7 @@ COMMANDS = (
     "send",
     "stop-turn",
     "sessions",
+    "run",
     "next",
     "approve",
     "deny",
@@ -104,6 +106,7 @@ def build() -> CommandParser:
     _add_client_commands(commands)
     _add_steering(commands)
     _add_sessions(commands)
+    _add_run(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser
@@ -139,9 +142,8 @@ def _add_gateway_commands(commands: "Commands") -> None:
         "copilot",
         "copilot",
         "start Copilot CLI so that tapui can attach to it",
-        "Runs `copilot ARGS...` in this terminal where tapui's extension is installed\n"
-        "(`tapui install extension`), else `copilot --ui-server ARGS...`. That port of\n"
-        "Copilot CLI has no password: you are asked once where other people have accounts.\n"
+        "Runs `copilot --ui-server ARGS...` in this terminal. That port of Copilot CLI\n"
+        "has no password: other users of this machine can reach it.\n"
         "`tapui copilot -- --help` shows Copilot's own help.",
     )
     copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
@@ -275,6 +277,35 @@ def _add_sessions(commands: "Commands") -> None:
             parser.add_argument(
                 "session", metavar="SESSION", help="its id, or a beginning that fits only one"
             )
+
+
+def _add_run(commands: "Commands") -> None:
+    run = add_command(
+        commands,
+        "run",
+        "run.command",
+        "give a prompt to a Copilot session of its own, and print what it says",
+        "Through the running gateway, or with one of its own. Nobody is asked: what no\n"
+        "rule allows is denied at once and listed at the end. The session stays stored.",
+    )
+    run.epilog = RUN_EXIT_CODES
+    run.add_argument("prompt", metavar="PROMPT", nargs="+", help="what to do")
+    run.add_argument("--cwd", metavar="DIR", help="the session's folder (this one)")
+    run.add_argument(
+        "--policy", metavar="FILE", help="rules for this session alone, as in config.toml"
+    )
+    run.add_argument("--model", metavar="M", help="the model")
+    run.add_argument(
+        "--mode", choices=("interactive", "plan", "autopilot"), help="the session's mode"
+    )
+    run.add_argument("--json", action="store_true", help="print a JSON object for each event")
+    run.add_argument("--resume", metavar="ID", help="go on with a stored session")
+    run.add_argument(
+        "--trust-folder",
+        action="store_true",
+        help="trust the folder for this session: its hooks, servers and instructions",
+    )
+    add_port(run, "the gateway's port")
 
 
 def _add_decisions(commands: "Commands") -> None:

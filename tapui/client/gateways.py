@@ -47,7 +47,7 @@ def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
     """
     said = find_gateway(home, port) or (None if is_explicit else find_gateway(home))
     if said is not None:
-        return _gateway(said)
+        return found_in(said)
     if others := gateways(home):
         ports = ", ".join(str(one.port) for one in others)
         raise NoGateway(f"no gateway runs on port {port}; choose one with --port: {ports}")
@@ -58,10 +58,11 @@ def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
 def still_runs(home: Home, gateway: FoundGateway) -> bool:
     """Return whether this very gateway (not one that came after it) still runs."""
     said = find_gateway(home, gateway.port)
-    return said is not None and _gateway(said) == gateway
+    return said is not None and found_in(said) == gateway
 
 
-def _gateway(said: GatewayFile) -> FoundGateway:
+def found_in(said: GatewayFile) -> FoundGateway:
+    """Return the gateway that a file tells of."""
     return FoundGateway(
         url=said.url,
         port=said.port,

@@ -21,6 +21,7 @@ class Due(Enum):
     MODE_SET = auto()
     ORDER = auto()
     MODELS = auto()
+    START = auto()
     IDENTITY = auto()
     GATE = auto()
     TRANSFORM = auto()

@@ -11,7 +11,7 @@ from tapui.core.model import Connection
 from tapui.core.parts import Parts
 from tapui.wire import builtin as b
 from tapui.wire import host as h
-from tapui.wire import limits
+from tapui.wire import limits, starting
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
@@ -56,6 +56,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.SessionsUnattached: parts.host.unattached,
         h.SessionSent: parts.session_events.sent,
         h.HostNotice: parts.host.notice,
+        starting.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
         m.ToolInvoke: parts.caller.tool_invoke,
@@ -72,6 +73,8 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         s.SessionStop: guards(parts.orders.stop),
         s.SessionCompact: guards(parts.orders.compact),
         s.SessionSet: guards(parts.orders.set),
+        s.SessionEnd: guards(parts.orders.close),
+        starting.SessionStart: guards(parts.starts.start),
         s.ModelsRead: parts.orders.models_read,
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,
@@ -108,6 +111,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.MODE_SET: parts.modes.due,
         Due.ORDER: parts.orders.due,
         Due.MODELS: parts.orders.models_due,
+        Due.START: parts.starts.due,
         Due.IDENTITY: parts.providers.forget,
         Due.GATE: parts.gates.due,
         Due.TRANSFORM: parts.prompts.due,

@@ -65,6 +65,10 @@ class Connection:
     host_kind: str = ""
     host_asks_hooks: bool = False
     host_applies_sections: bool | None = None
+    host_starts: bool = False
+    """Whether this host starts sessions."""
+    host_launches: bool = False
+    """Whether it starts a host that does."""
     is_interactive: bool = False
     """Whether a person uses this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
@@ -153,6 +157,10 @@ class OpenSession:
     folder_rules: tuple[PolicyRule, ...] = ()
     kept_rules: tuple[PolicyRule, ...] = ()
     """What the person allowed exactly so until the session ends."""
+    given_rules: tuple[PolicyRule, ...] = ()
+    """Rules with which the session was started."""
+    owner: Connection | None = None
+    """The connection with which the session ends."""
     awaits_history: bool = False
     """Its turns of earlier runs are being read back."""
     told_history: "list[Turn] | None" = None

@@ -39,6 +39,7 @@ from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.orders import Orders
 from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.starts import Starts
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
@@ -104,6 +105,15 @@ class Parts:
             deadlines=deadlines,
             mint=mint,
             sessions=sessions,
+        )
+        self.starts = starts = Starts(
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            mint=mint,
+            connections=connections,
+            sessions=sessions,
+            orders=orders,
         )
         # Rules that join several concepts
         self.command_line = CommandLine(
@@ -242,6 +252,7 @@ class Parts:
             pairings=pairings,
             policies=policies,
             history=self.history,
+            starts=starts,
         )
         self.session_events = SessionEvents(
             clock=clock,
@@ -268,6 +279,7 @@ class Parts:
             trustees=trustees,
             pairings=pairings,
             policies=policies,
+            starts=starts,
         )
         self.reading = Reading(
             out=out,

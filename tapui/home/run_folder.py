@@ -100,7 +100,13 @@ class RunFolder:
 
     def announce(self, url: str, version: str, token_file: Path) -> GatewayFile:
         """Write `gateway.json`: from now on clients find this gateway. Raises `OSError`."""
-        said = GatewayFile(
+        said = self.describe(url, version, token_file)
+        write(self._folder.fd, GATEWAY_FILE, msgspec.json.encode(said))
+        return said
+
+    def describe(self, url: str, version: str, token_file: Path) -> GatewayFile:
+        """Return what clients need to know of this gateway."""
+        return GatewayFile(
             url=url,
             port=self.port,
             pid=os.getpid(),
@@ -109,8 +115,6 @@ class RunFolder:
             token_file=str(token_file),
             internal_token_file=str(self.internal_token_path),
         )
-        write(self._folder.fd, GATEWAY_FILE, msgspec.json.encode(said))
-        return said
 
     def release(self) -> None:
         """Remove the folder and let the lock go. Calling it again does nothing.

@@ -20,6 +20,7 @@ _WANTED: dict[OrderKind, str] = {
     "model": "model",
     "effort": "reasoning effort",
     "label": "rename to",
+    "close": "end the session",
 }
 _BECAME: dict[OrderState, str] = {
     "given": "sent",
@@ -74,7 +75,7 @@ def _state(order: Order) -> str:
         head = "not delivered" if order.kind == "tell" else "failed"
         return f"{head}: {order.error}" if order.error else head
     if order.state == "done":
-        return {"tell": "delivered", "stop": "stopped"}.get(order.kind, "done")
+        return {"tell": "delivered", "stop": "stopped", "close": "ended"}.get(order.kind, "done")
     return _BECAME[order.state]
 
 

@@ -33,12 +33,18 @@ _LINE = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
 _log = logging.getLogger(__name__)
 
 
-def own_program(module: str, *args: str, environ: Mapping[str, str]) -> Command:
-    """Return the command that runs one of our modules with this interpreter."""
+def own_program(
+    module: str, *args: str, environ: Mapping[str, str], is_whole: bool = False
+) -> Command:
+    """Return the command that runs one of our modules with this interpreter.
+
+    It gets what is `INHERITED` of the environment; with `is_whole`, all of it.
+    """
+    given = environ if is_whole else [name for name in INHERITED if name in environ]
     return Command(
         # -P: what lies in the folder that tapui was started in is never imported.
         (sys.executable, "-P", "-m", module, *args),
-        {name: environ[name] for name in INHERITED if name in environ},
+        {name: environ[name] for name in given},
         cwd=Path("/"),
     )
 

@@ -17,6 +17,7 @@ class GatewayFiles:
 
     def __init__(self, run_folder: RunFolder) -> None:
         self._run_folder = run_folder
+        self._is_private = False
         self._token_file: ProviderTokenFile | None = None
         self.announced: GatewayFile
         self.problem = ""
@@ -24,13 +25,21 @@ class GatewayFiles:
 
     @classmethod
     def leave(
-        cls, home: Home, port: int, provider_token: Secret, internal_token: Secret
+        cls,
+        home: Home,
+        port: int,
+        provider_token: Secret,
+        internal_token: Secret,
+        *,
+        is_private: bool = False,
     ) -> "GatewayFiles":
         """Claim the port's run folder and write all files; blocks for up to a second.
 
+        Of one that `is_private` nobody is told: its tokens are written for its own processes.
         Raises `PortClaimedError` and `OSError`; nothing is left behind then.
         """
         files = cls(RunFolder.claim(home, port))
+        files._is_private = is_private
         try:
             files._write(home, port, provider_token, internal_token)
         except UnicodeEncodeError:
@@ -52,12 +61,16 @@ class GatewayFiles:
         run_folder = self._run_folder
         run_folder.write_internal_token(internal_token)
         token_path = run_folder.write_provider_token(provider_token)
+        url = f"ws://localhost:{port}"
+        if self._is_private:
+            self.announced = run_folder.describe(url, __version__, token_path)
+            return
         try:
             self._token_file = ProviderTokenFile.write(home, provider_token, port)
             token_path = self._token_file.path
         except TokenFileUnavailable as error:
             self.problem = str(error)
-        self.announced = run_folder.announce(f"ws://localhost:{port}", __version__, token_path)
+        self.announced = run_folder.announce(url, __version__, token_path)
 
     def remove(self) -> list[str]:
         """Remove what is still ours; return what could not be removed. Never raises `OSError`."""

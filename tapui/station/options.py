@@ -41,5 +41,7 @@ class Options:
     """Told when the person leaves an empty tower to see the demonstration; None: not offered."""
     managed_path: Path = MANAGED
     """The administrator's file; it need not exist."""
+    is_private: bool = False
+    """Whether only this process uses it: its address is told to nobody."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""

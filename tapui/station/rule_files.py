@@ -171,6 +171,28 @@ def _parsed(
     return read
 
 
+def read_rules(path: Path) -> RuleFile:
+    """Read a file of rules that the person names; one with a fault allows nothing."""
+    shown = _short(path)
+    text = ""
+    try:
+        text = text_of(path, None)
+        table = tomllib.loads(text)
+    except OSError as error:
+        return RuleFile(faults=[RuleFault(shown, 1, "rules", error.strerror or str(error))])
+    except UnicodeDecodeError:
+        return RuleFile(faults=[RuleFault(shown, 1, "rules", "not valid UTF-8")])
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        line, what = syntax_fault(text, str(error))
+        return RuleFile(faults=[RuleFault(shown, line or 1, "rules", what)])
+    read = _parsed(text, table, shown, "person", None)
+    if unknown := sorted(set(table) - {"rules"}):
+        line = line_of(key_lines(text), (unknown[0],))
+        fault = RuleFault(shown, line, unknown[0], "a file of rules has rules, and nothing else")
+        return RuleFile(read.rules, [*read.faults, fault])
+    return read
+
+
 def guards(home: Home, config: Path, port: int) -> Guards:
     """Return what is asked about in any case: our own folders, and our port."""
     folders = (home.state, home.config, home.copilot, config)

@@ -98,7 +98,12 @@ class RunningGateway:
             port = await self._server.start(options.port, sockets)
             self.turn.flush = self._server.flush
             self._files = await asyncio.to_thread(
-                GatewayFiles.leave, home, port, provider_token, internal_token
+                GatewayFiles.leave,
+                home,
+                port,
+                provider_token,
+                internal_token,
+                is_private=options.is_private,
             )
         except BaseException:
             await self._server.stop(0)

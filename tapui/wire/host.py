@@ -21,6 +21,7 @@ from tapui.wire.message import (
 )
 from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.starting import HostWanted, SessionStart, SessionStarted
 from tapui.wire.steering import (
     Can,
     Cannot,
@@ -28,6 +29,7 @@ from tapui.wire.steering import (
     ModelsRead,
     OrderResult,
     SessionCompact,
+    SessionEnd,
     SessionSet,
     SessionStop,
     SessionTell,
@@ -40,7 +42,8 @@ from tapui.wire.subjects import Unattached
 class HostHello(Message, tag="host.hello", frozen=True):
     """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool.
 
-    `sections` says whether it applies the sections of `prompt.prepared` to the system prompt.
+    `sections` says whether it applies the sections of `prompt.prepared` to the system prompt,
+    `starts` whether it starts sessions, `launches` whether it starts a host that does.
     """
 
     name: Id
@@ -48,6 +51,8 @@ class HostHello(Message, tag="host.hello", frozen=True):
     protocol_version: Number
     hooks: bool = False
     sections: bool | None = None
+    starts: bool = False
+    launches: bool = False
 
 
 class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -82,6 +87,10 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     ports: Annotated[list[int], Meta(max_length=limits.MAX_PORTS)] | None = None
     """Ports of the program that the session lives in, by which it can be answered."""
     pid: Number | None = None
+    headless: bool = False
+    """Whether it lives in a process of the host's, without a screen of its own."""
+    start: Id | None = None
+    """The `session.start` that it answers."""
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):
@@ -313,6 +322,7 @@ FromHost = (
     | SessionsUnattached
     | SessionSent
     | HostNotice
+    | SessionStarted
     | OrderResult
     | ModelsList
 )
@@ -335,6 +345,9 @@ ToHost = (
     | SessionStop
     | SessionCompact
     | SessionSet
+    | SessionEnd
+    | SessionStart
+    | HostWanted
     | ModelsRead
     | ApprovalAnswer
     | Error

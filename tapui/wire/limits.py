@@ -163,6 +163,15 @@ MAX_ABILITIES = 20
 """Things that a host says it can or cannot do in a session; efforts that a model knows."""
 MAX_MODELS = 200
 """Models that a session can be switched to."""
+MAX_STARTS = 20
+"""Sessions that are being started at once."""
+START_TIMEOUT = 90.0
+"""How long a start may take: a process of the CLI begins with it, perhaps its first on a machine.
+"""
+MAX_STARTED_NAME = 100
+"""Characters of the name with which a session is started."""
+MAX_GIVEN_RULES = 2_000
+"""Rules that a session is started with."""
 MAX_RUNNING = 50
 """Commands that go on in the background, as an order's result names them."""
 RECENT_ORDERS = 50

@@ -13,11 +13,11 @@ from tapui.wire.bounds import Id, Text
 from tapui.wire.message import Message
 from tapui.wire.subjects import Cut
 
-Ability = Literal["tell", "now", "stop", "compact", "model", "effort", "label"]
+Ability = Literal["tell", "now", "stop", "compact", "model", "effort", "label", "close"]
 """What a host can do in a session. A host may name others, which are shown to nobody."""
 Way = Literal["after", "now", "stopFirst"]
 """When a text is delivered: after this turn, into the turn under way, or once that is stopped."""
-OrderKind = Literal["tell", "stop", "compact", "model", "effort", "label"]
+OrderKind = Literal["tell", "stop", "compact", "model", "effort", "label", "close"]
 OrderState = Literal["given", "queued", "stopping", "working", "done", "failed"]
 """`queued`: it waits for the turn's end. `working`: it takes a while. `done` of a text: the session
 has it. The last two end an order."""
@@ -97,6 +97,13 @@ class SessionSet(Message, tag="session.set", frozen=True):
     session_id: Id
     what: Literal["model", "effort", "label"]
     value: Annotated[str, Meta(max_length=limits.MAX_ID)]
+
+
+class SessionEnd(Message, tag="session.end", frozen=True):
+    """End a session that its host has started; what it has is stored and can be gone on with."""
+
+    id: Id
+    session_id: Id
 
 
 class ModelsRead(Message, tag="models.read", frozen=True):

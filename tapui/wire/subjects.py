@@ -90,6 +90,12 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     tools_taken: bool | None = None
     """Whether the session's agent can call the tools that are offered; None: its host does not
     say."""
+    headless: bool = False
+    """Whether it was started here, without a screen of its own."""
+    unattended: bool = False
+    """Whether nobody is asked in it: what no rule allows is denied."""
+    started_by: str | None = None
+    """The tower or command that started it."""
     ended_at: str | None = None
     reason: str | None = None
     cuts: dict[str, Cut] = {}

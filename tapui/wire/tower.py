@@ -20,11 +20,13 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import (
     ModelsList,
     ModelsRead,
     Order,
     SessionCompact,
+    SessionEnd,
     SessionOrdered,
     SessionSet,
     SessionStop,
@@ -329,6 +331,8 @@ FromTower = (
     | SessionStop
     | SessionCompact
     | SessionSet
+    | SessionEnd
+    | SessionStart
     | ModelsRead
     | ToolInvoke
     | ToolAbort
@@ -356,6 +360,7 @@ ToTower = (
     | TurnsList
     | ToolsList
     | SessionOrdered
+    | SessionStarted
     | ModelsList
     | Detail
     | InspectLines

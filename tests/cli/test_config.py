@@ -35,7 +35,6 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",
-        "copilot.port": "TAPUI_COPILOT_PORT",
         "notify.command": "TAPUI_NOTIFY_COMMAND",
         "timeouts.call": "TAPUI_TIMEOUTS_CALL",
         "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",

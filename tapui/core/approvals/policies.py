@@ -24,6 +24,9 @@ from tapui.wire.subjects import AppliedRule, Judged, RequestPart
 
 BY_RULE = "rule"
 """Who decided, where a rule did."""
+BY_NOBODY = "nobody"
+"""Who decided in a session in which nobody is asked, where no rule did."""
+UNATTENDED = "no rule allows it, and nobody is asked in this session"
 _UNREADABLE = PolicyRule(
     "deny",
     "tool",
@@ -97,7 +100,8 @@ class Policies:
     # Verdicts
 
     def _of(self, session: OpenSession) -> tuple[PolicyRule, ...]:
-        return (*self._rules, *session.folder_rules, *session.kept_rules)
+        given = session.given_rules
+        return (*self._rules, *given, *session.folder_rules, *session.kept_rules)
 
     def asked(self, session: OpenSession, detail: dict[str, Any]) -> AskedFor:
         """Return what a permission request of a session asks for."""
@@ -106,7 +110,8 @@ class Policies:
     def judge(self, session: OpenSession, asked: AskedFor) -> Judgement | None:
         """Return the verdict of the rules; None where there are none about such requests."""
         rules = self._of(session)
-        if session.awaits_rules or not any(one.kind == asked.kind for one in rules):
+        is_early = bool(session.given_rules) and not self._is_on
+        if session.awaits_rules or is_early or not any(one.kind == asked.kind for one in rules):
             return None
         return judge(asked, rules, session.folder, self._guards_now())
 
@@ -133,8 +138,10 @@ class Policies:
     # Answers
 
     def answer(self, waiting: WaitingApproval, verdict: Judgement | None) -> None:
-        """Decide a request that rules allow or forbid; what they do not is the person's."""
+        """Decide a request that rules allow or forbid; what they do not is the person's, or is
+        denied where nobody is asked."""
         if verdict is None or verdict.rule is None or not verdict.is_automatic:
+            self._deny_unattended(waiting)
             return
         rule = verdict.rule
         is_allowed = verdict.effect == "allow"
@@ -147,6 +154,14 @@ class Policies:
                 rule=applied(rule),
             )
         )
+
+    def _deny_unattended(self, waiting: WaitingApproval) -> None:
+        session = self._sessions.get(waiting.view.session_id or "")
+        if session is None or not session.view.unattended:
+            return
+        if waiting.asked is not None and (session.awaits_rules or not self._is_on):
+            return  # rules that are being read may allow it
+        self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def _judge_again(self) -> None:
         """Answer what rules that are new allow or forbid of what waits."""

@@ -23,6 +23,7 @@ from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, own_session, resolved
+from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.trust.pairing import Pairings
@@ -78,6 +79,7 @@ class HostConversation:
         pairings: Pairings,
         policies: Policies,
         history: History,
+        starts: Starts,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -97,6 +99,7 @@ class HostConversation:
         self._pairings = pairings
         self._policies = policies
         self._history = history
+        self._starts = starts
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -108,7 +111,9 @@ class HostConversation:
         connection.host_kind = message.kind
         connection.host_asks_hooks = message.hooks
         connection.host_applies_sections = message.sections
+        connection.host_starts, connection.host_launches = message.starts, message.launches
         self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
+        self._starts.host_came(connection)
 
     # Sessions
 
@@ -137,6 +142,7 @@ class HostConversation:
         self._providers.session_opened(wanted.id)
         self._streams.drop(wanted.id)  # of an ending session that had the same id
         session = self._new_session(connection, wanted)
+        self._starts.opened(session, wanted.start)
         if former is not None:
             self._out.emit(SessionReplaced(session.id, session.view, former.id))
             self._sessions.remove(former)
@@ -183,6 +189,7 @@ class HostConversation:
                 workspace=wanted.workspace,
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
+                headless=wanted.headless,
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
@@ -237,6 +244,7 @@ class HostConversation:
 
     def gone(self, connection: Connection) -> None:
         """A host disconnected: its sessions close."""
+        self._starts.host_gone(connection)
         mine = [one for one in self._sessions.open.values() if one.host == connection.id]
         for session in mine:
             self._endings.close(session, "host disconnected")

@@ -6,7 +6,7 @@ Provider Interface v2 "Connection states"; `tapui/wire/README.md` for hosts and 
 from tapui.core.model import Standing
 from tapui.wire import builtin as b
 from tapui.wire import host as h
-from tapui.wire import limits
+from tapui.wire import limits, starting
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
@@ -67,6 +67,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         h.SessionsUnattached,
         h.SessionSent,
         h.HostNotice,
+        starting.SessionStarted,
         s.OrderResult,
         s.ModelsList,
         m.ToolInvoke,
@@ -84,6 +85,8 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         s.SessionStop,
         s.SessionCompact,
         s.SessionSet,
+        s.SessionEnd,
+        starting.SessionStart,
         s.ModelsRead,
         t.StreamRead,
         t.TurnsRead,

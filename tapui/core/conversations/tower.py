@@ -15,6 +15,7 @@ from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.pairing import Pairings
@@ -59,6 +60,7 @@ class TowerConversation:
         trustees: Trustees,
         pairings: Pairings,
         policies: Policies,
+        starts: Starts,
     ) -> None:
         self._out = out
         self._mint = mint
@@ -75,6 +77,7 @@ class TowerConversation:
         self._trustees = trustees
         self._pairings = pairings
         self._policies = policies
+        self._starts = starts
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -108,6 +111,7 @@ class TowerConversation:
     def gone(self, connection: Connection) -> None:
         """A tower left."""
         self.watchers.pop(connection.id, None)
+        self._starts.tower_gone(connection)
         if connection.is_interactive:
             connection.is_interactive = False
             self._count(but=connection)

@@ -19,13 +19,14 @@ from tapui.wire.steering import (
     OrderKind,
     OrderResult,
     SessionCompact,
+    SessionEnd,
     SessionOrdered,
     SessionSet,
     SessionStop,
     SessionTell,
 )
 
-_Wanted = SessionTell | SessionStop | SessionCompact | SessionSet
+_Wanted = SessionTell | SessionStop | SessionCompact | SessionSet | SessionEnd
 _NO_ANSWER = "the session's host did not answer in time; look there what became of it"
 
 
@@ -75,6 +76,12 @@ class Orders:
         session = self._able(message, "compact")
         id_ = self._give(tower, message, "compact")
         self._out.send(session.host, SessionCompact(id_, session.id))
+
+    def close(self, tower: Connection, message: SessionEnd) -> None:
+        """End a session that its host has started."""
+        session = self._able(message, "close")
+        id_ = self._give(tower, message, "close")
+        self._out.send(session.host, SessionEnd(id_, session.id))
 
     def set(self, tower: Connection, message: SessionSet) -> None:
         """Set model, effort or label."""

@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("token_file", type=Path, help="the file with its internal token")
     parser.add_argument("--copilot-home", type=Path, required=True, help="the CLI's folder")
     parser.add_argument("--port", type=int, help="attach to the CLI on this port only")
-    parser.add_argument("--no-ports", action="store_true", help="attach to no port of a CLI")
+    parser.add_argument("--no-attach", action="store_true", help="only start sessions")
     parser.add_argument("--idle", type=float, help="seconds without a CLI after which to end")
     return parser
 
@@ -81,8 +81,9 @@ async def _run(args: argparse.Namespace) -> int:
         open_port,
         copilot_home=args.copilot_home,
         port=args.port,
-        with_ports=not args.no_ports,
+        discover=not args.no_attach,
         idle=args.idle,
+        environ=os.environ,
         report=report,
     )
     _end_on_signals(host.stop)

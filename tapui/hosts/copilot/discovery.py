@@ -4,6 +4,7 @@ A session in use has a lock file that names its process; the port is one that th
 listens on. Only files are read and the process table is asked: nothing is connected to.
 """
 
+import contextlib
 import os
 import re
 import stat
@@ -74,12 +75,11 @@ class Discovery:
     """Looks for CLIs of the user `uid` in `copilot_home`.
 
     Folders that have not changed since the last look are not opened again, so that a look costs
-    a `stat` per session that ever was. Without `with_ports`, no CLI counts as having one.
+    a `stat` per session that ever was.
     """
 
     copilot_home: Path
     uid: int = field(default_factory=os.getuid)
-    with_ports: bool = True
     _known: dict[str, tuple[int, list[_Lock]]] = field(default_factory=dict)
 
     def scan(self, *, known: Collection[Process] = ()) -> list[Cli]:
@@ -141,12 +141,33 @@ class Discovery:
                     return None
                 cwd = process.cwd()
             this = Process(pid, started)
-            ports = listening_ports(pid) if self.with_ports and this not in known else ()
+            ports = () if this in known else listening_ports(pid)
         except psutil.Error:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)
         sessions = tuple(lock.session for lock in locks)
         return Cli(this, sessions, ports, cwd, door_of(self.copilot_home, pid, self.uid))
+
+
+def holders(copilot_home: Path, session_id: str) -> list[int]:
+    """Return the processes of this user that have a session open, by its lock files."""
+    found = []
+    with contextlib.suppress(OSError):  # the session has no folder (yet)
+        for path in (copilot_home / "session-state" / session_id).iterdir():
+            name = _LOCK.fullmatch(path.name)
+            if name is not None and _holds(int(name[1]), path):
+                found.append(int(name[1]))
+    return sorted(found)
+
+
+def _holds(pid: int, lock: Path) -> bool:
+    """Return whether the process of a lock is alive, and no later one with the same id."""
+    try:
+        process = psutil.Process(pid)
+        is_own: bool = process.create_time() - _CLOCK_SLACK <= lock.stat().st_mtime
+        return is_own and process.status() != psutil.STATUS_ZOMBIE
+    except (psutil.Error, OSError):
+        return False
 
 
 def listening_ports(pid: int) -> tuple[int, ...]:

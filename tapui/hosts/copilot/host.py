@@ -6,7 +6,7 @@ and cannot reach is listed for the tower with the command that makes it reachabl
 
 import asyncio
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.doors import ExtensionDoor
 from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.headless import HeadlessServer
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.copilot.uplink import Uplink
@@ -40,11 +41,13 @@ from tapui.wire.host import (
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
 from tapui.wire.provider import Sessions
+from tapui.wire.starting import SessionStart
 from tapui.wire.steering import (
     ModelsList,
     ModelsRead,
     OrderResult,
     SessionCompact,
+    SessionEnd,
     SessionSet,
     SessionStop,
     SessionTell,
@@ -70,9 +73,9 @@ class CopilotHost:
 
     `open_port` opens the host's port at the gateway. `copilot_home` is where the CLI keeps its
     sessions. With `port`, only the CLI on that loopback port is attached to; else, with
-    `discover`, every CLI that is found; without `with_ports`, by tapui's extension only. With
-    `idle`, the host ends once there was no CLI to attach to for so many seconds. `report` gets
-    what the person should know.
+    `discover`, every CLI that is found. With `idle`, the host ends once there was no CLI to
+    attach to for so many seconds. `environ` is the environment of sessions that are started here.
+    `report` gets what the person should know.
     """
 
     def __init__(
@@ -81,9 +84,9 @@ class CopilotHost:
         *,
         copilot_home: Path,
         port: int | None = None,
-        with_ports: bool = True,
         discover: bool = True,
         idle: float | None = None,
+        environ: Mapping[str, str] | None = None,
         report: Report,
     ) -> None:
         self._open_port = open_port
@@ -92,11 +95,13 @@ class CopilotHost:
         self._discover = discover or port is not None
         self._idle = idle
         self._report = report
-        self._with_ports = with_ports
-        self._discovery = Discovery(copilot_home, with_ports=with_ports)
+        self._discovery = Discovery(copilot_home)
         self._ids = itertools.count(1)
         self._chores = Chores(report)
         self._uplink = Uplink(self._send, self._mint, report)
+        self._headless = HeadlessServer(
+            self._uplink, copilot_home=copilot_home, environ=environ or {}
+        )
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
@@ -118,6 +123,8 @@ class CopilotHost:
             await self._first(self._accepted)
             self._attachable_at = asyncio.get_running_loop().time()
             while not self._closed.is_set() and not self._is_idle():
+                if self._headless.is_running:
+                    self._attachable_at = asyncio.get_running_loop().time()
                 if self._discover:
                     await self._look()
                 await self._first(self._closed, within=SCAN_INTERVAL)
@@ -150,7 +157,8 @@ class CopilotHost:
         self._running.clear()
         self._attachments.clear()
         await asyncio.gather(
-            *(attachment.leave(is_lost=self.is_lost) for attachment in attachments)
+            self._headless.leave(is_lost=self.is_lost),
+            *(attachment.leave(is_lost=self.is_lost) for attachment in attachments),
         )
         await cancelled(running)
         if self._port is not None:
@@ -159,7 +167,8 @@ class CopilotHost:
 
     async def _look(self) -> None:
         known = [one.process for one in self._attachments.values() if one.process is not None]
-        found = await asyncio.to_thread(self._discovery.scan, known=known)
+        scanned = await asyncio.to_thread(self._discovery.scan, known=known)
+        found = [one for one in scanned if one.process.pid != self._headless.pid]
         if self._attachments or any(cli.is_attachable for cli in found):
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
@@ -200,8 +209,7 @@ class CopilotHost:
                 self._start(port, None, (port,), (), "")
 
     def _list_unattached(self, found: list[Cli]) -> None:
-        apart = [one for one in found if one.process not in self._attachments]
-        listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
+        listed = unattached([one for one in found if one.process not in self._attachments])
         if listed != self._listed:
             self._listed = listed
             self._send(SessionsUnattached(unattached=listed))
@@ -283,6 +291,7 @@ class CopilotHost:
     def _sessions(self) -> Iterator[AttachedSession]:
         for attachment in self._attachments.values():
             yield from attachment.sessions.values()
+        yield from self._headless.sessions.values()
 
     def _session(self, session_id: str) -> AttachedSession | None:
         return next((one for one in self._sessions() if one.id == session_id), None)
@@ -298,10 +307,15 @@ class CopilotHost:
                         protocol_version=PROTOCOL_VERSION,
                         hooks=True,
                         sections=False,  # the SDK gives and takes no system prompt
+                        starts=True,
                     )
                 )
             case HostAck():
                 self._accepted.set()
+            case SessionStart():
+                self._headless.start(message)
+            case SessionEnd():
+                self._headless.end(message)
             case ToolOutcome(id=id_) | ToolProgress(id=id_):
                 for session in self._sessions():
                     if session.toolset.owns(id_):

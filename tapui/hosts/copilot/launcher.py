@@ -2,25 +2,27 @@
 
 The host runs in a process of its own (`__main__`), because the SDK that it needs takes 45 MB and
 holds the interpreter for tens of milliseconds at a time. It runs only while there is a CLI to
-attach to; this part looks for one meanwhile, and lists the sessions that cannot be reached.
+attach to, or sessions of its own; this part looks for CLIs meanwhile, lists the sessions that
+cannot be reached, and starts the host when the gateway wants one that starts sessions.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tapui.hosts.copilot.discovery import Cli, Discovery
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
-from tapui.runtime.child import Command, Ended
+from tapui.runtime.child import Ended
 from tapui.runtime.own_program import ProgramLog, own_program
 from tapui.runtime.supervisor import Backoff, Supervisor
+from tapui.wire import limits
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
-from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
+from tapui.wire.starting import HostWanted
 from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
@@ -36,10 +38,11 @@ _log = logging.getLogger(__name__)
 class CopilotLauncher:
     """Looks for the CLIs of `copilot_home`, and runs the host for them until `stop()`.
 
-    `url` and `token_file` are what the host finds the gateway by. With `port`, the host attaches
-    to the CLI on that port only, and runs from the beginning. Without `with_ports`, it attaches to
-    none: to tapui's extension only. `report` gets what the person should
-    know of the process itself; the host tells towers what it has to tell.
+    `url` and `token_file` are what the host finds the gateway by; `environ` is the host's
+    environment, and that of sessions that it starts. With `port`, the host attaches to the CLI on
+    that port only, and runs from the beginning; without `attaches` it only starts sessions.
+    `report` gets what the person should know of the process itself; the host tells towers what it
+    has to tell.
     """
 
     def __init__(
@@ -51,22 +54,26 @@ class CopilotLauncher:
         copilot_home: Path,
         environ: Mapping[str, str],
         port: int | None = None,
-        with_ports: bool = True,
+        attaches: bool = True,
         idle: float = IDLE_SECONDS,
         report: Report,
     ) -> None:
         self._open_port = open_port
         self._only = port
+        self._attaches = attaches
         self._report = report
-        self._copilot_home = copilot_home
-        self._with_ports = with_ports
-        self._discovery = Discovery(copilot_home, with_ports=with_ports)
+        self._discovery = Discovery(copilot_home)
         self._backoff = Backoff()
-        mode = ["--idle", f"{idle:g}"] if port is None else ["--port", str(port)]
-        if not with_ports:
-            mode.append("--no-ports")
         self._supervisor = Supervisor(
-            _command(url, token_file, copilot_home, environ, mode),
+            own_program(
+                "tapui.hosts.copilot",
+                *(url, str(token_file)),
+                *("--copilot-home", str(copilot_home)),
+                *(("--idle", f"{idle:g}") if port is None else ("--port", str(port))),
+                *(() if attaches else ("--no-attach",)),
+                environ=environ,
+                is_whole=True,
+            ),
             ProgramLog().take,
             self._failed,
             self._backoff,
@@ -75,6 +82,9 @@ class CopilotLauncher:
         self._port: HostPort | None = None
         self._listed: list[Unattached] | None = []
         self._is_accepted = False
+        self._wanted_until = 0.0
+        """Until when somebody waits for a host that starts sessions, by the loop's clock."""
+        self._awoken = asyncio.Event()
         self._stopping = asyncio.Event()
 
     @property
@@ -100,12 +110,14 @@ class CopilotLauncher:
 
     async def _pause(self) -> None:
         """Wait for the next look, which comes at once when the host has ended."""
-        stopping = asyncio.ensure_future(self._stopping.wait())
-        waits: set[asyncio.Future[Any]] = {stopping}
+        events = [asyncio.ensure_future(one.wait()) for one in (self._stopping, self._awoken)]
+        waits: set[asyncio.Future[Any]] = {*events}
         if self._running is not None and not self._running.done():
             waits.add(self._running)
         await asyncio.wait(waits, timeout=SCAN_INTERVAL, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        for event in events:
+            event.cancel()
+        self._awoken.clear()
 
     async def stop(self) -> None:
         """End the host, which leaves every session as it found it, and `run()`."""
@@ -113,14 +125,17 @@ class CopilotLauncher:
         self._stopping.set()
 
     async def _look(self) -> None:
-        found = [] if self._only is not None else await asyncio.to_thread(self._discovery.scan)
+        looks = self._attaches and self._only is None
+        found = await asyncio.to_thread(self._discovery.scan) if looks else []
         self._list(found)
         is_wanted = self._only is not None or any(cli.is_attachable for cli in found)
+        is_wanted = is_wanted or asyncio.get_running_loop().time() < self._wanted_until
         if is_wanted and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
+            self._wanted_until = 0.0
 
     def _list(self, found: list[Cli]) -> None:
-        listed = unattached(found, self._copilot_home, with_ports=self._with_ports)
+        listed = unattached(found)
         if self._is_accepted and listed != self._listed:
             self._listed = listed
             self._send(SessionsUnattached(unattached=listed))
@@ -128,9 +143,12 @@ class CopilotLauncher:
     def _receive(self, message: Message) -> None:
         match message:
             case Sessions() if not self._is_accepted:
-                self._send(HostHello("copilot", "copilot", PROTOCOL_VERSION))
+                self._send(HostHello("copilot", "copilot", limits.PROTOCOL_VERSION, launches=True))
             case HostAck():
                 self._is_accepted = True
+            case HostWanted():
+                self._wanted_until = asyncio.get_running_loop().time() + limits.START_TIMEOUT
+                self._awoken.set()
             case _:
                 pass  # no session is this port's, so nothing else is for it
 
@@ -145,19 +163,3 @@ class CopilotLauncher:
         _log.warning("%s; it is started again in %g s", text, pause)
         if pause <= self._backoff.first:
             self._report(f"{text}; it is started again, and its sessions come back", "warning")
-
-
-def _command(
-    url: str,
-    token_file: Path,
-    copilot_home: Path,
-    environ: Mapping[str, str],
-    mode: Sequence[str],
-) -> Command:
-    return own_program(
-        "tapui.hosts.copilot",
-        *(url, str(token_file)),
-        *("--copilot-home", str(copilot_home)),
-        *mode,
-        environ=environ,
-    )

@@ -8,9 +8,12 @@ one module that touches what the SDK keeps private.
 import asyncio
 import logging
 from collections.abc import Awaitable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError, UnknownMethodError
+
+if TYPE_CHECKING:
+    from copilot import CopilotClient
 
 T = TypeVar("T")
 
@@ -50,6 +53,18 @@ def failures() -> tuple[type[Exception], ...]:
         TypeError,
         AttributeError,
     )
+
+
+def pid_of(client: "CopilotClient") -> int | None:
+    """Return the process of a client that started one."""
+    process = client._cli_process  # noqa: SLF001 - the SDK does not tell
+    return None if process is None else process.pid
+
+
+def has_ended(client: "CopilotClient") -> bool:
+    """Return whether the process that a client started has ended."""
+    process = client._cli_process  # noqa: SLF001 - the SDK does not tell
+    return process is None or process.poll() is not None
 
 
 def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

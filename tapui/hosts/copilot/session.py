@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tapui.hosts.copilot import history, sdk
 from tapui.hosts.copilot.chores import Chores
@@ -41,7 +41,7 @@ from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
-    from copilot.session import PermissionNoResult
+    from copilot.session import PermissionNoResult, SessionHooks
     from copilot.session_events import SessionEvent as CopilotEvent
 
 _EARLY = 1_000
@@ -59,12 +59,26 @@ _CONSENT = (
 )
 
 
+class Joining(Protocol):
+    """How a session is joined where it is no person's: it is made, say."""
+
+    async def __call__(
+        self,
+        client: "CopilotClient",
+        *,
+        hooks: "SessionHooks",
+        on_event: "Callable[[CopilotEvent], None]",
+    ) -> "CopilotSession":
+        """Join it. Raises `AttachError`."""
+
+
 class AttachedSession:
     """A session of a CLI that this host speaks for.
 
     `workspace` is the session's folder where the SDK does not name one; `cwd` its folder until
     the session says otherwise. `pid` is the CLI's process, None where it is not known. With
-    `by_extension`, it is reached by tapui's extension of the CLI.
+    `by_extension`, it is reached by tapui's extension of the CLI; with `joining`, it lives in a
+    process of this host's, as `start` wanted it.
     """
 
     def __init__(
@@ -77,10 +91,14 @@ class AttachedSession:
         port: int | None = None,
         pid: int | None = None,
         by_extension: bool = False,
+        joining: Joining | None = None,
+        start: str | None = None,
     ) -> None:
         self.id = session_id
         self._by_extension = by_extension
         self._pid = pid
+        self._joining = joining
+        self._start = start
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
         self.is_open = False
@@ -126,6 +144,7 @@ class AttachedSession:
         self._translator.allows_all = await allows_all(session)
         abilities = self.steering.abilities
         abilities.look(session)
+        is_headless = self._joining is not None
         opening = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
         self._opened = asyncio.get_running_loop().create_future()
         self._uplink.send(
@@ -135,10 +154,12 @@ class AttachedSession:
                     foreground=foreground,
                     replaces=replaces,
                     workspace=str(workspace),
-                    can=list(abilities.can),
+                    can=[*abilities.can, "close"] if is_headless else list(abilities.can),
                     cannot=dict(abilities.cannot),
                     ports=self._ports,
                     pid=self._pid,
+                    headless=is_headless,
+                    start=self._start,
                     **opening,
                 )
             )
@@ -160,6 +181,9 @@ class AttachedSession:
         # What the CLI tells again of the time before this moment is history.
         self._since = datetime.now(UTC)
         self._early = deque(maxlen=_EARLY)
+        if self._joining is not None:
+            hooks = self.hooks.handlers()
+            return await self._joining(client, hooks=hooks, on_event=self._happened)
         return await sdk.call(
             "attach to the session",
             client.resume_session(
@@ -171,7 +195,7 @@ class AttachedSession:
                 on_event=self._happened,
                 # An extension hears of permissions, and may answer them, only if it handles them;
                 # the CLI asks the person all the same. Elsewhere a handler takes their dialog away.
-                on_permission_request=_left_open if self._by_extension else None,
+                on_permission_request=left_open if self._by_extension else None,
             ),
         )
 
@@ -250,6 +274,18 @@ class AttachedSession:
         if self.is_open and reason is not None:
             self._uplink.send(SessionClose(self.id, reason, replaced_by))
         self.is_open = False
+
+    async def disconnect(self) -> str | None:
+        """Leave the session, which ends where nobody else has it; return what went wrong."""
+        session = self._session
+        self.hooks.close()
+        self._let_go()
+        try:
+            if session is not None:
+                await sdk.call("leave the session", session.disconnect())
+        except AttachError as error:
+            return str(error)
+        return None
 
     async def detach(self, *, is_lost: bool = False) -> None:
         """Leave the session as it was found: alive, without our tools.
@@ -437,7 +473,7 @@ class AttachedSession:
             self._uplink.send(ModeResult(id=order.id, ok=True))
 
 
-def _left_open(_request: object, _invocation: object) -> "PermissionNoResult":
+def left_open(_request: object, _invocation: object) -> "PermissionNoResult":
     """Leave a permission request to whoever answers it: the person there, or `Permissions`."""
     from copilot.session import PermissionNoResult
 

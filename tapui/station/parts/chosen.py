@@ -17,6 +17,6 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
         parts.append(LocalSession())
     parts.append(Tools())
     parts.append(Index())
-    if options.attach:
+    if not options.is_demo:
         parts.append(Copilot())
     return parts

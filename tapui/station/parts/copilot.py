@@ -1,4 +1,4 @@
-"""The Copilot host, as a part: it looks for running Copilot CLIs and attaches to them."""
+"""The Copilot host, as a part: it attaches to running Copilot CLIs, and starts sessions."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,10 @@ from tapui.station.parts.part import GatewayAccess
 
 
 class Copilot:
-    """Attaches to Copilot sessions until it is stopped; it then leaves them as they were."""
+    """Attaches to Copilot sessions until it is stopped; it then leaves them as they were.
+
+    Sessions that were started here end with it.
+    """
 
     name = "the search for Copilot sessions"
 
@@ -16,7 +19,7 @@ class Copilot:
         self._launcher: CopilotLauncher | None = None
 
     def start(self, access: GatewayAccess) -> None:
-        """Begin to look."""
+        """Begin to look, where that is wanted."""
         self._launcher = CopilotLauncher(
             access.turn.open_port,
             url=access.announced.url,
@@ -24,7 +27,7 @@ class Copilot:
             copilot_home=access.home.copilot,
             environ=os.environ,
             port=access.options.attach_port,
-            with_ports=access.options.settings.copilot.port != "never",
+            attaches=access.options.attach,
             report=access.report,
         )
         access.spawn(self._launcher.run())

@@ -1,0 +1,1 @@
+"""`tapui run`: one prompt in a session of its own, without a tower."""

@@ -1,0 +1,255 @@
+"""Sessions without a screen: one server process of the CLI for all of them, which is ours.
+
+The process starts with the first session and ends some time after the last one. When it dies or
+hangs, its sessions are over; the next start gets a new process. `client()` is also the way to what
+the CLI has stored.
+"""
+
+import asyncio
+import contextlib
+import shutil
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.chores import Chores
+from tapui.hosts.copilot.discovery import holders
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.own_session import (
+    OwnSession,
+    StartError,
+    checked_folder,
+    checked_model,
+    checked_name,
+)
+from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.trusted import is_trusted
+from tapui.hosts.copilot.uplink import Uplink
+from tapui.wire.starting import SessionStart, SessionStarted
+from tapui.wire.steering import OrderResult, SessionEnd
+
+if TYPE_CHECKING:
+    from copilot import CopilotClient
+
+START_TIME = 60.0
+"""Seconds that the process may take: the first one of a version unpacks itself."""
+IDLE_SECONDS = 60.0
+"""How long the process lives without a session."""
+WATCH_INTERVAL = 1.0
+PING_TIME = 7.0
+"""Seconds without an answer after which the process counts as hung."""
+END_TIME = 5.0
+NO_CLI = "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
+
+
+class HeadlessServer:
+    """The process and its sessions. `environ` is the process's environment."""
+
+    def __init__(self, uplink: Uplink, *, copilot_home: Path, environ: Mapping[str, str]) -> None:
+        self._uplink = uplink
+        self._copilot_home = copilot_home
+        self._environ = dict(environ)
+        self._chores = Chores(uplink.report)
+        self._client: CopilotClient | None = None
+        self._starting = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self._needed_at = 0.0
+        self._begun = 0
+        """Sessions that are being started."""
+        self.sessions: dict[str, AttachedSession] = {}
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while there is one."""
+        return None if self._client is None else sdk.pid_of(self._client)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a process, or will be at once."""
+        return self._client is not None or self._begun > 0
+
+    # The process
+
+    async def client(self) -> "CopilotClient":
+        """Return the client of a process that runs; raises `AttachError`."""
+        async with self._starting:
+            self._needed_at = time.monotonic()
+            if self._client is None:
+                self._client = await self._start()
+                self._watching = self._chores.spawn(self._watch(self._client))
+            return self._client
+
+    async def _start(self) -> "CopilotClient":
+        program = shutil.which("copilot", path=self._environ.get("PATH"))
+        if program is None:
+            raise StartError(NO_CLI, "missing")
+        sdk.load()
+        from copilot import CopilotClient, RuntimeConnection
+
+        environ = {**self._environ, "COPILOT_HOME": str(self._copilot_home)}
+        client = CopilotClient(
+            connection=RuntimeConnection.for_stdio(path=program), env=environ, log_level="warning"
+        )
+        try:
+            await sdk.call("start Copilot's server", client.start(), within=START_TIME)
+        except BaseException:
+            await _stop(client)
+            raise
+        return client
+
+    async def _watch(self, client: "CopilotClient") -> None:
+        """Look after the process until it has ended, hangs, or is needed no longer."""
+        reason = ""
+        while not reason:
+            await asyncio.sleep(WATCH_INTERVAL)
+            if self.sessions or self._begun:
+                self._needed_at = time.monotonic()
+            if time.monotonic() - self._needed_at >= IDLE_SECONDS:
+                break
+            if sdk.has_ended(client):
+                reason = "Copilot's server has ended"
+                break
+            try:
+                await sdk.call("ping", client.ping(), within=PING_TIME)
+            except AttachError as error:
+                reason = f"Copilot's server does not answer ({error})"
+            else:
+                await self._let_go_of_taken()
+        if self._client is client:
+            self._client = None
+        for session_id in list(self.sessions):
+            self._drop(session_id, f"{reason}; go on with it: resume {session_id}")
+        if reason:
+            self._uplink.report(f"{reason}; the next session starts another", "warning")
+        await _stop(client)
+
+    async def _let_go_of_taken(self) -> None:
+        """Leave the sessions that another process has taken up."""
+        own = self.pid
+        for session_id in list(self.sessions):
+            pids = await asyncio.to_thread(holders, self._copilot_home, session_id)
+            others = [pid for pid in pids if pid != own]
+            if own is not None and others and session_id in self.sessions:
+                await self._leave(session_id, f"process {others[0]} has resumed it")
+
+    # Starting
+
+    def start(self, order: SessionStart) -> None:
+        """Start a session; the gateway is told what became of it."""
+        self._chores.spawn(self._begin(order))
+
+    async def _begin(self, order: SessionStart) -> None:
+        self._begun += 1
+        try:
+            session = await self._open(order)
+        except StartError as error:
+            self._uplink.send(SessionStarted(order.id, problem=error.problem, error=str(error)))
+        except AttachError as error:
+            self._uplink.send(SessionStarted(order.id, problem="failed", error=str(error)))
+        else:
+            self._uplink.send(SessionStarted(order.id, session.id))
+        finally:
+            self._begun -= 1
+
+    async def _open(self, order: SessionStart) -> AttachedSession:
+        if order.name is not None:
+            checked_name(order.name)
+        session_id = order.resume or str(uuid.uuid4())
+        if session_id in self.sessions:
+            raise StartError(f"session {session_id} is open here already", "held")
+        folder = await self._folder(order)
+        checked_model(order, self._environ)
+        if not order.trust_folder and not await asyncio.to_thread(
+            is_trusted, self._copilot_home, folder
+        ):
+            raise StartError(
+                f"{folder} is not trusted: its hooks, servers and instructions would be used; "
+                "trust it in Copilot CLI, or for this session",
+                "untrusted",
+            )
+        client = await self.client()
+        session = AttachedSession(
+            session_id,
+            self._uplink,
+            workspace=self._copilot_home / "session-state" / session_id,
+            cwd=folder,
+            pid=self.pid,
+            joining=OwnSession(session_id, folder, order, self._environ),
+            start=order.id,
+        )
+        self.sessions[session_id] = session
+        try:
+            await session.attach(client, foreground=False)
+        except BaseException:
+            self.sessions.pop(session_id, None)
+            session.close("starting failed")
+            raise
+        return session
+
+    async def _folder(self, order: SessionStart) -> str:
+        """Return the folder of a session, as it is given or stored."""
+        if order.resume is None:
+            return checked_folder(order.folder or "")
+        stored = await self._stored_folder(order.resume)
+        return checked_folder(order.folder or stored)
+
+    async def _stored_folder(self, session_id: str) -> str:
+        """Return the folder of a stored session that nobody holds. Raises `StartError`."""
+        is_name = session_id not in ("", ".", "..") and "/" not in session_id
+        if not is_name or not (self._copilot_home / "session-state" / session_id).is_dir():
+            raise StartError(f"there is no session {session_id}", "unknown")
+        pids = await asyncio.to_thread(holders, self._copilot_home, session_id)
+        if pids:
+            raise StartError(
+                f"process {pids[0]} has session {session_id} open; end it there first", "held"
+            )
+        client = await self.client()
+        found = await sdk.call("look for the session", client.get_session_metadata(session_id))
+        if found is None:
+            raise StartError(f"there is no session {session_id}", "unknown")
+        return (found.context.working_directory if found.context else None) or ""
+
+    # Ending
+
+    def end(self, order: SessionEnd) -> None:
+        """End a session; the gateway is told when it is closed."""
+        self._chores.spawn(self._end(order))
+
+    async def _end(self, order: SessionEnd) -> None:
+        if order.session_id not in self.sessions:
+            self._uplink.send(OrderResult(order.id, "failed", "the session ended"))
+            return
+        await self._leave(order.session_id, "ended by the person", order.id)
+
+    async def _leave(self, session_id: str, reason: str, order_id: str | None = None) -> None:
+        """Close a session in the process, so that others can have it, then at the gateway."""
+        session = self.sessions.pop(session_id)
+        fault = await session.disconnect()
+        if order_id is not None:
+            ended = OrderResult(order_id, "done" if fault is None else "failed", fault)
+            self._uplink.send(ended)
+        session.close(reason)
+
+    def _drop(self, session_id: str, reason: str) -> None:
+        session = self.sessions.pop(session_id, None)
+        if session is not None:
+            session.close(reason)
+
+    async def leave(self, *, is_lost: bool = False) -> None:
+        """End all sessions, and the process."""
+        sessions = list(self.sessions.values())
+        self.sessions.clear()
+        await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
+        self._chores.cancel()
+        client, self._client = self._client, None
+        if client is not None:
+            await _stop(client)
+
+
+async def _stop(client: "CopilotClient") -> None:
+    """End a process whose sessions have been left; what it says no longer matters."""
+    with contextlib.suppress(AttachError):  # it has ended: that is what was wanted
+        await sdk.call("end Copilot's server", client.force_stop(), within=END_TIME)

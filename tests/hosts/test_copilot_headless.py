@@ -1,0 +1,117 @@
+"""Sessions of our own: the folders that are trusted, the provider, who holds a session."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapui.hosts.copilot.discovery import holders
+from tapui.hosts.copilot.own_model import model_of, provider_of
+from tapui.hosts.copilot.own_session import StartError, checked_folder, checked_model, checked_name
+from tapui.hosts.copilot.trusted import is_trusted
+from tapui.wire.starting import SessionStart
+
+
+def trusts(home: Path, *folders: Any, key: str = "trustedFolders") -> None:
+    text = f"// This file is managed automatically.\n{json.dumps({key: folders})}\n"
+    (home / "config.json").write_text(text)
+
+
+@pytest.mark.parametrize("key", ["trustedFolders", "trusted_folders"])
+def test_a_folder_is_trusted_with_all_below_it(tmp_path: Path, key: str) -> None:
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    (tmp_path / "workshop").mkdir()
+    trusts(tmp_path, str(work), key=key)
+    assert is_trusted(tmp_path, str(work))
+    assert is_trusted(tmp_path, str(work / "sub"))
+    assert not is_trusted(tmp_path, str(tmp_path / "workshop"))
+    assert not is_trusted(tmp_path, str(tmp_path))
+
+
+def test_links_do_not_widen_what_is_trusted(tmp_path: Path) -> None:
+    work, other = tmp_path / "work", tmp_path / "other"
+    work.mkdir()
+    other.mkdir()
+    (work / "out").symlink_to(other)
+    trusts(tmp_path, str(work))
+    assert not is_trusted(tmp_path, str(work / "out"))
+    assert not is_trusted(tmp_path, f"{work}/../other")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"trustedFolders": "/"}', '{"trustedFolders": [7]}']
+)
+def test_a_list_that_cannot_be_read_trusts_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_text(text)
+    assert not is_trusted(tmp_path, "/")
+    assert not is_trusted(tmp_path / "nowhere", "/")
+
+
+def test_a_provider_is_what_the_environment_says() -> None:
+    assert provider_of({}) is None
+    assert provider_of({"COPILOT_PROVIDER_API_KEY": "k"}) is None
+    url = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1"}
+    plain = provider_of(url)
+    assert plain is not None
+    assert (plain["type"], plain["wire_api"]) == ("openai", "completions")
+    assert len(plain["api_key"]) > 20  # the CLI masks it wherever it occurs
+    keyed = provider_of({**url, "COPILOT_PROVIDER_API_KEY": "secret", "COPILOT_MODEL": "m"})
+    assert keyed is not None
+    assert keyed["api_key"] == "secret"
+    azure = provider_of(
+        {
+            **url,
+            "COPILOT_PROVIDER_TYPE": "azure",
+            "COPILOT_PROVIDER_AZURE_API_VERSION": "v",
+            "COPILOT_PROVIDER_BEARER_TOKEN": "t",
+            "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": "1000",
+        }
+    )
+    assert azure is not None
+    assert azure["azure"] == {"api_version": "v"}
+    assert (azure["bearer_token"], azure["max_prompt_tokens"]) == ("t", 1000)
+    assert "api_key" not in azure
+    command = provider_of({**url, "COPILOT_PROVIDER_API_KEY_COMMAND": "pass show"})
+    assert command is not None
+    assert (command["api_key_command"], command.get("api_key")) == ("pass show", None)
+    assert (model_of({}), model_of({"COPILOT_MODEL": "m"})) == (None, "m")
+
+
+def test_a_provider_without_a_model_is_refused() -> None:
+    environ = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1"}
+    with pytest.raises(StartError, match="needs a model"):
+        checked_model(SessionStart("x", "/"), environ)
+    checked_model(SessionStart("x", "/", model="m"), environ)
+    checked_model(SessionStart("x", "/"), {**environ, "COPILOT_MODEL": "m"})
+
+
+@pytest.mark.parametrize("name", ["", " x", "x ", 'a "b"', "a\nb"])
+def test_a_name_that_the_cli_would_refuse(name: str) -> None:
+    with pytest.raises(StartError):
+        checked_name(name)
+
+
+def test_a_folder_must_be_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert checked_folder(str(tmp_path / "link")) == str(tmp_path)
+    for wrong in (str(tmp_path / "none"), "/\0"):
+        with pytest.raises(StartError, match="is no folder"):
+            checked_folder(wrong)
+
+
+def test_who_holds_a_session(tmp_path: Path) -> None:
+    folder = tmp_path / "session-state" / "s1"
+    folder.mkdir(parents=True)
+    assert holders(tmp_path, "s1") == holders(tmp_path, "s2") == []
+    (folder / f"inuse.{os.getpid()}.lock").write_text("")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (folder / f"inuse.{gone.pid}.lock").write_text("")
+    assert holders(tmp_path, "s1") == [os.getpid()]
+    os.utime(folder / f"inuse.{os.getpid()}.lock", (0, 0))  # of a process with the same id
+    assert holders(tmp_path, "s1") == []

@@ -1,0 +1,226 @@
+"""Sessions of the CLI's own server: `tapui run`, and those that a gateway goes on with."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tapui.hosts.copilot.discovery import holders
+from tests.rig.copilot import Copilot, find_cli
+from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.waiting import until
+
+RUN_SECONDS = 120.0
+
+
+class Runs:
+    """`tapui run` in the scratch home, in a folder that the CLI trusts."""
+
+    def __init__(self, home: Home, cache: Path, cli: Path, model: ModelServer) -> None:
+        self.home = home
+        self.folder = home.root / "work"
+        self.folder.mkdir()
+        subprocess.run(["git", "init", "-q", str(self.folder)], check=True)
+        home.copilot.mkdir(exist_ok=True)
+        (home.root / ".cache").symlink_to(cache)
+        trusted = {"trustedFolders": [str(self.folder)]}
+        (home.copilot / "config.json").write_text(f"// managed\n{json.dumps(trusted)}")
+        self.copilot_env = {
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+            "COPILOT_PROVIDER_BASE_URL": model.url,
+            "COPILOT_MODEL": "scripted",
+        }
+        path = home.env()["PATH"]
+        self.env = home.env(**self.copilot_env, PATH=f"{cli.parent}{os.pathsep}{path}")
+
+    def __call__(self, *args: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
+        where = ("--cwd", str(cwd or self.folder))
+        return self.home.run("run", *args, *where, env=self.env, within=RUN_SECONDS)
+
+
+@pytest.fixture
+def run(home: Home, cli: Path, cli_cache: Path, model: ModelServer) -> Runs:
+    """Run prompts."""
+    return Runs(home, cli_cache, cli, model)
+
+
+@pytest.fixture
+def tapui(run: Runs, serve: Callable[..., Gateway]) -> Gateway:
+    """A `tapui serve` that can start sessions."""
+    return serve(env=run.env)
+
+
+def touches(prompt: str, name: str) -> tuple[Rule, Rule]:
+    call = ("bash", {"command": f"touch {name}", "description": "a command"})
+    return Rule(calls=[call], when=prompt, role="user"), Rule(text=f"{prompt}: over", role="tool")
+
+
+def session_of(done: "subprocess.CompletedProcess[str]") -> str:
+    last = next(one for one in done.stderr.splitlines() if one.startswith("session "))
+    return last.split()[1].rstrip(";")
+
+
+def states(home: Home) -> dict[str, dict[str, Any]]:
+    """Return the headless sessions of the gateway that runs."""
+    said = json.loads(home.run("status", "--json").stdout)
+    return {one["id"]: one for one in said["state"]["sessions"] if one.get("headless")}
+
+
+def server_of(gateway: Gateway) -> psutil.Process:
+    """Return the CLI's server process below a gateway."""
+    (server,) = below(gateway, lambda argv: "--headless" in argv)
+    return server
+
+
+def below(gateway: Gateway, is_wanted: Callable[[list[str]], bool]) -> list[psutil.Process]:
+    """Return the processes below a gateway whose command line `is_wanted`."""
+    found = []
+    for one in psutil.Process(gateway.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if is_wanted(one.cmdline()):
+                found.append(one)
+    return found
+
+
+def test_run_with_a_gateway_of_its_own(run: Runs, model: ModelServer) -> None:
+    untrusted = run.home.root / "elsewhere"
+    untrusted.mkdir()
+    refused = run("hello", cwd=untrusted)
+    assert (refused.returncode, refused.stdout) == (4, "")
+    assert "is not trusted" in refused.stderr
+    assert "--trust-folder" in refused.stderr
+    assert model.requests == []
+
+    model.script(*touches("touch it", "a"))
+    denied = run("touch it")
+    assert (denied.returncode, denied.stdout) == (5, "touch it: over\n")
+    assert "denied: run touch a (no rule allows it" in denied.stderr
+    assert not (run.folder / "a").exists()
+
+    policy = run.home.root / "policy.toml"
+    policy.write_text('[[rules]]\nallow = "touch a"\n')
+    model.script(*touches("touch it", "a"))
+    allowed = run("touch it", "--policy", str(policy), "--json", "--resume", session_of(denied))
+    assert allowed.returncode == 0, allowed.stderr
+    events = [json.loads(line) for line in allowed.stdout.splitlines()]
+    assert events[-1] == {
+        "kind": "run.finished",
+        "sessionId": session_of(denied),
+        "exitCode": 0,
+        "denied": [],
+        "error": None,
+    }
+    said = [one["data"]["content"] for one in events if one.get("event") == "assistant.message"]
+    assert "touch it: over" in said
+    assert (run.folder / "a").exists()
+    assert any("touch it: over" in str(one) for one in model.requests[-1].messages)
+    # Nothing of it is left for others to find.
+    assert [one for one in (run.home.tapui / "run").rglob("*") if one.is_file()] == []
+
+
+def test_a_policy_with_a_fault_runs_nothing(run: Runs, model: ModelServer) -> None:
+    policy = run.home.root / "policy.toml"
+    policy.write_text('[[rules]]\nallow = "touch a"\nalow = "b"\n')
+    done = run("touch it", "--policy", str(policy))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "policy.toml:3: rules.1.alow: unknown key" in done.stderr
+    assert model.requests == []
+
+
+def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
+    run: Runs, model: ModelServer, tapui: Gateway
+) -> None:
+    model.script(Rule(text="here I am", times=ALWAYS))
+    first = run("hello")
+    assert (first.returncode, first.stdout) == (0, "here I am\n"), first.stderr
+    server = server_of(tapui)
+    second = run("hello again")
+    assert second.returncode == 0, second.stderr
+    assert server_of(tapui) == server
+    assert {one["state"] for one in states(tapui.home).values()} == {"ended"}
+
+    held = threading.Event()
+    model.script(Rule(text="late", until=held, times=ALWAYS))
+    running = subprocess.Popen(
+        tapui_argv("run", "wait", "--cwd", str(run.folder)),
+        env=run.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(
+        lambda: any(one["state"] == "busy" for one in states(tapui.home).values()),
+        within=60,
+        what="the session at work",
+    )
+    (held_id,) = [id_ for id_, one in states(tapui.home).items() if one["state"] == "busy"]
+    taken = run("mine", "--resume", held_id)
+    assert taken.returncode == 1
+    assert "open" in taken.stderr
+    os.kill(server.pid, signal.SIGKILL)
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert "Copilot's server has ended" in said
+    held.set()
+    model.script(Rule(text="back", times=ALWAYS))
+    again = run("once more")
+    assert (again.returncode, again.stdout) == (0, "back\n"), again.stderr
+
+
+def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) -> None:
+    model.script(Rule(calls=[("bash", {"command": "sleep 61", "description": "d"})], role="user"))
+    policy = run.home.root / "policy.toml"
+    policy.write_text('[[rules]]\nallow = "sleep"\n')
+    running = subprocess.Popen(
+        tapui_argv("run", "wait", "--cwd", str(run.folder), "--policy", str(policy)),
+        env=run.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def sleeping() -> list[psutil.Process]:
+        return below(tapui, lambda argv: argv == ["sleep", "61"])
+
+    until(sleeping, within=60, what="the command")
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert running.returncode == 130
+    until(lambda: not sleeping(), within=30, what="its end")
+    assert {one["state"] for one in states(tapui.home).values()} == {"ended"}
+
+
+def test_who_resumes_a_session_elsewhere_has_it(
+    run: Runs, model: ModelServer, start_copilot: Callable[..., Copilot]
+) -> None:
+    model.script(Rule(text="said before", times=ALWAYS))
+    first = run("remember this")
+    assert first.returncode == 0, first.stderr
+    stored = session_of(first)
+    person = start_copilot(args=("--resume", stored))
+    person.prompt("and I go on")  # the CLI holds a resumed session from its first prompt on
+    until(lambda: holders(run.home.copilot, stored) == [person.pid], within=30, what="the lock")
+    held = run("mine now", "--resume", stored)
+    assert held.returncode == 1
+    assert f"process {person.pid} has session {stored} open" in held.stderr
+
+
+def test_without_a_cli_it_says_what_to_do(run: Runs) -> None:
+    cli = find_cli()
+    assert cli is not None
+    run.env = {**run.env, "PATH": run.env["PATH"].replace(f"{cli.parent}{os.pathsep}", "")}
+    done = run("hello")
+    assert done.returncode == 3
+    assert "npm install -g @github/copilot" in done.stderr
