@@ -1,6 +1,7 @@
 """`tapui`: the tower on this terminal, with a gateway of its own or on the one that runs."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
 from functools import partial
@@ -20,6 +21,7 @@ from tapui.station.log_file import faults_logged
 from tapui.station.notify_command import NotifyCommand
 from tapui.station.options import Options
 from tapui.station.screen import Screen
+from tapui.station.session_store import CopilotSessions
 from tapui.station.signals import Signals, refuse_stop
 from tapui.station.start_fault import StartFault, start_fault
 from tapui.text import safe_text
@@ -197,6 +199,7 @@ def _app(
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",
         finder=finder_of(home.state),
+        store=None if options.is_demo else CopilotSessions(home.copilot, os.environ),
     )
     return app
 

@@ -66,6 +66,7 @@ class TowerApp(BaseApp):
             "next-failure",
             "workbench",
             "find",
+            "stored",
             "demo",
             "undo-move",
             "start-here",
@@ -253,8 +254,10 @@ class TowerApp(BaseApp):
         if action == "demo":
             return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
-        if action in ("pane", "help", "find") and is_covered:
+        if action in ("pane", "help", "find", "stored") and is_covered:
             return False
+        if action == "stored":
+            return self.store is not None
         if action == "find":
             return self.finder is not None
         return super().check_action(action, parameters)
@@ -327,6 +330,13 @@ class TowerApp(BaseApp):
             from tapui.tower.screens.find import FindScreen
 
             self.push_screen(FindScreen(self.finder, self.last_find))
+
+    def action_stored(self) -> None:
+        """Show the sessions that are stored."""
+        if self.store is not None:
+            from tapui.tower.screens.stored import StoredScreen
+
+            self.push_screen(StoredScreen(self.store))
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""

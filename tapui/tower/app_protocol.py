@@ -7,6 +7,7 @@ from tapui.tower.bodies import Bodies
 from tapui.tower.finding import FoundRecord
 from tapui.tower.keys.queue import KeyQueue
 from tapui.tower.orders_given import OrdersGiven
+from tapui.tower.stored import SessionStore
 from tapui.tower.view import View
 from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire.message import Message
@@ -33,6 +34,10 @@ class Tower(Protocol):
     @property
     def orders(self) -> OrdersGiven:
         """The orders that the person gives here."""
+
+    @property
+    def store(self) -> SessionStore | None:
+        """The stored sessions; None where there are none."""
 
     @property
     def can_call(self) -> bool:

@@ -22,6 +22,7 @@ from tapui.tower.main_screen import MainScreen
 from tapui.tower.orders_given import OrdersGiven
 from tapui.tower.panes.pane import Pane, PaneKind
 from tapui.tower.panes.registry import PANES
+from tapui.tower.stored import SessionStore
 from tapui.tower.terminal import RESET_TITLE
 from tapui.tower.textual_inside import PlainApp
 from tapui.tower.theme_choice import OnChoice, ThemeChoice
@@ -45,7 +46,8 @@ class BaseApp(PlainApp):
     registry, unless others are wanted. `keys` are the person's own, by action, without faults.
     `glyphs` is `ascii` for terminals that draw others wrongly. `copies` is the folder of the file
     with what was copied last. `finder` makes what looks in the records, on the thread that calls
-    it; None: nothing can be found here. `note` stands in the header. `clock` is seconds since the
+    it; None: nothing can be found here. `store` has the stored sessions, None where there are none.
+    `note` stands in the header. `clock` is seconds since the
     epoch, `ticks` seconds that only go forward.
     """
 
@@ -64,6 +66,7 @@ class BaseApp(PlainApp):
         glyphs: str = "unicode",
         copies: Path | None = None,
         finder: Callable[[], Finder] | None = None,
+        store: SessionStore | None = None,
         panes: Sequence[PaneKind] = PANES,
         note: str = "",
         clock: Callable[[], float] = time.time,
@@ -81,6 +84,7 @@ class BaseApp(PlainApp):
         if glyphs == "ascii":
             self.add_line_filter(AsciiGlyphs())
         self.finder = finder
+        self.store = store
         self.last_find = LastFind()
         self._copies = Clipboard(self, copies)
         self.pane_kinds = tuple(panes)

@@ -96,3 +96,15 @@ MANY = 9000
 def short_count(number: int) -> str:
     """Return a count, not more than can be read at a glance; nothing for none."""
     return ("9k+" if number > MANY else str(number)) if number else ""
+
+
+def size_of(count: int) -> str:
+    """Return a number of bytes as people read it: `340 B`, `56 kB`, `1.2 MB`."""
+    if count < 1000:
+        return f"{count} B"
+    amount = count / 1000
+    for unit in ("kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.1f} {unit}" if amount < 10 else f"{amount:.0f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"

@@ -26,6 +26,7 @@ TMUX = {
     "pagedown": "PageDown",
     "ctrl+f": "C-f",
     "ctrl+l": "C-l",
+    "ctrl+o": "C-o",
     "ctrl+p": "C-p",
     "ctrl+r": "C-r",
     "ctrl+t": "C-t",
@@ -211,6 +212,9 @@ async def _sheets(walk: Walk) -> None:
         await walk.brings("commands", "Search for commands", number)
         screen.keys("Escape")
         await screen.gone("Search for commands")
+    await walk.brings("stored", "Copilot has stored no session")
+    screen.keys("Escape")
+    await screen.gone("Stored sessions")
     for number in (0, 1):
         await walk.brings("find", "All words must be there", number)
         screen.keys("Escape")

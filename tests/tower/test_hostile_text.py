@@ -25,8 +25,10 @@ from tapui.wire.turns import (
     TurnSource,
     Usage,
 )
+from tests.rig.waiting import until_async
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session
+from tests.tower.stores import ScriptedStore, stored
 
 CORPUS = [
     "\x1b]52;c;cm0gLXJmIH4=\x07",
@@ -269,6 +271,18 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
         await rig.settle()
         assert len(rig.notices) == 7
         check(rig.app, "notices")
+
+
+async def test_stored_sessions_are_listed_harmlessly() -> None:
+    store = ScriptedStore(stored(HOSTILE, HOSTILE), panes=HOSTILE)
+    async with running(hostile_world(HOSTILE), size=(120, 36), store=store) as rig:
+        await rig.press("ctrl+o")
+        await until_async(lambda: "Enter what to do" in rig.text, what=lambda: rig.text)
+        check(rig.app, "stored sessions")
+        await rig.press("enter")
+        check(rig.app, "what can be done with one")
+        await rig.press("d")
+        check(rig.app, "whether to delete it")
 
 
 def hostile_schema(text: str) -> Raw:

@@ -35,17 +35,21 @@ from tapui.tower.screens.record import RecordScreen
 from tapui.tower.screens.session import SessionScreen
 from tapui.tower.screens.sheet import Sheet
 from tapui.tower.screens.step import StepScreen
+from tapui.tower.screens.stored import StoredScreen
 from tapui.tower.screens.tools import ToolsScreen
 from tapui.tower.screens.turn import TurnScreen
 from tapui.tower.screens.usage import UsageScreen
 from tapui.tower.screens.workbench import WorkbenchScreen
+from tapui.tower.stored import SessionOnDisk
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
+from tests.rig.waiting import until_async
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
+from tests.tower.stores import STORED, ScriptedStore
 from tests.tower.test_find import Finds
 from tests.tower.test_inspector import LINES
 from tests.tower.told import crowded, turns_world
@@ -356,6 +360,39 @@ def test_find_record(snap_compare: Compare) -> None:
     compare_found(snap_compare, (120, 36), [*"pairing", "down", "enter"])
 
 
+def compare_stored(
+    snap_compare: Compare,
+    size: tuple[int, int],
+    *sessions: SessionOnDisk,
+    theme: str = "tapui-dark",
+) -> None:
+    feed, clock = ScriptedFeed(), HandClock()
+    store = ScriptedStore(*sessions)
+    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, store=store)
+    read = "what to do" if sessions else "has stored no session"
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        feed.begin(world())
+        await settle(pilot, feed)
+        await pilot.press("ctrl+o")
+        await until_async(lambda: read in screen_text(app), what=lambda: screen_text(app))
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_stored(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare_stored(snap_compare, size, *STORED)
+
+
+def test_stored_in_light(snap_compare: Compare) -> None:
+    compare_stored(snap_compare, (120, 36), *STORED, theme="tapui-light")
+
+
+def test_stored_empty(snap_compare: Compare) -> None:
+    compare_stored(snap_compare, (80, 24))
+
+
 def inspected(feed: ScriptedFeed) -> None:
     (asked,) = (one for one in feed.sent if isinstance(one, InspectStart))
     feed.put(InspectLines(asked.id, LINES, 12))
@@ -430,7 +467,7 @@ def test_every_screen_has_a_picture() -> None:
     pictured = {
         *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
         *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
-        *(ToolsScreen, UsageScreen, WorkbenchScreen),  # in tests/tower/workbench
+        *(StoredScreen, ToolsScreen, UsageScreen, WorkbenchScreen),  # in tests/tower/workbench
         *OPENED,
     }
     modules = [

@@ -112,6 +112,13 @@ TABLE: tuple[KeyAction, ...] = (
         "copy the line",
     ),
     KeyAction("find", "f,ctrl+f", "find", "screen", "find in all that was recorded", "find"),
+    KeyAction(
+        "stored",
+        "ctrl+o",
+        "stored",
+        "screen",
+        "stored sessions: find one, resume it, go to it, delete it",
+    ),
     KeyAction("by-tool", "v", "by_tool", "pane", "Calls: by tool, or call by call", "by tool"),
     KeyAction("undo-move", "u", "undo_move", "screen", "undo a provider's last move", "undo move"),
     KeyAction("start-here", "b", "start_here", "screen", "start a gateway here", "start a gateway"),

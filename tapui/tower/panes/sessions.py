@@ -1,5 +1,6 @@
 """The sessions: what each does now and since when, those first that need the person."""
 
+import asyncio
 from collections import Counter
 from typing import ClassVar
 
@@ -19,6 +20,7 @@ from tapui.tower.panes.pane import FrameNote
 from tapui.tower.panes.table_pane import TablePane
 from tapui.tower.plain import plain
 from tapui.tower.standing import Footing
+from tapui.tower.stored import StoreFault
 from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.wire import subjects
@@ -199,6 +201,9 @@ port for tapui; the command beside them changes that.
         if not is_local(session):
             found += SessionOrders(self.tower, self.app, session).actions()
         found.append(RowAction("u", "what it used: tokens, by model and by turn", self._usage))
+        store = self.tower.store
+        if not is_local(session) and store is not None and store.panes:
+            found.append(RowAction("g", f"go to its pane ({store.panes})", self._go_to))
         if can_stop(session):
             found.append(RowAction("x", "stop its turn", self.action_stop))
         return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
@@ -225,6 +230,20 @@ port for tapui; the command beside them changes that.
             from tapui.tower.screens.usage import UsageScreen
 
             self.app.push_screen(UsageScreen(session.id, self._shown_ids))
+
+    def _go_to(self) -> None:
+        """Show the pane of the multiplexer in which the session is."""
+        session, store = self._session(), self.tower.store
+        if session is None or store is None:
+            return
+
+        async def go() -> None:
+            try:
+                await asyncio.to_thread(store.go_to, session.id)
+            except StoreFault as fault:
+                self.notify(str(fault), severity="warning", timeout=12)
+
+        self.run_worker(go(), group="go")
 
     def _inspect(self) -> None:
         """Show the conversation of its host as it goes on."""
