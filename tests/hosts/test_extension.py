@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import pytest
 
-from tapui.hosts.copilot.doors import ExtensionDoor, door_of
+from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
 from tapui.hosts.copilot.extension_file import ExtensionFile
 from tests.conftest import missing
 from tests.rig.waiting import until
@@ -125,7 +125,8 @@ def cli(process: "subprocess.Popen[bytes]") -> Peer:
 @pytest.fixture
 def door(cli: Peer, home: Path) -> ExtensionDoor:
     """What the extension says of itself."""
-    return until(lambda: door_of(home, os.getpid(), os.getuid()), what="the door")
+    (found,) = until(lambda: doors_of(home, os.getpid(), os.getuid()), what="the door")
+    return found
 
 
 @pytest.fixture
@@ -154,15 +155,15 @@ def tapui(connect: Callable[[], Peer], cli: Peer, door: ExtensionDoor) -> Peer:
 def test_the_door_is_private_and_goes_with_the_extension(
     door: ExtensionDoor, home: Path, process: "subprocess.Popen[bytes]"
 ) -> None:
-    path = home / "tapui" / "doors" / f"{os.getpid()}.json"
+    path = home / "tapui" / "doors" / f"{os.getpid()}-{process.pid}.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert (door.session, door.pid) == (SESSION, process.pid)
     assert door.token.reveal() not in repr(door)
-    assert door_of(home, os.getpid() + 1, os.getuid()) is None
-    assert door_of(home, os.getpid(), os.getuid() + 1) is None
+    assert doors_of(home, os.getpid() + 1, os.getuid()) == ()
+    assert doors_of(home, os.getpid(), os.getuid() + 1) == ()
     path.chmod(0o640)
-    assert door_of(home, os.getpid(), os.getuid()) is None
+    assert doors_of(home, os.getpid(), os.getuid()) == ()
     process.terminate()
     process.wait(15)
     assert not path.exists()
@@ -174,7 +175,7 @@ def test_the_end_of_the_cli_ends_it(
     assert process.stdin
     process.stdin.close()
     assert process.wait(15) == 0
-    assert door_of(home, os.getpid(), os.getuid()) is None
+    assert doors_of(home, os.getpid(), os.getuid()) == ()
 
 
 @pytest.mark.parametrize(
@@ -288,7 +289,7 @@ def test_a_tapui_that_detaches_leaves_nothing(tapui: Peer, cli: Peer) -> None:
 def test_files_of_clis_that_are_gone_are_removed(home: Path) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
-    left = home / "tapui" / "doors" / f"{ended.pid}.json"
+    left = home / "tapui" / "doors" / f"1-{ended.pid}.json"
     left.parent.mkdir(parents=True)
     left.write_text("{}")
     node = shutil.which("node")
@@ -306,7 +307,7 @@ def test_files_of_clis_that_are_gone_are_removed(home: Path) -> None:
         peer = Peer(started.stdout, started.stdin)
         peer.answer(peer.request("connect"))
         peer.answer(peer.request("session.resume"))
-        until(lambda: door_of(home, os.getpid(), os.getuid()), what="the door")
+        until(lambda: doors_of(home, os.getpid(), os.getuid()), what="the door")
         assert not left.exists()
         started.terminate()
 
@@ -323,8 +324,8 @@ def test_files_of_clis_that_are_gone_are_removed(home: Path) -> None:
     ],
 )
 def test_a_forged_file_is_no_door(tmp_path: Path, said: str) -> None:
-    path = tmp_path / "tapui" / "doors" / f"{os.getpid()}.json"
+    path = tmp_path / "tapui" / "doors" / f"{os.getpid()}-1.json"
     path.parent.mkdir(parents=True)
     path.touch(0o600)
     path.write_text(said)
-    assert door_of(tmp_path, os.getpid(), os.getuid()) is None
+    assert doors_of(tmp_path, os.getpid(), os.getuid()) == ()

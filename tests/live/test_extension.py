@@ -117,8 +117,15 @@ def test_a_session_without_a_port(
     copilot.prompt("/clear")
     after = gateway.wait(SessionOpen, lambda one: one.session.id != former, within=40).session
     assert (after.replaces, after.id) == (former, copilot.session_id)
-    assert not gateway.of(SessionClose)
     gateway.wait(SessionUpdate, session_id=after.id, tools_revision=1, within=30)
+
+    # A session beside it has an extension of its own.
+    copilot.prompt("/new")
+    known = {former, after.id}
+    beside = gateway.wait(SessionOpen, lambda one: one.session.id not in known, within=40).session
+    assert (beside.replaces, beside.foreground) == (None, True)
+    gateway.wait(SessionUpdate, session_id=after.id, foreground=False, within=30)
+    assert not gateway.of(SessionClose)
     assert [level for level, _ in host.reports] in ([], ["warning"])
 
 

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
-from tapui.hosts.copilot.doors import ExtensionDoor, door_of
+from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.succession import Succession
@@ -47,8 +47,8 @@ class Attachment:
     """The connection to the CLI that listens on `port`, with its sessions.
 
     `process` is the CLI where it is known; its end ends the attachment. `copilot_home` and `cwd`
-    say where the sessions' folders are and where the CLI was started. With `door`, it is reached
-    by tapui's extension, which has the one session that is on the CLI's screen.
+    say where the sessions' folders are and where the CLI was started. With `door`, one session of
+    it is reached by tapui's extension; `is_attached` says whether anybody has a session already.
     """
 
     def __init__(
@@ -60,10 +60,12 @@ class Attachment:
         copilot_home: Path,
         cwd: str,
         door: ExtensionDoor | None = None,
+        is_attached: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.process = process
         self.port = port
-        self._door = door
+        self.door = door
+        self._is_attached = is_attached
         self.sessions: dict[str, AttachedSession] = {}
         self._uplink = uplink
         self._copilot_home = copilot_home
@@ -91,8 +93,8 @@ class Attachment:
             self._foreground = await sdk.call(
                 "ask for the CLI's session", client.get_foreground_session_id()
             )
-            if self._door is not None:
-                wanted = {self._door.session: None}
+            if self.door is not None:
+                wanted = {self.door.session: None}
             else:
                 shown = [self._foreground] if self._foreground else []
                 wanted = dict.fromkeys([*shown, *sessions])
@@ -127,9 +129,9 @@ class Attachment:
         from copilot import CopilotClient, RuntimeConnection
 
         token = None
-        if self._door is not None:
-            token = self._door.token.reveal()
-            await self._check_port(self._door.pid)
+        if self.door is not None:
+            token = self.door.token.reveal()
+            await self._check_port(self.door.pid)
         elif self.process is not None:
             await self._check_port(self.process.pid)
         connection = RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}", connection_token=token)
@@ -204,24 +206,21 @@ class Attachment:
             await asyncio.sleep(PING_INTERVAL)
 
     async def _reconnect(self) -> bool:
-        for pause in RECONNECT_TIMES if self._door is None else DOOR_TIMES:
+        for pause in RECONNECT_TIMES if self.door is None else DOOR_TIMES:
             await asyncio.sleep(pause)
             if self._is_gone():
                 return False
             await self._drop()
-            if self._door is not None and self.process is not None:
-                door = door_of(self._copilot_home, self.process.pid, os.getuid())
-                if door is None:
-                    continue
-                self._door, self.port = door, door.port
+            if self.door is not None and not self._find_door():
+                continue
             try:
                 client = await self._open()
-                if self._door is not None and self._door.session not in self.sessions:
-                    await self._replace_by(self._door.session)
+                if self.door is not None and self.door.session not in self.sessions:
+                    await self._replace_by(self.door.session)
                     return True
                 for session in list(self.sessions.values()):
                     await self._reattach(session, client)
-                if self._door is not None:
+                if self.door is not None:
                     return True
                 self._shows(
                     await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
@@ -231,6 +230,17 @@ class Attachment:
             self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False
+
+    def _find_door(self) -> bool:
+        """Find the extension of our session, or of the one that took its place."""
+        if self.process is None:
+            return False
+        doors = doors_of(self._copilot_home, self.process.pid, os.getuid())
+        here = [one for one in doors if one.session in self.sessions]
+        here += [one for one in doors if not self._is_attached(one.session)]
+        if here:
+            self.door, self.port = here[0], here[0].port
+        return bool(here)
 
     async def _replace_by(self, session_id: str) -> None:
         """Join the session for which the extension came back; it took the former one's place.
@@ -271,7 +281,7 @@ class Attachment:
             cwd=self._cwd,
             port=self.port,
             pid=self.process.pid if self.process is not None else None,
-            by_extension=self._door is not None,
+            by_extension=self.door is not None,
         )
         self._joining.add(session_id)
         self.sessions[session_id] = session
@@ -294,7 +304,7 @@ class Attachment:
         if successor is not None:
             self._end(session.id, ENDED, replaced_by=successor)
             return
-        await asyncio.sleep(SHUTDOWN_TIME if self._door is None else DOOR_SHUTDOWN_TIME)
+        await asyncio.sleep(SHUTDOWN_TIME if self.door is None else DOOR_SHUTDOWN_TIME)
         if session.id not in self._replaced:
             self._end(session.id, ENDED)
 
@@ -313,9 +323,12 @@ class Attachment:
             self._shows(event.session_id)
 
     def _shows(self, session_id: str | None) -> None:
-        # The extension that is here has the one session; it comes back for another.
-        is_new = session_id != self._foreground and self._door is None
-        if session_id is not None and is_new:
+        if self.door is not None:
+            for id_, session in self.sessions.items():
+                if (id_ == session_id) is not (id_ == self._foreground):
+                    session.in_foreground(id_ == session_id)
+            self._foreground = session_id
+        elif session_id is not None and session_id != self._foreground:
             former, self._foreground = self._foreground, session_id
             self._chores.spawn(self._follow(session_id, former))
 
@@ -359,7 +372,7 @@ class Attachment:
         Background sessions are joined or closed once they have been there, or gone, for a while.
         """
         now = time.monotonic()
-        held = set(held) if self._door is None else {self._door.session}.intersection(held)
+        held = set(held)
         for id_ in self._told.keys() - held:
             del self._told[id_]
         changed = held.symmetric_difference(self.sessions) - self._joining

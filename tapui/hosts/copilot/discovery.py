@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from tapui.hosts.copilot.doors import ExtensionDoor, door_of
+from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
 
 LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
@@ -49,13 +49,13 @@ class Cli:
     sessions: tuple[str, ...]
     ports: tuple[int, ...]
     cwd: str
-    door: ExtensionDoor | None = None
-    """The way in that tapui's extension opens, where it is installed."""
+    doors: tuple[ExtensionDoor, ...] = ()
+    """The ways into its sessions that tapui's extension opens, where it is installed."""
 
     @property
     def is_attachable(self) -> bool:
         """Whether there is a way in."""
-        return bool(self.ports) or self.door is not None
+        return bool(self.ports or self.doors)
 
     @property
     def age(self) -> float:
@@ -146,7 +146,7 @@ class Discovery:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)
         sessions = tuple(lock.session for lock in locks)
-        return Cli(this, sessions, ports, cwd, door_of(self.copilot_home, pid, self.uid))
+        return Cli(this, sessions, ports, cwd, doors_of(self.copilot_home, pid, self.uid))
 
 
 def holders(copilot_home: Path, session_id: str) -> list[int]:

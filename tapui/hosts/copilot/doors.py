@@ -1,12 +1,13 @@
 """The ways into sessions that tapui's extension of Copilot CLI opens (`extension.mjs`).
 
-Each running CLI with the extension has a file `tapui/doors/<pid>.json` in Copilot's folder, private
-to its user. It names the session, a port on loopback, and the token that must be said there.
+Each session of a CLI with the extension has a file `tapui/doors/<pid of the CLI>-<pid>.json` in
+Copilot's folder, private to its user. It names the session, a port on loopback, and the token that
+must be said there.
 """
 
 import os
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -32,17 +33,26 @@ class ExtensionDoor:
     """A way into the session `session`: the process `pid` listens on `port` for `token`."""
 
     port: int
-    token: Secret
+    token: Secret = field(compare=False)
     pid: int
     session: str
 
 
-def door_of(copilot_home: Path, cli: int, uid: int) -> ExtensionDoor | None:
-    """Return the way into the CLI with the process id `cli`, if its extension has opened one.
+def doors_of(copilot_home: Path, cli: int, uid: int) -> tuple[ExtensionDoor, ...]:
+    """Return the ways into the sessions of the CLI with the process id `cli`.
 
     A file that is not private, or whose process is not a child of this very CLI, does not count.
     """
-    path = copilot_home.joinpath(*FOLDER, f"{cli}.json")
+    folder = copilot_home.joinpath(*FOLDER)
+    try:
+        paths = sorted(folder.glob(f"{cli}-*.json"))
+    except OSError:
+        return ()  # no extension has ever run here
+    found = (_door(path, cli, uid) for path in paths)
+    return tuple(one for one in found if one is not None)
+
+
+def _door(path: Path, cli: int, uid: int) -> ExtensionDoor | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

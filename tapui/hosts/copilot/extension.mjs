@@ -1,6 +1,6 @@
 // tapui's extension of Copilot CLI: a door into one session, without `--ui-server`.
 //
-// Copilot CLI runs this file for the session on its screen and speaks JSON-RPC with it over standard
+// Copilot CLI runs this file once for each of its sessions and speaks JSON-RPC with it over standard
 // input and output. It passes those messages on to the tapui that connects, one at a time, and says
 // nothing of its own while nobody does. A file in `tapui/doors` of Copilot's folder, which only you
 // can read, names the port on 127.0.0.1 and the token without which nothing is passed on.
@@ -11,7 +11,7 @@
 // Written by `tapui install extension`, removed by `tapui uninstall extension`.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -27,7 +27,7 @@ const ENDED = "tapui ended before the tool answered; call it again if it is stil
 const session = process.env.SESSION_ID;
 const home = dirname(dirname(dirname(fileURLToPath(import.meta.url)))); // COPILOT_HOME
 const folder = join(home, "tapui", "doors");
-const doorFile = join(folder, `${process.ppid}.json`);
+const doorFile = join(folder, `${process.ppid}-${process.pid}.json`);
 const token = randomBytes(32).toString("base64url");
 
 /** Takes bytes, and gives the messages in them: each as it came, and decoded. */
@@ -231,30 +231,24 @@ function announce(port) {
   chmodSync(folder, 0o700);
   removeStale();
   const said = { port, token, pid: process.pid, session };
-  const draft = `${doorFile}.${process.pid}`;
+  const draft = `${doorFile}.new`;
   rmSync(draft, { force: true });
   writeFileSync(draft, JSON.stringify(said), { mode: 0o600, flag: "wx" });
   renameSync(draft, doorFile);
 }
 
-/** Removes the files of CLIs that were killed. */
+/** Removes the files of extensions that were killed. */
 function removeStale() {
   for (const name of readdirSync(folder)) {
     try {
-      process.kill(Number.parseInt(name, 10), 0);
+      process.kill(Number.parseInt(name.split("-")[1], 10), 0);
     } catch (error) {
       if (error.code === "ESRCH") rmSync(join(folder, name), { force: true });
     }
   }
 }
 
-process.on("exit", () => {
-  try {
-    if (JSON.parse(readFileSync(doorFile, "utf8")).token === token) rmSync(doorFile);
-  } catch {
-    // Another one has taken its place, or it is gone.
-  }
-});
+process.on("exit", () => rmSync(doorFile, { force: true }));
 for (const name of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(name, () => process.exit(0));
 
 const cli = new Reader(fromCli, () => MAX_FRAME);

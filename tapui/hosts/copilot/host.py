@@ -56,6 +56,8 @@ from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
+_Key = Process | ExtensionDoor | int
+"""What is attached to: a CLI, a session of one by its extension, or a port that was named."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 
 
@@ -105,9 +107,9 @@ class CopilotHost:
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
-        self._attachments: dict[Process | int, Attachment] = {}
-        self._running: dict[Process | int, asyncio.Task[None]] = {}
-        self._troubles: dict[Process | int, _Trouble] = {}
+        self._attachments: dict[_Key, Attachment] = {}
+        self._running: dict[_Key, asyncio.Task[None]] = {}
+        self._troubles: dict[_Key, _Trouble] = {}
         self._listed: list[Unattached] | None = None
         self._attachable_at = 0.0
         self._refusal = ""
@@ -176,24 +178,30 @@ class CopilotHost:
         else:
             for cli in found:
                 self._look_at(cli)
-            self._forget_ended({cli.process for cli in found})
+            doors = {door for cli in found for door in cli.doors}
+            self._forget_ended({cli.process for cli in found} | doors)
             self._list_unattached(found)
 
-    def _forget_ended(self, here: set[Process]) -> None:
-        for key in [one for one in self._troubles if isinstance(one, Process) and one not in here]:
+    def _forget_ended(self, here: "set[Process | ExtensionDoor]") -> None:
+        for key in [one for one in self._troubles if one not in here]:
             del self._troubles[key]
 
     def _look_at(self, cli: Cli) -> None:
         attachment = self._attachments.get(cli.process)
         if attachment is not None:
             attachment.sync(cli.sessions)
-        elif not self._is_due(cli.process):
-            return
-        elif cli.ports:
+        elif not cli.ports:
+            self._look_at_doors(cli)
+        elif self._is_due(cli.process):
             self._start(cli.process, cli.process, cli.ports, cli.sessions, cli.cwd)
-        elif cli.door is not None:
-            door = cli.door
-            self._start(cli.process, cli.process, (door.port,), (), cli.cwd, door=door)
+
+    def _look_at_doors(self, cli: Cli) -> None:
+        here = [one.door for one in self._attachments.values() if one.process == cli.process]
+        if not set(here) <= set(cli.doors):
+            return  # the extension has left a session, and comes back for the one in its place
+        for door in cli.doors:
+            if door not in here and self._is_due(door):
+                self._start(door, cli.process, (door.port,), (), cli.cwd, door=door)
 
     def _look_at_port(self, port: int, found: list[Cli]) -> None:
         owner = next((cli for cli in found if port in cli.ports), None)
@@ -216,13 +224,13 @@ class CopilotHost:
 
     # Attaching
 
-    def _is_due(self, key: Process | int) -> bool:
+    def _is_due(self, key: _Key) -> bool:
         trouble = self._troubles.get(key)
         return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
 
     def _start(
         self,
-        key: Process | int,
+        key: _Key,
         process: Process | None,
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
@@ -231,13 +239,19 @@ class CopilotHost:
         door: ExtensionDoor | None = None,
     ) -> None:
         self._attachments[key] = attachment = Attachment(
-            process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd, door=door
+            process,
+            ports[0],
+            self._uplink,
+            copilot_home=self._copilot_home,
+            cwd=cwd,
+            door=door,
+            is_attached=lambda id_: self._session(id_) is not None,
         )
         self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
 
     async def _attend(
         self,
-        key: Process | int,
+        key: _Key,
         attachment: Attachment,
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
@@ -267,15 +281,15 @@ class CopilotHost:
             else:
                 return
 
-    def _trouble(self, key: Process | int, port: int, text: str) -> None:
+    def _trouble(self, key: _Key, port: int, text: str) -> None:
         former = self._troubles.get(key)
         pause = min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
         now = asyncio.get_running_loop().time()
         self._troubles[key] = _Trouble(text, pause, now + pause)
         if former is None or former.text != text:
             self._report(
-                f"cannot attach to port {port}: {text}. It is tried again; "
-                "is Copilot CLI running there with --ui-server (tapui copilot)?",
+                f"cannot attach to port {port}: {text}. It is tried again; is Copilot CLI "
+                "running there with --ui-server, or with tapui's extension (tapui copilot)?",
                 "warning",
             )
 
