@@ -289,6 +289,8 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     """The name of a tower or host; `rule`, where `rule` decided."""
     reason: str | None = None
     rule: AppliedRule | None = None
+    duration: float | None = None
+    """How long it waited, once it is settled."""
     judged: Judged | None = None
     """None where there are no rules about such requests."""
     is_cut: bool = False

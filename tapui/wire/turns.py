@@ -74,6 +74,12 @@ class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
     state: StepState
     at: str
     duration: float | None = None
+    queued: float | None = None
+    """How long a call waited for a place with its provider; part of the duration."""
+    gated: float | None = None
+    """How long providers were asked before it."""
+    asked: float | None = None
+    """How long it waited for the person; part of the duration of a session's own call."""
     tool: str = ""
     provider: str = ""
     summary: str = ""

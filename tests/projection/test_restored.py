@@ -144,8 +144,8 @@ def test_any_two_histories_are_joined_once_and_in_order(one: list[Turn], two: li
 def test_a_step_comes_back_as_it_was_told_with_every_field() -> None:
     inner = Step("14.4", "call", "done", stamp(2), call_id="c2")
     whole = Step(
-        "14.3", "subagent", "failed", stamp(1), 1.5, "task", "copilot", "looks", 2, 3, 4, "no",
-        "c1", "a-1", "tapui", "sub-1", Usage(1, 2), 5, [inner],
+        "14.3", "subagent", "failed", stamp(1), 1.5, 1.0, 2.0, 3.0, "task", "copilot", "looks",
+        2, 3, 4, "no", "c1", "a-1", "tapui", "sub-1", Usage(1, 2), 5, [inner],
     )  # fmt: skip
     assert None not in astuple(whole)
     assert LiveStep.of(whole).told() == whole

@@ -310,6 +310,23 @@ def test_what_a_subagent_asks_for_and_the_call_that_follows_are_one_step_of_its_
     assert (step.decided_by, agent.calls) == ("tapui", 1)
 
 
+def test_a_step_tells_how_long_it_waited_and_for_what(day: Day) -> None:
+    day.happen("user.message", content="Go")
+    gate = subjects.Gate("g1", "s1", "lookup", "waiting", ["guard"], "")
+    day.tell(ev.GateChecked("s1", gate))
+    day.tell(ev.GateChecked("s1", replace(gate, state="allow", duration=40.0)))
+    day.approve("waiting", call="theirs")
+    day.approve("approved", call="theirs", duration=2_000.0, decided_by="tapui")
+    made = subjects.Call("c1", "s1", "shop", "lookup", "queued", stamp(3), tool_call_id="theirs")
+    day.tell(ev.CallStarted("s1", replace(made, gated=40.0)))
+    done = replace(made, state="done", queued=300.0, duration=900.0)
+    day.tell(ev.CallFinished("s1", done))
+    gated, step = day.steps
+    assert (gated.duration, gated.gated, gated.asked) == (40.0, 40.0, None)
+    assert (step.duration, step.queued, step.gated) == (900.0, 300.0, 40.0)
+    assert step.asked == 2_000.0
+
+
 def test_a_call_that_was_allowed_elsewhere_and_never_began_ends_with_the_turn(day: Day) -> None:
     day.happen("user.message", content="Go")
     day.approve("waiting", call="theirs")

@@ -38,6 +38,8 @@ class WaitingApproval:
     """The bytes of the detail, where a host gave it."""
     asked: AskedFor | None = None
     """What a permission asks for, in the terms of rules."""
+    began: float = 0.0
+    """Since when it waits, in seconds of the core's clock."""
 
     @property
     def is_deciding(self) -> bool:
@@ -115,7 +117,9 @@ class Approvals:
             rule=rule,
             judged=judged,
         )
-        waiting = WaitingApproval(view, asker, subject, size=size, asked=asked)
+        waiting = WaitingApproval(
+            view, asker, subject, size=size, asked=asked, began=self._clock.now
+        )
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting
         self._out.emit(ApprovalRequested(view, session_id))
@@ -178,7 +182,7 @@ class Approvals:
         else:
             state: Literal["approved", "denied"]
             state = "approved" if decided.verdict == "approve" else "denied"
-            waiting.view = replace(waiting.view, state=state)
+            waiting.view = replace(waiting.view, state=state, duration=self._took(waiting))
             self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
         return decided
 
@@ -196,7 +200,9 @@ class Approvals:
         waiting, reason = decided.waiting, "the decision could not be recorded"
         self.waiting.pop(waiting.view.id, None)
         self._deadlines.cancel(waiting.deadline)
-        waiting.view = replace(waiting.view, state="failed", reason=reason)
+        waiting.view = replace(
+            waiting.view, state="failed", reason=reason, duration=self._took(waiting)
+        )
         self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
         return Decided(
             waiting, "deny", decided.by, is_recorded=False, reason=reason, tower=decided.tower
@@ -209,12 +215,21 @@ class Approvals:
         if self.waiting.pop(waiting.view.id, None) is None:
             return
         self._deadlines.cancel(waiting.deadline)
-        waiting.view = replace(waiting.view, state="withdrawn", decided_by=by, reason=reason)
+        waiting.view = replace(
+            waiting.view,
+            state="withdrawn",
+            decided_by=by,
+            reason=reason,
+            duration=self._took(waiting),
+        )
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
 
     def expire(self, waiting: WaitingApproval) -> None:
         """Nobody decided in time."""
         if self.waiting.pop(waiting.view.id, None) is None:
             return
-        waiting.view = replace(waiting.view, state="expired")
+        waiting.view = replace(waiting.view, state="expired", duration=self._took(waiting))
         self._out.emit(ApprovalExpired(waiting.view, waiting.view.session_id))
+
+    def _took(self, waiting: WaitingApproval) -> float:
+        return round((self._clock.now - waiting.began) * 1000, 3)

@@ -35,6 +35,7 @@ def approval_changed(session: LiveTurns, approval: Approval, about: str, at: str
         return
     step.decided_by = approval.decided_by
     step.rule = rule_name(approval.rule) if by_rule(approval) else ""
+    step.asked = approval.duration
     state = _DECIDED[approval.state]
     if approval.state == "withdrawn" and approval.decided_by is not None:
         state = "done"  # answered elsewhere; how, the call will show
@@ -84,4 +85,5 @@ def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:
         return
     step.decided_by = gate.decided_by
     step.rule = rule_name(gate.rule)
+    step.duration = step.gated = gate.duration
     session.end(step, _GATED[gate.state], at)

@@ -46,6 +46,7 @@ def call_finished(session: LiveTurns, call: Call, at: str) -> None:
         and step.kind == "call"
         and call.exit_code is None
         and call.changes is None
+        and call.queued is None
     ):
         step.state = "done"
         step.duration = call.duration
@@ -84,6 +85,7 @@ def _finished_otherwise(session: LiveTurns, step: LiveStep, call: Call, at: str)
     if step.kind == "subagent" and call.state == "done":
         return  # its own end tells: in the background it works on
     step.duration = call.duration
+    step.queued = call.queued
     step.exit_code = call.exit_code
     if call.state != "done":
         session.end(step, "cancelled" if call.state == "cancelled" else "failed", at, call.error)

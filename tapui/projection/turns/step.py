@@ -27,6 +27,9 @@ class LiveStep(Struct, eq=False, gc=False):
     call: Call | None = None
     call_id: str | None = None
     duration: float | None = None
+    queued: float | None = None
+    gated: float | None = None
+    asked: float | None = None
     tool: str = ""
     provider: str = ""
     summary: str = ""
@@ -64,6 +67,7 @@ class LiveStep(Struct, eq=False, gc=False):
             return
         self.call = None
         self.call_id = call.id
+        self.gated = call.gated
         self.provider = call.provider[: limits.MAX_NAME]
         if self.kind != "subagent":
             self.tool = call.tool[: limits.MAX_NAME]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.tower import steps
+from tapui.tower import spent, steps
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.call import call_parts
@@ -77,6 +77,7 @@ class StepScreen(Sheet):
             *fact("subagent", agent.tool if agent is not None else None),
             *fact("run by", step.provider),
             *fact("allowed by", steps.allowed_by(step)),
+            *fact("time", self._time(view, place)),
             *fact("exit code", exit_code),
             *fact("changed", steps.lines_changed(step.added, step.removed)),
             *fact("calls", str(step.calls) if step.kind == "subagent" else None),
@@ -98,6 +99,14 @@ class StepScreen(Sheet):
         if step.error:
             parts += [Paragraph(""), title("error"), value(step.error, "error")]
         return parts
+
+    @staticmethod
+    def _time(view: View, place: StepPlace) -> str | None:
+        """Return where its time went; None where there is no more to tell than how long it took."""
+        time = spent.on_step(view, place.turn.session_id, place.step)
+        if not (time.queue or time.gates or time.you):
+            return None
+        return time.words(f"at {place.step.provider}") or None
 
     def _whole(self, call: subjects.Call) -> subjects.Call:
         return self.tower.bodies.whole(call)

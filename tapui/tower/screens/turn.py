@@ -2,7 +2,7 @@
 
 from tapui import times
 from tapui.projection.turns.turn import LiveTurn
-from tapui.tower import steps
+from tapui.tower import spent, steps
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Keys, Sheet, alone, fact
 from tapui.tower.screens.usage import charged_words, tokens_words
@@ -45,6 +45,7 @@ class TurnScreen(Sheet):
             *fact("history", history),
             *fact("asked by", steps.source_words(turn.source)),
             *fact("steps", f"{turn.made}, {turn.failed} failed" if turn.failed else str(turn.made)),
+            *fact("time", spent.in_turn(view, turn).words("in tools") or None),
             *fact("tokens", tokens_words(usage)),
             *fact("charged", charged_words(usage)),
             Paragraph(""),
