@@ -34,6 +34,15 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
+class Spend(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What a session may use before its next prompt waits for your answer; 0 for no such budget."""
+
+    tokens: int = 0
+    """Tokens in and out, those from a cache too, since the session began."""
+    requests: float = 0.0
+    """Premium requests, where the session tells them."""
+
+
 class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Who may answer what waits for you."""
 
@@ -67,6 +76,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Whether the terminal's bell rings when something waits for you."""
     approvals: Answering = field(default_factory=Answering)
     notify: Notify = field(default_factory=Notify)
+    budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""
     timeouts: Timeouts = field(default_factory=Timeouts)

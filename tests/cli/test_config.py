@@ -36,6 +36,8 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",
         "notify.command": "TAPUI_NOTIFY_COMMAND",
+        "budget.tokens": "TAPUI_BUDGET_TOKENS",
+        "budget.requests": "TAPUI_BUDGET_REQUESTS",
         "timeouts.call": "TAPUI_TIMEOUTS_CALL",
         "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",
         "timeouts.idle-exit": "TAPUI_TIMEOUTS_IDLE_EXIT",

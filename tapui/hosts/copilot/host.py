@@ -31,6 +31,7 @@ from tapui.wire.host import (
     HostSessionOpened,
     ModeResult,
     ModeSet,
+    PromptHeld,
     PromptPrepared,
     SessionAbort,
     SessionLog,
@@ -337,7 +338,7 @@ class CopilotHost:
                             session.finished(message)
                         else:
                             session.progressed(message)
-            case HookDecision() | PromptPrepared():
+            case HookDecision() | PromptHeld() | PromptPrepared():
                 any(session.hooks.answered(message) for session in self._sessions())
             case ApprovalAnswer():
                 any(session.answered(message) for session in self._sessions())
