@@ -51,6 +51,15 @@ class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     provider. `always`: any process of yours may."""
 
 
+class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How tapui comes into sessions of Copilot CLI."""
+
+    port: str = "ask"
+    """Whether Copilot may open its port, which asks for no password (`--ui-server`). `ask`: you are
+    asked once where other people have accounts. `always`: nobody is asked. `never`: `tapui copilot`
+    does not open it, and none is attached to; the extension is the way in."""
+
+
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How you are called when something waits for you, besides the bell and the title."""
 
@@ -75,6 +84,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     bell: bool = True
     """Whether the terminal's bell rings when something waits for you."""
     approvals: Answering = field(default_factory=Answering)
+    copilot: CopilotAccess = field(default_factory=CopilotAccess)
     notify: Notify = field(default_factory=Notify)
     budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)

@@ -212,6 +212,7 @@ def load(
         ("theme",): partial(theme_files.unknown, themes),
         ("glyphs",): partial(_none_of, ("unicode", "ascii")),
         ("approvals", "command-line"): partial(_none_of, ("person", "always")),
+        ("copilot", "port"): partial(_none_of, ("ask", "always", "never")),
     }
     found = _Gathering(choices)
     _read_file(path, found)

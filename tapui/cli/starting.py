@@ -45,8 +45,10 @@ def home() -> Home:
 
 
 def options(args: argparse.Namespace) -> Options:
-    """Return what `tapui` and `tapui serve` start with; raises `ConfigError`."""
+    """Return what `tapui` and `tapui serve` start with; raises `ConfigError` and `Failure`."""
     found = loaded(args)
+    if getattr(args, "attach", 0) and found.settings.copilot.port == "never":
+        raise Failure("the setting copilot.port forbids Copilot's port, so --attach PORT cannot be")
     return Options(
         settings=found.settings,
         home=root(),

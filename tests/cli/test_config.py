@@ -35,6 +35,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",
+        "copilot.port": "TAPUI_COPILOT_PORT",
         "notify.command": "TAPUI_NOTIFY_COMMAND",
         "budget.tokens": "TAPUI_BUDGET_TOKENS",
         "budget.requests": "TAPUI_BUDGET_REQUESTS",
