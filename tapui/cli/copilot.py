@@ -51,12 +51,13 @@ def way_in(
         return []
     if rule == "never":
         raise Failure(f"the setting copilot.port forbids Copilot's port; {_instead(extension)}")
-    output.note(f"{_WARNING}; {_instead(extension)}")
-    consent = Consent(home.state)
-    if rule == "ask" and (others := people()) and not consent.covers(others):
-        if not asks(f"Other people have accounts here ({', '.join(others)}). Open the port?"):
-            raise Failure(f"Copilot was not started; {_instead(extension)}")
-        consent.keep(others)
+    if others := people():
+        output.note(f"{_WARNING}; {_instead(extension)}")
+        consent = Consent(home.state)
+        if rule == "ask" and not consent.covers(others):
+            if not asks(f"Other people have accounts here ({', '.join(others)}). Open the port?"):
+                raise Failure(f"Copilot was not started; {_instead(extension)}")
+            consent.keep(others)
     return [] if FLAG in given else [FLAG]
 
 

@@ -27,24 +27,24 @@ _SDK = "github-copilot-sdk"
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _VERSION_SECONDS = 10.0
 
-FindingState = Literal["ok", "warning", "error"]
+DiagnosedState = Literal["ok", "warning", "error"]
 
 
-class Finding(Struct):
+class Diagnosed(Struct):
     """Something that was looked at. `command` mends it, or does more of it; None: nothing to do.
 
     `id` is the thing that was looked at, the same in every version; several findings may have it.
     """
 
     id: str
-    state: FindingState
+    state: DiagnosedState
     text: str
     command: str | None = None
 
 
 def diagnose(
     folders: Home, gateways: Iterable[GatewayFile], clis: Iterable["Cli"], port_rule: str
-) -> list[Finding]:
+) -> list[Diagnosed]:
     """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s."""
     found = [_cli(), _sdk()]
     found += _extension(folders.copilot)
@@ -53,17 +53,17 @@ def diagnose(
     return found
 
 
-def _cli() -> Finding:
+def _cli() -> Diagnosed:
     program = shutil.which("copilot")
     if program is None:
         text = "Copilot CLI is not on PATH"
-        return Finding("cli", "warning", text, "npm install -g @github/copilot")
+        return Diagnosed("cli", "warning", text, "npm install -g @github/copilot")
     version = _cli_version(program)
     where = output.path_text(program)
     if version is None:
         text = f"Copilot CLI ({where}) does not say its version"
-        return Finding("cli", "warning", text, "copilot update")
-    return Finding("cli", "ok", f"Copilot CLI {version} ({where})")
+        return Diagnosed("cli", "warning", text, "copilot update")
+    return Diagnosed("cli", "ok", f"Copilot CLI {version} ({where})")
 
 
 def _cli_version(program: str) -> str | None:
@@ -72,7 +72,7 @@ def _cli_version(program: str) -> str | None:
         try:
             said = json.loads((folder / "package.json").read_text())
         except (OSError, ValueError, RecursionError):
-            continue
+            continue  # it has no such file, or not one of a package
         if isinstance(said, dict) and str(said.get("name")).startswith("@github/copilot"):
             return str(said.get("version"))
     try:
@@ -89,11 +89,11 @@ def _cli_version(program: str) -> str | None:
     return told[0] if told else None
 
 
-def _sdk() -> Finding:
+def _sdk() -> Diagnosed:
     try:
-        return Finding("sdk", "ok", f"{_SDK} {metadata.version(_SDK)}")
+        return Diagnosed("sdk", "ok", f"{_SDK} {metadata.version(_SDK)}")
     except metadata.PackageNotFoundError:
-        return Finding(
+        return Diagnosed(
             "sdk",
             "error",
             f"{_SDK} is not installed: nothing can be attached to",
@@ -101,45 +101,45 @@ def _sdk() -> Finding:
         )
 
 
-def _extension(copilot_home: Path) -> Iterator[Finding]:
+def _extension(copilot_home: Path) -> Iterator[Diagnosed]:
     extension = ExtensionFile(copilot_home)
     path = output.path_text(extension.path)
     install = command("install extension")
     match extension.state():
         case "missing":
             text = "tapui's extension is not installed: sessions are reached by Copilot's port"
-            yield Finding("extension", "ok", text, install)
+            yield Diagnosed("extension", "ok", text, install)
             return
         case "edited":
             text = f"{path} was not written by tapui, or was changed since"
-            yield Finding("extension", "warning", text, f"{_moved(path)} && {install}")
+            yield Diagnosed("extension", "warning", text, f"{_moved(path)} && {install}")
         case "outdated":
             text = f"{path} is of another version of tapui"
-            yield Finding("extension", "warning", text, install)
+            yield Diagnosed("extension", "warning", text, install)
         case "installed":
-            yield Finding("extension", "ok", f"tapui's extension is installed ({path})")
+            yield Diagnosed("extension", "ok", f"tapui's extension is installed ({path})")
     if is_experimental(copilot_home):
-        yield Finding("experimental", "ok", "Copilot loads extensions")
+        yield Diagnosed("experimental", "ok", "Copilot loads extensions")
     else:
         text = "Copilot does not load extensions: its experimental features are off"
-        yield Finding("experimental", "warning", text, command("copilot --experimental"))
+        yield Diagnosed("experimental", "warning", text, command("copilot --experimental"))
 
 
 def _moved(path: str) -> str:
     return f"mv {shlex.quote(path)} {shlex.quote(path + '.mine')}"
 
 
-def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Finding]:
+def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
     for one in gateways:
         told = difference(one.version)
         if told is None:
-            yield Finding("gateway", "ok", f"the gateway at {one.url} is of this version")
+            yield Diagnosed("gateway", "ok", f"the gateway at {one.url} is of this version")
         else:
             text = f"the gateway at {one.url} is {told}"
-            yield Finding("gateway", "warning", text, restart_line(one.port))
+            yield Diagnosed("gateway", "warning", text, restart_line(one.port))
 
 
-def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Finding]:
+def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Diagnosed]:
     from tapui.hosts.copilot.unattached import unattached
 
     people = other_people() if any(cli.ports for cli in clis) else []
@@ -151,13 +151,13 @@ def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Find
         if people:
             who = ", ".join(people)
             text = f"{text}: {who} can run commands through it; end it, and start it without"
-            yield Finding("port", "warning", text, install)
+            yield Diagnosed("port", "warning", text, install)
         elif port_rule == "never":
             text = f"{text}, which copilot.port forbids: it is not attached to"
-            yield Finding("port", "warning", text, install)
+            yield Diagnosed("port", "warning", text, install)
         else:
-            yield Finding("port", "ok", f"{text}; nobody else has an account here")
+            yield Diagnosed("port", "ok", f"{text}; nobody else has an account here")
     with_ports = port_rule != "never"
     for one in unattached(clis, folders.copilot, with_ports=with_ports):
         text = f"session {one.id} (pid {one.pid}) cannot be attached to"
-        yield Finding("session", "warning", text, one.hint)
+        yield Diagnosed("session", "warning", text, one.hint)

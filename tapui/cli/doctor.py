@@ -14,7 +14,7 @@ from msgspec import Struct
 from tapui import __version__
 from tapui.cli import output
 from tapui.cli.config import ConfigError
-from tapui.cli.diagnosis import Finding, FindingState, diagnose
+from tapui.cli.diagnosis import Diagnosed, DiagnosedState, diagnose
 from tapui.cli.failure import FAILED
 from tapui.cli.starting import home, loaded
 from tapui.home.paths import Home
@@ -48,7 +48,7 @@ _WHY: dict[SessionState, str] = {
 }
 
 
-_MARKS: dict[FindingState, str] = {"ok": "ok     ", "warning": "warning", "error": "error  "}
+_MARKS: dict[DiagnosedState, str] = {"ok": "ok     ", "warning": "warning", "error": "error  "}
 
 
 class Folder(Struct, rename="camel"):
@@ -90,7 +90,7 @@ class Findings(Struct, rename="camel"):
     """Log files of faults, the newest first."""
     gateways: list[RunningOne]
     sessions: list[FoundSession]
-    findings: list[Finding]
+    findings: list[Diagnosed]
     """What that means, and the commands that mend it."""
 
 
@@ -136,7 +136,7 @@ def examine(folders: Home, port_rule: str | ConfigError) -> Findings:
     )
     if isinstance(port_rule, ConfigError):
         findings += [
-            Finding("config", "error", line, command("config"))
+            Diagnosed("config", "error", line, command("config"))
             for line in str(port_rule).split("\n")
         ]
     return Findings(

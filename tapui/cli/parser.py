@@ -144,7 +144,7 @@ def _add_gateway_commands(commands: "Commands") -> None:
         "start Copilot CLI so that tapui can attach to it",
         "Runs `copilot ARGS...` in this terminal where tapui's extension is installed\n"
         "(`tapui install extension`), else `copilot --ui-server ARGS...`. That port of\n"
-        "Copilot CLI has no password: you are asked once where other people have accounts.\n"
+        "Copilot CLI has no password: you are asked once where others have accounts.\n"
         "`tapui copilot -- --help` shows Copilot's own help.",
     )
     copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
@@ -473,7 +473,7 @@ def _add_local_commands(commands: "Commands") -> None:
         commands,
         "doctor",
         "doctor",
-        "show versions, folders, logs, gateways and Copilot sessions",
+        "show what is wrong and what mends it; versions, folders, gateways, sessions",
         "No gateway needs to run; nothing is changed.",
     )
     doctor.add_argument("--json", action="store_true", help="print them as JSON")

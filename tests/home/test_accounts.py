@@ -10,12 +10,28 @@ from tapui.home import accounts
 from tapui.home.accounts import other_people
 from tapui.home.consent import FILE, Consent
 
+HERE = str(Path(__file__).parent)
 
-def account(name: str, uid: int, shell: str = "/bin/bash") -> pwd.struct_passwd:
-    return pwd.struct_passwd((name, "x", uid, uid, "", f"/home/{name}", shell))
+
+@pytest.fixture(autouse=True)
+def no_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests may run in one."""
+    monkeypatch.setattr(accounts, "_CONTAINER", ())
+
+
+def account(name: str, uid: int, shell: str = "/bin/bash", home: str = HERE) -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", uid, uid, "", home, shell))
+
+
+def test_in_a_container_there_is_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "_CONTAINER", (HERE,))
+    assert other_people(5000, [account("ada", 5001)], tmp_path) == []
 
 
 def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
     listed = [
         account("root", 0),
         account("daemon", 1, "/usr/sbin/nologin"),
@@ -24,17 +40,21 @@ def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
         account("backup", 5002, "/bin/false"),
         account("ci", 5003, ""),
         account("nobody", 65_534),
+        account("sdk", 5004, home=str(tmp_path / "empty")),
+        account("gone", 5005, home=str(tmp_path / "gone")),
         account("grace", 1_200_300),
     ]
-    assert other_people(5000, listed, tmp_path) == ["ada", "grace"]
-    assert other_people(5000, listed[:3], tmp_path) == []
+    homes = tmp_path / "homes"
+    assert other_people(5000, listed, homes) == ["ada", "grace"]
+    assert other_people(5000, listed[:3], homes) == []
     assert other_people(5000, [], tmp_path / "missing") == []
 
 
 def test_owners_of_homes_count_where_the_system_lists_no_users(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "me").mkdir()
+    (tmp_path / "me" / "files").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
     (tmp_path / "a-file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "me")
     monkeypatch.setattr(accounts, "_FIRST_PERSON", 0)
