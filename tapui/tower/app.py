@@ -21,6 +21,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.queue import KeyQueue, without_alt
 from tapui.tower.leaving import Leaving
 from tapui.tower.returning import Returning
+from tapui.tower.starting import Starting
 from tapui.tower.table import Table
 from tapui.tower.tell_line import ways_of
 from tapui.tower.terminal import title_sequence
@@ -63,6 +64,7 @@ class TowerApp(BaseApp):
         *bindings(
             "answer",
             "tell",
+            "start-session",
             "next-failure",
             "workbench",
             "find",
@@ -103,6 +105,7 @@ class TowerApp(BaseApp):
         self.typed = KeyQueue(self, self._typed)
         self._returning = Returning(self)
         self._frames = Frames(self, self.ticks, cpu)
+        self._starting = Starting(self)
         self._announcing = Announcing(self, rings=bell, on_notice=on_notice)
         self._leaving = Leaving(
             self, on_start_here=on_start_here, on_demo=None if is_demo else on_demo
@@ -169,6 +172,7 @@ class TowerApp(BaseApp):
             self._frames.fold(partial(self.view.apply, item))
             self.calls_made.take(item)
             self.orders.take(item)
+            self._starting.started.take(item)
             self.give_way()
             if isinstance(item, Message):
                 self._announcing.told(item, is_stopping=self._leaving.has_begun)
@@ -177,6 +181,7 @@ class TowerApp(BaseApp):
             self.view.apply(Link("ended"))
             self.calls_made.take(self.view.link)
             self.orders.take(self.view.link)
+            self._starting.started.take(self.view.link)
             self.wake()
 
     # Frames
@@ -205,6 +210,7 @@ class TowerApp(BaseApp):
         """Show notices about what happened, and call the person if that is due."""
         for event in news:
             self._announcing.happened(event)
+            self._starting.happened(event)
         if self.CALLS_PERSON:
             self._announcing.call_person()
 
@@ -247,6 +253,8 @@ class TowerApp(BaseApp):
             return bool(self.view.waiting)
         if action == "tell":
             return self._told_session() is not None
+        if action == "start_session":
+            return not self.is_replay and not self.is_demo and self.view.link.state == "up"
         if action == "next_failure":
             return has_failures(self.view)
         if action == "workbench":
@@ -301,6 +309,18 @@ class TowerApp(BaseApp):
             reason = session.cannot.get("tell") or "its host does not offer that"
             name = session.label or session.id
             self.notify(f"{name} cannot be told anything: {reason}", severity="warning")
+
+    def action_start_session(self) -> None:
+        """Start a session without a screen."""
+        self._starting.ask()
+
+    def end_session(self, session: Session) -> None:
+        """Ask whether a session that was started here is to end; end it on *yes*."""
+        self._starting.ask_end(session)
+
+    def hand_over(self, session: Session) -> None:
+        """Ask whether such a session is to go on in a terminal; close it first on *yes*."""
+        self._starting.ask_hand_over(session)
 
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""

@@ -11,6 +11,7 @@ from tapui.tower.stored import SessionStore
 from tapui.tower.view import View
 from tapui.tower.workbench.calls_made import CallsMade
 from tapui.wire.message import Message
+from tapui.wire.subjects import Session
 
 OnRule = Callable[[str], str | None]
 """Is told rules as TOML; returns why they could not be written, or None."""
@@ -89,6 +90,12 @@ class Tower(Protocol):
 
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""
+
+    def end_session(self, session: Session) -> None:
+        """Ask whether a session that was started here is to end; end it on *yes*."""
+
+    def hand_over(self, session: Session) -> None:
+        """Ask whether such a session is to go on in a terminal; close it first on *yes*."""
 
     def move(self, provider_id: str, session_id: str) -> None:
         """Move a provider to another session, as the person wants it."""

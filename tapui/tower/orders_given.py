@@ -12,6 +12,7 @@ from tapui.wire.steering import (
     ModelsRead,
     Order,
     SessionCompact,
+    SessionEnd,
     SessionOrdered,
     SessionSet,
     SessionStop,
@@ -75,6 +76,10 @@ class OrdersGiven:
     def compact(self, session_id: str) -> None:
         """Make a session's context smaller."""
         self._send(SessionCompact(self._next(session_id), session_id))
+
+    def end(self, session_id: str) -> None:
+        """End a session that was started here."""
+        self._send(SessionEnd(self._next(session_id), session_id))
 
     def set(self, session_id: str, what: Literal["model", "effort", "label"], value: str) -> None:
         """Set a session's model, effort or label."""

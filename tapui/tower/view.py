@@ -427,6 +427,8 @@ class View:
             self.writing.pop(event.session_id, None)
             for key in [key for key in self.rings if key[0] == event.session_id]:
                 del self.rings[key]
+            if event.session.headless:
+                self._news.append(event)
         elif isinstance(event, (ev.InjectPaused, ev.CommandAsked)):
             self._news.append(event)
         elif isinstance(event, ev.ProviderDisconnected):

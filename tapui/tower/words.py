@@ -77,11 +77,16 @@ def losses_of(view: View) -> list[str]:
     if view.link.state == "ended":
         return []
     providers, calls, others = view.providers, len(view.state.calls), view.towers - 1
+    headless = [one for one in view.open_sessions if one.headless]
     losses = []
     if providers:
         names = ", ".join(name_of(one) for one in providers[:4])
         more = " …" if len(providers) > 4 else ""
         losses.append(f"• {quantity(len(providers), 'provider')} disconnected: {names}{more}")
+    if headless:
+        names = ", ".join(one.label or one.id for one in headless[:4])
+        more = " …" if len(headless) > 4 else ""
+        losses.append(f"• {quantity(len(headless), 'headless session')} ended: {names}{more}")
     if calls:
         losses.append(f"• {quantity(calls, 'running call')} cancelled")
     if others > 0:

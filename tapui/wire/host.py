@@ -250,19 +250,12 @@ class HookDecision(Message, tag="hook.decision", frozen=True):
     context: str | None = None
 
 
-class PromptHeld(Message, tag="prompt.held", frozen=True):
-    """The answer to `prompt.submitted` waits for the person, for as long as that takes."""
-
-    id: str
-
-
 class PromptPrepared(Message, tag="prompt.prepared", frozen=True):
-    """The answer to `prompt.submitted`. With `refused`, the prompt is not sent, and that is why."""
+    """The answer to `prompt.submitted`."""
 
     id: str
     context: list[str]
     sections: dict[str, str]
-    refused: str | None = None
 
 
 class Sender(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -343,7 +336,6 @@ ToHost = (
     | ToolProgress
     | ToolOutcome
     | HookDecision
-    | PromptHeld
     | PromptPrepared
     | SessionSend
     | SessionLog

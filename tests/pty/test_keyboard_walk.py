@@ -33,6 +33,7 @@ TMUX = {
 }
 TYPED = {
     "full_stop": ".",
+    "plus": "+",
     "semicolon": "\\;",
     "comma": ",",
     "slash": "/",
@@ -212,6 +213,9 @@ async def _sheets(walk: Walk) -> None:
         await walk.brings("commands", "Search for commands", number)
         screen.keys("Escape")
         await screen.gone("Search for commands")
+    await walk.brings("start-session", "Start a session without a screen")
+    screen.keys("Escape")
+    await screen.gone("Start a session without a screen")
     await walk.brings("stored", "Copilot has stored no session")
     screen.keys("Escape")
     await screen.gone("Stored sessions")

@@ -92,7 +92,7 @@ async def test_a_port_that_another_gateway_claims_reaches_the_screen(
 async def test_a_start_that_fails_for_an_unknown_reason_reaches_the_screen_and_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def faulty(*_given: object) -> None:
+    def faulty(*_given: object, **_more: object) -> None:
         raise ValueError("a fault of the test's own")
 
     monkeypatch.setattr("tapui.station.gateway_files.GatewayFiles.leave", faulty)

@@ -34,6 +34,7 @@ from tapui.tower.screens.provider import ProviderScreen
 from tapui.tower.screens.record import RecordScreen
 from tapui.tower.screens.session import SessionScreen
 from tapui.tower.screens.sheet import Sheet
+from tapui.tower.screens.start import StartScreen
 from tapui.tower.screens.step import StepScreen
 from tapui.tower.screens.stored import StoredScreen
 from tapui.tower.screens.tools import ToolsScreen
@@ -50,7 +51,6 @@ from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.stores import STORED, ScriptedStore
-from tests.tower.test_budget import ASKED as BUDGET
 from tests.tower.test_find import Finds
 from tests.tower.test_inspector import LINES
 from tests.tower.told import crowded, turns_world
@@ -255,7 +255,6 @@ ASKED: dict[str, tuple[str, dict[str, object]]] = {
     "mode": ("mode", {"from": "interactive", "to": "autopilot", "reason": "to finish"}),
     "bindAll": ("bindAll", {"name": "clock"}),
     "question": ("userInput", {"question": "Which branch?", "choices": ["main", "next"]}),
-    "budget": ("userInput", BUDGET),
     "form": (
         "elicitation",
         {
@@ -442,6 +441,7 @@ OPENED: dict[type[Screen[Any]], list[str]] = {
     ChooseScreen: [PANES["sessions"], "full_stop", "m"],
     AskLineScreen: [PANES["sessions"], "full_stop", "n"],
     MomentScreen: [PANES["streams"], "w"],
+    StartScreen: ["1", "plus"],
     LeavingScreen: ["q"],
     InspectedScreen: INSPECTOR,
 }

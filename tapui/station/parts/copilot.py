@@ -13,7 +13,7 @@ class Copilot:
     Sessions that were started here end with it.
     """
 
-    name = "the search for Copilot sessions"
+    name = "the way to Copilot sessions"
 
     def __init__(self) -> None:
         self._launcher: CopilotLauncher | None = None
@@ -28,7 +28,6 @@ class Copilot:
             environ=os.environ,
             port=access.options.attach_port,
             attaches=access.options.attach,
-            with_ports=access.options.settings.copilot.port != "never",
             report=access.report,
         )
         access.spawn(self._launcher.run())

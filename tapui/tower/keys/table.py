@@ -60,6 +60,7 @@ TABLE: tuple[KeyAction, ...] = (
         "next-failure", "e", "next_failure", "screen", "next failure", "next failure", "failure"
     ),
     KeyAction("tell", "t", "tell", "screen", "tell the session something", "tell"),
+    KeyAction("start-session", "plus", "start_session", "screen", "start a session here"),
     KeyAction("demo", "d", "demo", "screen", "see the demonstration", "demo"),
     KeyAction("stop", "x", "stop", "pane", "stop what is under the cursor (asks first)", "stop"),
     KeyAction(

@@ -1,6 +1,7 @@
 """One session and what happened in it."""
 
 from tapui import times
+from tapui.projection.asking import by_whom
 from tapui.projection.offered import tools_that_wait
 from tapui.projection.orders import became, wanted
 from tapui.tower import marks, steps
@@ -38,6 +39,7 @@ class SessionScreen(Sheet):
             *fact("folder", session.cwd),
             *fact("workspace", session.workspace),
             *fact("host", session.host),
+            *fact("runs", _headless(session)),
             *fact("mode", session.mode),
             *fact("model", session.model),
             *fact("context", context_words(session.context)),
@@ -98,6 +100,15 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
         )
         parts.append(value("  ".join(word for word in said if word)))
     return parts
+
+
+def _headless(session: subjects.Session) -> str:
+    """Return how a session that was started here runs, empty for others."""
+    if not session.headless:
+        return ""
+    by = f", started by {by_whom(session.started_by)}" if session.started_by else ""
+    asked = ", nobody is asked in it" if session.unattended else ""
+    return f"headless{by}{asked}"
 
 
 def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:

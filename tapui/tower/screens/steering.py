@@ -30,6 +30,17 @@ class SessionOrders:
             self._action("e", "effort", "reasoning effort", self.choose_effort),
             self._action("k", "compact", "compact the context", self.compact),
             self._action("n", "label", "rename", self.rename),
+            *self._of_headless(),
+        ]
+
+    def _of_headless(self) -> list[RowAction]:
+        """Return what can be done with a session that was started here."""
+        if "close" not in self._session.can:
+            return []
+        tower, session = self._tower, self._session
+        return [
+            RowAction("h", "hand it over to a terminal", lambda: tower.hand_over(session)),
+            RowAction("d", "end it", lambda: tower.end_session(session)),
         ]
 
     def _model_words(self) -> str:
