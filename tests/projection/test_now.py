@@ -1,6 +1,6 @@
 """What a session does now, and since when."""
 
-from tapui.projection.now import Loop, SessionNow, failed_since, now_of
+from tapui.projection.now import Loop, SessionNow, agent_now, failed_since, now_of
 from tests.projection.test_turns import Day
 from tests.records.turns import stamp
 
@@ -28,6 +28,30 @@ def test_now_is_the_newest_thing_that_the_session_does() -> None:
     day.finish("c1")
     day.happen("session.idle")
     assert now(day) == SessionNow("idle", stamp(day.seq), text="I see.")
+
+
+def test_what_each_subagent_does() -> None:
+    day = Day()
+
+    def does(agent: str) -> SessionNow | None:
+        return agent_now(day.state, "s1", agent)
+
+    day.happen("user.message", content="go")
+    assert does("k1") is None
+    day.start("t1", "task")
+    told = {"remoteSessionId": "k1", "toolCallId": "t1", "agentName": "reviewer"}
+    day.happen("subagent.started", **told, description="look")
+    assert does("k1") == SessionNow("thinking", stamp(2), text="look")
+    day.start("c1", agent="k1", command="rg x")
+    assert does("k1") == SessionNow("call", stamp(4), "bash", "rg x")
+    day.approve("waiting", call="c1", agent="k1")
+    assert does("k1") == SessionNow("waiting", stamp(4), "bash", "rg x")
+    day.approve("approved", call="c1", agent="k1")
+    day.finish("c1", agent_id="k1")
+    day.happen("assistant.message", content="Well.", agentId="k1")
+    assert does("k1") == SessionNow("writing", stamp(9), text="Well.")
+    day.happen("subagent.completed", toolCallId="t1")
+    assert does("k1") is None
 
 
 def test_now_in_a_subagent_names_it() -> None:
