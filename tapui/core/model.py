@@ -118,6 +118,8 @@ class OpenSession:
     """Its own process, of which no descendant answers for the person."""
     applies_sections: bool | None
     """Whether its host applies changed sections of the system prompt; None: it does not say."""
+    asks_sections_apart: bool
+    """Whether its host asks about sections without a prompt."""
     last_activity: float
     is_open: bool = True
     is_gone: bool = False

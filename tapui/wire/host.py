@@ -91,6 +91,9 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Whether it lives in a process of the host's, without a screen of its own."""
     start: Id | None = None
     """The `session.start` that it answers."""
+    sections: bool | None = None
+    """Whether changed sections are applied in it, for which the host asks apart from prompts; None:
+    as `host.hello` says."""
 
 
 class SessionOpen(Message, tag="session.open", frozen=True):
@@ -151,12 +154,16 @@ class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
 
 
 class PromptSubmitted(Message, tag="prompt.submitted", frozen=True):
-    """The person sent a prompt; `sections` are the system prompt's, by name."""
+    """The person sent a prompt; `sections` are the system prompt's, by name.
+
+    With `only_sections` no prompt is meant: no context is given, and other sections stay.
+    """
 
     id: Id
     session_id: Id
     prompt: Text
     sections: Annotated[dict[Id, Text], Meta(max_length=limits.MAX_SECTIONS)] | None = None
+    only_sections: bool = False
 
 
 class ModeResult(Message, tag="mode.result", frozen=True):

@@ -306,3 +306,60 @@ def test_a_move_brings_the_startup_context_into_the_other_session(talk: Conversa
     assert contexts(host) == ["one"]
     tower.say(type="provider.move", providerId="p-1", sessionId="s2")
     assert [contexts(host, "s2"), contexts(host, "s2")] == [["one"], []]
+
+
+def ask_sections(host: Peer, session: str = "s1", **sections: str) -> None:
+    """Ask about sections as a host does that asks for them apart from prompts."""
+    told = {"id": "q2", "sessionId": session, "prompt": "", "sections": sections}
+    host.say(type="prompt.submitted", onlySections=True, **told)
+
+
+def test_sections_alone_bring_no_context_and_leave_others_alone(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1", sections=True)
+    provider = talk.provider(
+        "s1",
+        hooks={
+            "transforms": {
+                "tone": {"action": "append", "content": "Be brief."},
+                "guidelines": {"action": "callback"},
+            }
+        },
+        startup_context="hello",
+        context="CI passes",
+    )
+    host.hear()
+    ask_sections(host, tone="Be calm.")
+    assert prepared(host) == {
+        "type": "prompt.prepared",
+        "id": "q2",
+        "context": [],
+        "sections": {"tone": "Be calm.\n\nBe brief."},
+    }
+    assert provider.hear_of("transform.request") == []
+    # The prompt has the context, and asks for no section again.
+    host.say(type="prompt.submitted", id="q1", sessionId="s1", prompt="go")
+    told = prepared(host)
+    assert (told["context"], told["sections"]) == (["hello", "CI passes"], {})
+    assert provider.hear_of("transform.request") == []
+    ask_sections(host, guidelines="Look first.")
+    asked = provider.hear_one("transform.request")
+    assert (asked["section"], asked["current"]) == ("guidelines", "Look first.")
+    provider.say(type="transform.result", callId=asked["callId"], content="No.")
+    assert prepared(host)["sections"] == {"guidelines": "No."}
+
+
+def test_a_host_may_apply_sections_in_some_of_its_sessions_only(talk: Conversation) -> None:
+    tone = {"tone": {"action": "append", "content": "Be brief."}}
+    host = talk.connect(INTERNAL_TOKEN)
+    host.say(type="host.hello", name="copilot", kind="copilot", protocolVersion=2, sections=False)
+    host.open("own", sections=True)
+    host.open("attached")
+    own = talk.provider("own", name="one", tools=[], hooks={"transforms": tone})
+    attached = talk.provider("attached", name="two", tools=[], hooks={"transforms": tone})
+    assert "warnings" not in own.ack
+    assert "system prompt" in attached.ack["warnings"][0]
+    ask_sections(host, "own", tone="Be calm.")
+    host.open("later")
+    later = talk.provider("later", name="three", tools=[], hooks={"transforms": tone})
+    assert "system prompt" in later.ack["warnings"][0]

@@ -31,6 +31,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "session.now", "sessionId": "s1", "text": "t"},
     {"type": "hook.preToolUse", "id": "k", "sessionId": "s1", "tool": "t"},
     {"type": "prompt.submitted", "id": "q", "sessionId": "s1", "prompt": "p"},
+    {"type": "prompt.submitted", "id": "q", "sessionId": "s1", "prompt": "", "onlySections": True},
     {"type": "mode.result", "id": "m", "ok": True},
     {"type": "approval.request", "id": "r", "sessionId": "s1", "kind": "permission"},
     {"type": "approval.withdraw", "id": "r"},

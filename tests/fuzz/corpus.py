@@ -106,6 +106,8 @@ MESSAGES: list[Json] = [
     {"type": "session.now", "sessionId": "s1", "text": "writes", "kind": "message"},
     {"type": "prompt.submitted", "id": "q1", "sessionId": "s1", "prompt": "p",
      "sections": {"tone": "calm"}},
+    {"type": "prompt.submitted", "id": "q2", "sessionId": "s1", "prompt": "",
+     "sections": {"tone": "calm"}, "onlySections": True},
     {"type": "mode.result", "id": "m-1", "ok": True, "error": "e"},
     {"type": "approval.request", "id": "r1", "sessionId": "s1", "kind": "permission",
      "detail": {"x": 1}, "timeout": 60000},

@@ -213,3 +213,40 @@ async def test_what_an_agent_tells_its_subagent_is_no_prompt_of_the_session() ->
     one = asked()
     assert await one.prompt("look around", session_id="c1") is None
     assert not one.questions
+
+
+async def section(one: Asked, name: str, text: str) -> str:
+    """Return what becomes of a section, as the SDK asks about it."""
+    change: Any = one.hooks.sections()[name]["action"]  # type: ignore[index]
+    return str(await change(text))
+
+
+async def test_a_section_is_what_the_gateway_makes_of_it() -> None:
+    def answer(question: PromptSubmitted) -> Message:
+        assert question.only_sections
+        made = {"tone": "Be brief."} if "tone" in (question.sections or {}) else {}
+        return PromptPrepared(question.id, [], made)
+
+    one = asked(answer)
+    assert await section(one, "tone", "Be calm.") == "Be brief."
+    assert await section(one, "safety", "Harm nobody.") == "Harm nobody."
+    assert [question.sections for question in one.questions] == [
+        {"tone": "Be calm."},
+        {"safety": "Harm nobody."},
+    ]
+
+
+async def test_a_section_stays_as_it_is_where_nobody_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PROMPT_TIME", 0.01)
+    refused = asked(lambda q: Error(ErrorCode.INVALID_JSON, "too long", id=q.id))
+    assert await section(refused, "tone", "Be calm.") == "Be calm."
+    silent = asked()
+    assert await section(silent, "tone", "Be calm.") == "Be calm."
+    early = Asked()  # the gateway does not know the session yet
+    assert await section(early, "tone", "Be calm.") == "Be calm."
+    left = asked()
+    left.hooks.close()
+    assert await section(left, "tone", "Be calm.") == "Be calm."
+    assert [len(one.reports) for one in (refused, silent, early, left)] == [1, 1, 1, 0]

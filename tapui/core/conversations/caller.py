@@ -196,6 +196,8 @@ class CallerConversation:
         """A host that gives sections applies them, also when its hello did not say so."""
         if session.applies_sections:
             return
-        connection.host_applies_sections = session.applies_sections = True
+        session.applies_sections = True
+        if connection.host_applies_sections is None:
+            connection.host_applies_sections = True
         for provider in session.providers.values():
             self._providers.refresh(provider)

@@ -196,7 +196,10 @@ class HostConversation:
             agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
             pid=None if wanted.pid is None else int(wanted.pid),
-            applies_sections=connection.host_applies_sections,
+            applies_sections=connection.host_applies_sections
+            if wanted.sections is None
+            else wanted.sections,
+            asks_sections_apart=wanted.sections is True,
             last_activity=self._clock.now,
             ports=frozenset(wanted.ports or ()),
         )

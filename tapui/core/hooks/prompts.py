@@ -25,10 +25,10 @@ class Preparation:
     request_id: str
     context: list[str]
     sections: dict[str, str]
-    began: tuple[float, str]
-    """When it began: the clock's time, and the same as RFC 3339."""
     steps: dict[str, list[tuple[ConnectedProvider, Transform]]] = field(default_factory=dict)
     waiting: "set[Question]" = field(default_factory=set)
+    began: tuple[float, str] | None = None
+    """When a prompt came: the clock's time, and the same as RFC 3339. None for sections alone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,19 +57,25 @@ class Prompts:
 
     def begin(self, asker: Connection, session: OpenSession, prompt: PromptSubmitted) -> None:
         """Prepare a prompt; the answer goes out at once unless a provider must be asked."""
+        is_prompt = not prompt.only_sections
         preparation = Preparation(
             session,
             asker,
             prompt.id,
-            _contexts(session),
+            _contexts(session) if is_prompt else [],
             dict(prompt.sections or {}),
-            began=(self._clock.now, self._clock.timestamp()),
         )
-        self._traces.prompt_began(session)
+        if is_prompt:
+            preparation.began = self._clock.now, self._clock.timestamp()
+            self._traces.prompt_began(session)
+        given = preparation.sections
+        takes_all = is_prompt and not session.asks_sections_apart
         if session.applies_sections is not False:
             for provider in session.providers.values():
                 hooks = provider.hooks.get(session.id)
                 for section, transform in hooks.transforms.items() if hooks else ():
+                    if not takes_all and section not in given:
+                        continue
                     preparation.steps.setdefault(section, []).append((provider, transform))
         for section in list(preparation.steps):
             self._go_on(preparation, section)
@@ -156,7 +162,8 @@ class Prompts:
             return
 
     def _finish(self, preparation: Preparation) -> None:
-        self._traces.prompt_ended("prompt", preparation.session, preparation.began)
+        if preparation.began is not None:
+            self._traces.prompt_ended("prompt", preparation.session, preparation.began)
         if preparation.asker.is_open:
             self._out.send(
                 preparation.asker.id,

@@ -6,6 +6,7 @@ about a tool other than a plain yes is a refusal.
 """
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from copilot.session import (
         PreToolUseHookInput,
         PreToolUseHookOutput,
+        SectionOverride,
         SessionHooks,
+        SystemMessageSection,
         UserPromptSubmittedHookInput,
         UserPromptSubmittedHookOutput,
     )
@@ -62,6 +65,15 @@ class CliHooks:
             "on_pre_tool_use": self._before_tool,
             "on_user_prompt_submitted": self._before_prompt,
         }
+
+    def sections(self) -> "dict[SystemMessageSection, SectionOverride]":
+        """Return what makes the SDK ask about each section of the system prompt.
+
+        Only for sessions that are made here: the SDK takes it with the session.
+        """
+        from copilot.session import SYSTEM_MESSAGE_SECTIONS
+
+        return {name: {"action": partial(self._section, name)} for name in SYSTEM_MESSAGE_SECTIONS}
 
     def open(self) -> None:
         """The gateway knows the session, and was told all that happened in it so far."""
@@ -186,6 +198,28 @@ class CliHooks:
                 self._uplink.report(f"a prompt went out as it was: {answer.message}", "warning")
             return None
         return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
+
+    async def _section(self, name: str, text: str) -> str:
+        """Return a section as the providers want it; as it is, where that is not known in time."""
+        try:
+            async with asyncio.timeout(PROMPT_TIME):
+                await self._opened.wait()
+                if self._is_closed:
+                    return text
+                id_, sections = self._uplink.mint(), {name: text}
+                question = PromptSubmitted(id_, self._session_id, "", sections, only_sections=True)
+                answer = await self._ask(question)
+        except TimeoutError:
+            self._uplink.report(
+                f"section {name} of the system prompt was not changed in {PROMPT_TIME:g} s; it "
+                "stays as it is",
+                "warning",
+            )
+            return text
+        if isinstance(answer, Error):
+            told = f"section {name} of the system prompt stays as it is: {answer.message}"
+            self._uplink.report(told, "warning")
+        return answer.sections.get(name, text) if isinstance(answer, PromptPrepared) else text
 
 
 def _refusal(reason: str) -> "PreToolUseHookOutput":

@@ -16,7 +16,7 @@ from tapui.wire.starting import SessionStart, StartProblem
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
-    from copilot.session import SessionHooks
+    from copilot.session import SectionOverride, SessionHooks, SystemMessageSection
     from copilot.session_events import SessionEvent as CopilotEvent
 
 CLIENT_NAME = "tapui"
@@ -47,6 +47,7 @@ class OwnSession:
         client: "CopilotClient",
         *,
         hooks: "SessionHooks",
+        sections: "dict[SystemMessageSection, SectionOverride]",
         on_event: Callable[["CopilotEvent"], None],
     ) -> "CopilotSession":
         """Make the session, or resume it. Raises `AttachError`."""
@@ -62,6 +63,7 @@ class OwnSession:
             "enable_file_hooks": True,
             "tools": [],
             "hooks": hooks,
+            "system_message": {"mode": "customize", "sections": sections},
             "on_event": on_event,
             "on_permission_request": left_open,
         }

@@ -41,7 +41,12 @@ from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
-    from copilot.session import PermissionNoResult, SessionHooks
+    from copilot.session import (
+        PermissionNoResult,
+        SectionOverride,
+        SessionHooks,
+        SystemMessageSection,
+    )
     from copilot.session_events import SessionEvent as CopilotEvent
 
 _EARLY = 1_000
@@ -67,6 +72,7 @@ class Joining(Protocol):
         client: "CopilotClient",
         *,
         hooks: "SessionHooks",
+        sections: "dict[SystemMessageSection, SectionOverride]",
         on_event: "Callable[[CopilotEvent], None]",
     ) -> "CopilotSession":
         """Join it. Raises `AttachError`."""
@@ -159,6 +165,7 @@ class AttachedSession:
                     ports=self._ports,
                     pid=self._pid,
                     headless=is_headless,
+                    sections=True if is_headless else None,
                     start=self._start,
                     **opening,
                 )
@@ -183,7 +190,9 @@ class AttachedSession:
         self._early = deque(maxlen=_EARLY)
         if self._joining is not None:
             hooks = self.hooks.handlers()
-            return await self._joining(client, hooks=hooks, on_event=self._happened)
+            return await self._joining(
+                client, hooks=hooks, sections=self.hooks.sections(), on_event=self._happened
+            )
         return await sdk.call(
             "attach to the session",
             client.resume_session(
