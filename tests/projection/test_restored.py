@@ -88,6 +88,30 @@ def test_a_running_turn_of_before_goes_on_with_what_follows() -> None:
     assert (day.turn.head.prompt, day.turn.head.state) == ("go", "running")
 
 
+def test_a_turn_that_outlived_tapui_goes_on() -> None:
+    """Its begin comes from the records, where tapui's end had ended it; its host says it runs."""
+    day = Day()
+    day.seq = 100
+    cut = turn(50, "long ago", step(51, "c1", state="unknown", error=TAPUI_ENDED), state="unknown")
+    day.tell(ev.TurnsRestored("s1", bounded([turn(1, "one"), cut])))
+    told = bounded([turn(50, "long ago", step(51, "c1", state="running"), state="running")])
+    known = day.state.turns["s1"]
+    assert unknown_of(known, told) == told
+    day.tell(ev.TurnsRestored("s1", told))
+    assert [(one.prompt, one.state) for one in known.heads()] == [
+        ("one", "done"),
+        ("long ago", "running"),
+    ]
+    day.happen("assistant.message", content="here I am again")
+    day.happen("session.idle")
+    assert [(one.kind, one.state) for one in day.steps] == [
+        ("call", "unknown"),
+        ("message", "done"),
+    ]
+    assert (day.turn.head.number, day.turn.head.state) == (2, "done")
+    assert unknown_of(known, told) == []
+
+
 def test_what_was_under_way_is_unknown() -> None:
     day = Day()
     day.happen("user.message", content="go")

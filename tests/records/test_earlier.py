@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from tapui.projection.turns.restored import TAPUI_ENDED
 from tapui.records import earlier
 from tapui.records.earlier import earlier_turns
@@ -56,6 +58,24 @@ def test_turns_that_an_earlier_run_had_read_back_come_once(state: Path, workspac
             writer.turn(prompt(run), started("s1", f"c{number}"), finished(f"c{number}"), idle())
     turns = earlier_turns(folder(workspace), "r9", "s1")
     assert [turn.head.prompt for turn in turns] == ["r0", "r1", "r2", "r3"]
+
+
+def test_a_turn_that_outlived_several_runs_is_one(state: Path, workspace: Path) -> None:
+    for number in range(3):
+        with Writer(state, run=f"r{number}") as writer:
+            writer.seq = 10 * number
+            writer.turn(opened("s1", workspace))
+            if number:
+                (turn,) = earlier_turns(folder(workspace), f"r{number}", "s1")
+                writer.turn(ev.TurnsRestored("s1", [turn]))
+                goes_on = replace(turn, head=replace(turn.head, state="running", ended_at=None))
+                writer.turn(ev.TurnsRestored("s1", [goes_on]))
+            else:
+                writer.turn(prompt("one"))
+            busy = ev.SessionHappened("s1", "session.busy", raw({}))
+            writer.turn(busy, started("s1", f"c{number}"), finished(f"c{number}"))
+    turns = earlier_turns(folder(workspace), "r9", "s1")
+    assert told(turns) == [("one", "unknown", ["done", "done", "done"])]
 
 
 def test_other_sessions_and_no_records_have_no_turns(state: Path, workspace: Path) -> None:

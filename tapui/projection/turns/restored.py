@@ -26,7 +26,9 @@ _SAME_PROMPT = 5
 
 
 def interrupted(session: LiveTurns, at: str) -> None:
-    """Nothing more is known of what was under way at `at`."""
+    """Nothing more is known of what was under way at `at`; all of it is history."""
+    for one in session.turns:
+        one.is_history = True
     turn = session.latest
     if turn is None:
         return
@@ -55,13 +57,12 @@ def bounded(turns: Iterable[Turn]) -> list[Turn]:
 
 def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
     """Return those of the turns that the session does not have: neither one of their calls, nor
-    one with their prompt at that time."""
-    calls = {id_ for turn in session.turns for id_ in _calls(turn)}
+    one with their prompt at that time. One that goes on is returned although its begin is known."""
     return [
         told
         for told in turns
-        if calls.isdisjoint(_calls(turn := LiveTurn.of(told)))
-        and not any(_is_same(turn, one) for one in session.turns)
+        if not any(_is_same(turn := LiveTurn.of(told), one) for one in session.turns)
+        or _interrupted(session, turn) is not None
     ]
 
 
@@ -70,7 +71,14 @@ def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
     if not turns:
         return
     latest = session.latest
-    merged = sorted([*map(LiveTurn.of, turns), *session.turns], key=lambda turn: turn.started_at)
+    new = []
+    for turn in map(LiveTurn.of, turns):
+        begun = _interrupted(session, turn)
+        if begun is None:
+            new.append(turn)
+        else:
+            begun.state, begun.ended_at = "running", None
+    merged = sorted([*new, *session.turns], key=lambda turn: turn.started_at)
     if latest is not None:
         merged.remove(latest)  # what goes on now stays the newest
         merged.append(latest)
@@ -78,6 +86,15 @@ def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
     for number, turn in enumerate(merged, 1):
         _renumber(turn, number)
     session.adopt(merged)
+
+
+def _interrupted(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
+    """Return the turn that ended for the records when a tapui did, and goes on as is told."""
+    before = [one for one in session.turns if one.is_history]
+    newest = before[-1] if before else None
+    if newest is None or newest.state != "unknown" or told.state != "running":
+        return None
+    return newest if _is_same(told, newest) else None
 
 
 def _absorb(turns: list[LiveTurn]) -> None:
@@ -118,6 +135,8 @@ def _calls(turn: LiveTurn) -> Iterable[str]:
 
 def _is_same(one: LiveTurn, other: LiveTurn) -> bool:
     """Return whether two sources tell of one turn."""
+    if not set(_calls(one)).isdisjoint(_calls(other)):
+        return True
     if one.prompt != other.prompt:
         return False
     try:

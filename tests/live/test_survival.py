@@ -1,0 +1,83 @@
+"""The real CLI stops answering, tapui dies with questions open: the panes tell the truth again."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.rig.copilot import Copilot
+from tests.rig.model_server import ModelServer, Rule
+from tests.rig.taken import wait_for_tools
+from tests.rig.tower import TowerProcess
+
+TOUCH = [("bash", {"command": "echo once >> proof", "description": "write"})]
+FORM = {
+    "message": "Which colour?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}},
+        "required": ["colour"],
+    },
+}
+
+
+def test_a_cli_that_is_stopped_shows_it_and_goes_on_where_it_was(
+    cli: Path,
+    start_copilot: Callable[..., Copilot],
+    model: ModelServer,
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    # tmux continues at once what it has started itself, so a shell stands between.
+    copilot = start_copilot(argv=("sh", "-c", '"$0" --ui-server; exit', cli))
+    tower = start_tower()
+    wait_for_tools(tower.home, copilot)
+    model.script(Rule(calls=TOUCH, when="write it"), Rule(text="it is written", role="tool"))
+    copilot.prompt("write it")
+    tower.screen.wait_for("echo once >> proof", within=30)
+    os.kill(copilot.pid, signal.SIGSTOP)
+    try:
+        tower.screen.wait_for("no answer", within=20)
+    finally:
+        os.kill(copilot.pid, signal.SIGCONT)
+    tower.screen.wait_gone("no answer")
+    tower.approve("echo once >> proof")
+    copilot.screen.wait_for("it is written", within=30)
+    assert (copilot.cwd / "proof").read_text() == "once\n"
+    tower.screen.wait_for("Nothing waits|idle")
+
+
+def test_a_permission_and_a_question_outlive_a_killed_tapui(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    model.script(
+        Rule(calls=TOUCH, when="write it"),
+        Rule(calls=[("ask_user", FORM)], role="tool"),
+        Rule(text="all done", role="tool"),
+    )
+    copilot.prompt("write it")
+    tower.screen.wait_for("echo once >> proof", within=30)
+    os.kill(tower.pid, signal.SIGKILL)
+    tower.screen.wait_dead()
+    second = start_tower()
+    wait_for_tools(second.home, copilot)
+    second.approve("echo once >> proof")
+    second.screen.wait_for("Which colour", within=30)
+    os.kill(second.pid, signal.SIGKILL)
+    second.screen.wait_dead()
+    third = start_tower()
+    wait_for_tools(third.home, copilot)
+    third.screen.wait_for("Which colour", within=30)
+    copilot.screen.wait_for("Which colour")
+    copilot.screen.keys("Enter")
+    copilot.screen.wait_for("all done", within=30)
+    third.screen.wait_for("Nothing waits")
+    assert (copilot.cwd / "proof").read_text() == "once\n"
+    # It is one turn, whoever saw which part of it.
+    told = json.loads(third.home.run("status", "--json").stdout)["state"]["turns"]
+    (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
+    assert turn["current"]["head"]["prompt"] == "write it"
+    assert turn["current"]["head"]["number"] == 1
