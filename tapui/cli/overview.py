@@ -10,7 +10,15 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.offered import tools_of
-from tapui.projection.state import State, is_connected, is_in_flight, is_open, is_waiting, listed
+from tapui.projection.state import (
+    State,
+    activity,
+    is_connected,
+    is_in_flight,
+    is_open,
+    is_waiting,
+    listed,
+)
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
 from tapui.wire.message import label_of
@@ -164,7 +172,7 @@ def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def _session_state(session: Session) -> str:
-    word = marks.SESSION[session.state].word
+    word = activity(session)
     return f"{word}, foreground" if session.foreground else word
 
 

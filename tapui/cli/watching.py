@@ -10,7 +10,7 @@ from tapui.client.gateways import FoundGateway
 from tapui.projection import asking
 from tapui.projection.fold import fold
 from tapui.projection.orders import became, wanted
-from tapui.projection.state import State, is_open, is_waiting, listed
+from tapui.projection.state import State, activity, is_open, is_waiting, listed
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
@@ -51,7 +51,7 @@ class Watched:
         """Yield the open sessions and what waits."""
         for session in listed(self._state.sessions.values()):
             if is_open(session):
-                yield f"session {_name(session)}: {session.state}"
+                yield f"session {_name(session)}: {activity(session)}"
         for approval in self._state.approvals.values():
             if is_waiting(approval):
                 yield f"waits for you: {self._request(approval)}"
@@ -84,15 +84,15 @@ class Watched:
             ) if not listed([session]):
                 pass
             case ev.SessionOpened(session=session):
-                yield f"session {_name(session)}: {session.state}"
+                yield f"session {_name(session)}: {activity(session)}"
             case ev.SessionReplaced(session=session):
                 yield f"session {_name(session)}: goes on with a new id"
             case ev.SessionClosed(session=session):
                 yield f"session {_name(session)}: ended"
             case ev.SessionUpdated(session=session):
                 known = before.get(session.id)
-                if known is None or known.state != session.state:
-                    yield f"session {_name(session)}: {session.state}"
+                if known is None or activity(known) != activity(session):
+                    yield f"session {_name(session)}: {activity(session)}"
 
     def _request(self, approval: subjects.Approval) -> str:
         asked = f"{asking.verb(approval)} {asking.request(approval)}".rstrip()

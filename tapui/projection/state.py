@@ -106,6 +106,11 @@ def is_open(session: Session) -> bool:
     return session.state != "ended"
 
 
+def activity(session: Session) -> str:
+    """Return what a session does, in a word."""
+    return "no answer" if session.silent and is_open(session) else session.state
+
+
 def is_local(session: Session) -> bool:
     """Return whether it is tapui's own: where providers wait until another session opens."""
     return session.host == "local"

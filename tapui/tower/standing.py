@@ -40,6 +40,7 @@ class Footing:
 
 WAITING = Mark("!", "asks you", "warning")
 BUSY = Mark("●", "busy", "accent")
+SILENT = Mark("✗", "no answer", "error")
 STOPPING = Mark("●", "stopping", "accent")
 IDLE = Mark("○", "idle", "muted")
 ENDED = Mark("·", "ended", "muted")
@@ -66,6 +67,9 @@ def of_session(
     not seen yet, `writing` what its agent writes this moment."""
     if not is_open(session):
         return Footing(Need.ENDED, ENDED, session.reason or "", session.ended_at)
+    if session.silent:
+        told = "its program answers nothing: it is stopped, or hangs"
+        return Footing(Need.FAILED, SILENT, told, None, failed)
     is_stopped = is_stopping(state, session.id)
     if asked is not None and not is_stopped:
         return Footing(Need.WAITING, WAITING, about(asked), asked.created_at, failed)

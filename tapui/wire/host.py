@@ -106,7 +106,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     """Something about a session changed; absent fields did not.
 
     `tools_revision` is the newest list of tools that the session has taken: those that its agent
-    can call from now on. 0 is none.
+    can call from now on. 0 is none. `silent` says whether its program answers nothing for now.
     """
 
     session_id: Id
@@ -119,6 +119,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     tools_revision: Number | None = None
     can: Can | None = None
     cannot: Cannot | None = None
+    silent: bool | None = None
 
 
 class SessionHistory(Message, tag="session.history", frozen=True):

@@ -90,6 +90,8 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     tools_taken: bool | None = None
     """Whether the session's agent can call the tools that are offered; None: its host does not
     say."""
+    silent: bool = False
+    """Whether its program answers nothing for now: it is stopped, or hangs."""
     headless: bool = False
     """Whether it was started here, without a screen of its own."""
     unattended: bool = False

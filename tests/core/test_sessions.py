@@ -699,3 +699,11 @@ def test_a_session_that_opens_tells_what_changed_before(scene: Scene) -> None:
     assert {one["label"] for one in told} == {"new", "s2"}
     scene.talk.wait(10)
     assert scene.provider.hear() == []
+
+
+def test_a_session_whose_program_is_silent_says_so_and_stays_open(scene: Scene) -> None:
+    for is_silent in (True, False):
+        scene.host.say(type="session.update", sessionId="s1", silent=is_silent)
+        told = scene.talk.events("session.updated")[-1]["session"]
+        assert told.get("silent", False) is is_silent
+        assert told["state"] == "idle"

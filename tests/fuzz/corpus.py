@@ -82,7 +82,7 @@ MESSAGES: list[Json] = [
     {"type": "session.open", "session": SESSION},
     {"type": "session.open", "session": {**SESSION, "id": "s3", "replaces": "s1"}},
     {"type": "session.update", "sessionId": "s1", "label": "l", "cwd": "/", "foreground": True,
-     "mode": "plan", "model": "m", "toolsRevision": 1},
+     "silent": True, "mode": "plan", "model": "m", "toolsRevision": 1},
     {"type": "session.close", "sessionId": "s9", "reason": "r", "replacedBy": "s1"},
     {"type": "session.event", "sessionId": "s1", "event": "session.idle", "data": {}},
     {"type": "session.event", "sessionId": "s1", "event": "session.context",

@@ -24,8 +24,9 @@ class CliPlayed:
     `deaf` are refused; tools in `taken` are another program's. Resuming those in `slow` takes
     until `answer_the_slow()`. `requests` holds what was asked.
 
-    `processing`, `queued`, `commands` and `models` are what it says of each session when asked;
-    what is in `unknown` it does not know. A prompt's message has the id `m-PROMPT`.
+    While it `is_hung` no ping is answered. `processing`, `queued`, `commands` and `models` are what
+    it says of each session when asked; what is in `unknown` it does not know. A prompt's message
+    has the id `m-PROMPT`.
     """
 
     def __init__(self, copilot_home: Path, *sessions: str) -> None:
@@ -35,6 +36,7 @@ class CliPlayed:
         self.deaf: set[str] = set()
         self.taken: set[str] = set()
         self.slow: set[str] = set()
+        self.is_hung = False
         self.processing = False
         self.is_restless = False
         self.queued: list[str] = []
@@ -137,6 +139,8 @@ class CliPlayed:
                 if "method" in message and "id" in message:
                     self.requests.append(message)
                     answer = self._answer(message["method"], message.get("params") or {})
+                    if not answer:
+                        continue
                     answered = {"jsonrpc": "2.0", "id": message["id"], **answer}
                     if message["method"] == "session.resume" and self._is_slow(message):
                         self._unanswered.append((writer, answered))
@@ -154,6 +158,8 @@ class CliPlayed:
         match method:
             case "connect":
                 result = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
+            case "ping" if self.is_hung:
+                return {}
             case "ping":
                 result = {"message": "", "timestamp": 0, "protocolVersion": 3}
             case "session.getForeground":

@@ -286,3 +286,22 @@ def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThrea
         cli.happens("s1", "external_tool.requested", **request, **ids, **more)
         until(lambda at=number: len(gateway.of(ToolInvoke)) > at, what="the call")  # type: ignore[misc]
     assert [one.traceparent for one in gateway.of(ToolInvoke)] == [given, None, None]
+
+
+def test_a_cli_that_answers_nothing_is_told_until_it_answers(
+    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachment, "PING_TIME", 0.1)
+    monkeypatch.setattr(attachment, "PING_INTERVAL", 0.05)
+
+    def told() -> list[tuple[str, bool]]:
+        updates = hosted.gateway.of(SessionUpdate)
+        return [(one.session_id, one.silent) for one in updates if one.silent is not None]
+
+    cli.is_hung = True
+    until(lambda: len(told()) == 2, what="that both sessions are silent")
+    assert told() == [("s1", True), ("s2", True)]
+    cli.is_hung = False
+    until(lambda: len(told()) == 4, what="that it answers")
+    assert told()[2:] == [("s1", False), ("s2", False)]
+    assert not hosted.gateway.of(SessionClose)

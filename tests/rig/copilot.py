@@ -88,8 +88,10 @@ class Copilot:
 
     @property
     def pid(self) -> int:
-        """The CLI's process id."""
-        return self.screen.pid
+        """The CLI's process id: what runs on the terminal, or in the shell there."""
+        process = psutil.Process(self.screen.pid)
+        inside = process.children() if process.name() == "sh" else []
+        return inside[0].pid if inside else process.pid
 
     @property
     def session_id(self) -> str:

@@ -468,3 +468,14 @@ async def test_a_call_that_waits_for_a_gate_is_on_top_until_it_is_decided() -> N
         rig.feed.happen(ev.GateChecked(session_id="s1", gate=replace(gate, state="deny")))
         await rig.settle()
         assert "gate g1" not in keys(rig, 5)
+
+
+async def test_a_session_whose_program_answers_nothing_says_so() -> None:
+    state = State()
+    state.sessions["s1"] = session("s1", "Fix pairing", state="busy", silent=True)
+    state.sessions["s2"] = session("s2", "Release", state="busy")
+    async with running(state, size=(120, 36)) as rig:
+        (row,) = [line for line in rig.text.splitlines() if "Fix pairing " in line][:1]
+        assert "no answer" in row
+        assert "its program answers nothing: it is stopped, or hangs" in row
+        assert keys(rig, 1)[0] == "s1"

@@ -211,7 +211,7 @@ class HostConversation:
             self._modes.changed_by_host(session, message.mode, connection.name)
         changes = {
             name: value
-            for name in ("label", "cwd", "foreground", "model", "can", "cannot")
+            for name in ("label", "cwd", "foreground", "model", "can", "cannot", "silent")
             if (value := getattr(message, name)) is not None
         }
         shown = (session.view.label, session.view.foreground)

@@ -17,6 +17,7 @@ from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.succession import Succession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import cancelled
+from tapui.wire.host import SessionUpdate
 
 if TYPE_CHECKING:
     from copilot import CopilotClient
@@ -67,6 +68,8 @@ class Attachment:
         self.door = door
         self._is_attached = is_attached
         self.sessions: dict[str, AttachedSession] = {}
+        self._is_silent = False
+        """Whether the CLI has not answered for `PING_TIME`."""
         self._uplink = uplink
         self._copilot_home = copilot_home
         self._cwd = cwd
@@ -200,10 +203,19 @@ class Attachment:
             try:
                 await sdk.call("ping", client.ping(), within=PING_TIME)
             except NoAnswerError:
-                continue  # it is stopped, or very busy
+                self._answers(is_silent=True)  # it is stopped, or very busy
+                continue
             except AttachError:
                 return
+            self._answers(is_silent=False)
             await asyncio.sleep(PING_INTERVAL)
+
+    def _answers(self, *, is_silent: bool) -> None:
+        """Tell of the sessions whether their CLI answers, where that has changed."""
+        if is_silent != self._is_silent:
+            self._is_silent = is_silent
+            for session_id in self.sessions:
+                self._uplink.send(SessionUpdate(session_id=session_id, silent=is_silent))
 
     async def _reconnect(self) -> bool:
         for pause in RECONNECT_TIMES if self.door is None else DOOR_TIMES:
