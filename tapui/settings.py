@@ -34,12 +34,30 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
+class Spend(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What a session may use before its next prompt waits for your answer; 0 for no such budget."""
+
+    tokens: int = 0
+    """Tokens in and out, those from a cache too, since the session began."""
+    requests: float = 0.0
+    """Premium requests, where the session tells them."""
+
+
 class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Who may answer what waits for you."""
 
     command_line: str = "person"
     """`person`: commands that answer or send must come from a terminal, and not from a session or a
     provider. `always`: any process of yours may."""
+
+
+class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """How tapui comes into sessions of Copilot CLI."""
+
+    port: str = "ask"
+    """Whether Copilot may open its port, which asks for no password (`--ui-server`). `ask`: you are
+    asked once where other people have accounts. `always`: nobody is asked. `never`: `tapui copilot`
+    does not open it, and none is attached to; the extension is the way in."""
 
 
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -66,7 +84,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     bell: bool = True
     """Whether the terminal's bell rings when something waits for you."""
     approvals: Answering = field(default_factory=Answering)
+    copilot: CopilotAccess = field(default_factory=CopilotAccess)
     notify: Notify = field(default_factory=Notify)
+    budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""
     timeouts: Timeouts = field(default_factory=Timeouts)

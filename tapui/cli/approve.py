@@ -10,6 +10,7 @@ from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
+from tapui.projection.asking import is_budget
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.subjects import Approval
@@ -25,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
 async def _approve(chosen: FoundGateway, wanted: str) -> None:
     async with await GatewayConnection.open(chosen, name="tapui approve") as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
-        if approval.kind in ("userInput", "elicitation"):
+        if approval.kind in ("userInput", "elicitation") and not is_budget(approval):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)
         if approval.kind == "pairing":
             await _reveal(connection, approval)

@@ -39,6 +39,8 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("timeouts", "call"): (0.001, _DAY, " seconds"),
     ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
     ("timeouts", "idle-exit"): (0, _DAY, " seconds"),
+    ("budget", "tokens"): (0, 2**53, ""),
+    ("budget", "requests"): (0, 2**53, ""),
     ("records", "inline"): (0, 5 * 2**20, " bytes"),
     ("records", "file"): (2**16, 2**40, " bytes"),
     ("records", "session"): (2**16, 2**50, " bytes"),
@@ -210,6 +212,7 @@ def load(
         ("theme",): partial(theme_files.unknown, themes),
         ("glyphs",): partial(_none_of, ("unicode", "ascii")),
         ("approvals", "command-line"): partial(_none_of, ("person", "always")),
+        ("copilot", "port"): partial(_none_of, ("ask", "always", "never")),
     }
     found = _Gathering(choices)
     _read_file(path, found)

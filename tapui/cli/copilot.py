@@ -3,17 +3,79 @@
 import argparse
 import os
 import shutil
+import sys
+from collections.abc import Callable, Sequence
 
-from tapui.cli.failure import Failure
+from tapui.cli import output, starting
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.home.accounts import other_people
+from tapui.home.consent import Consent
+from tapui.home.paths import Home
+from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
+from tapui.invocation import command
+
+FLAG = "--ui-server"
+_WARNING = "Copilot's port has no password: every user of this machine can run commands through it"
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replace this process by Copilot CLI; raises `Failure` when there is none."""
+    """Replace this process by Copilot CLI; raises `Failure` when there is none, or may be none."""
     program = shutil.which("copilot")
     if program is None:
         raise Failure(
             "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
         )
     given: list[str] = args.args
-    asked = [] if "--ui-server" in given else ["--ui-server"]
-    os.execv(program, [program, *asked, *given])  # noqa: S606 - replaces us; no shell is meant
+    rule = starting.loaded(args).settings.copilot.port
+    added = way_in(given, rule, starting.home(), people=other_people, asks=_asks)
+    os.execv(program, [program, *added, *given])  # noqa: S606 - replaces us; no shell is meant
+
+
+def way_in(
+    given: Sequence[str],
+    rule: str,
+    home: Home,
+    *,
+    people: Callable[[], Sequence[str]],
+    asks: Callable[[str], bool],
+) -> list[str]:
+    """Return the arguments that let tapui in, besides those that are `given`.
+
+    None are needed where tapui's extension is installed and is loaded. Else it is the port, unless
+    `rule` (the setting `copilot.port`) forbids it, or the person does, who is asked once where
+    other `people` have accounts. Raises `Failure`, which says what to do instead.
+    """
+    extension = ExtensionFile(home.copilot).state() != "missing"
+    loads = "--experimental" in given or is_experimental(home.copilot)
+    if extension and loads and FLAG not in given:
+        return []
+    if rule == "never":
+        raise Failure(f"the setting copilot.port forbids Copilot's port; {_instead(extension)}")
+    if others := people():
+        output.note(f"{_WARNING}; {_instead(extension)}")
+        consent = Consent(home.state)
+        if rule == "ask" and not consent.covers(others):
+            if not asks(f"Other people have accounts here ({', '.join(others)}). Open the port?"):
+                raise Failure(f"Copilot was not started; {_instead(extension)}")
+            consent.keep(others)
+    return [] if FLAG in given else [FLAG]
+
+
+def _instead(is_installed: bool) -> str:
+    """Return how to go without the port."""
+    if is_installed:
+        line = command("copilot --experimental")
+        return f"tapui's extension needs none, once it is loaded: {line}"
+    return f"tapui's extension needs none: {command('install extension')}"
+
+
+def _asks(question: str) -> bool:
+    from tapui.cli.agreeing import is_agreed
+
+    if not sys.stdin.isatty():
+        raise Failure(
+            f"{question} That takes a terminal to answer; "
+            'in scripts set copilot.port = "always", or TAPUI_COPILOT_PORT=always',
+            WRONG_USE,
+        )
+    return is_agreed(question)

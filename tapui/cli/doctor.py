@@ -4,19 +4,25 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from tapui import __version__
 from tapui.cli import output
+from tapui.cli.config import ConfigError
+from tapui.cli.diagnosis import Diagnosed, DiagnosedState, diagnose
 from tapui.cli.failure import FAILED
-from tapui.cli.starting import home
+from tapui.cli.starting import home, loaded
 from tapui.home.paths import Home
 from tapui.home.run_folder import gateways
+from tapui.invocation import command
+
+if TYPE_CHECKING:
+    from tapui.hosts.copilot.discovery import Cli
 
 PACKAGES = (
     "textual",
@@ -38,8 +44,11 @@ SessionState = Literal["attachable", "starting", "noPort"]
 _WHY: dict[SessionState, str] = {
     "attachable": "yes",
     "starting": "not yet: it is starting",
-    "noPort": "no: it was started without a port (tapui copilot, or copilot --ui-server)",
+    "noPort": "no: it was started without a port, and without tapui's extension (tapui copilot)",
 }
+
+
+_MARKS: dict[DiagnosedState, str] = {"ok": "ok     ", "warning": "warning", "error": "error  "}
 
 
 class Folder(Struct, rename="camel"):
@@ -81,11 +90,13 @@ class Findings(Struct, rename="camel"):
     """Log files of faults, the newest first."""
     gateways: list[RunningOne]
     sessions: list[FoundSession]
+    findings: list[Diagnosed]
+    """What that means, and the commands that mend it."""
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what was found; 1 when tapui cannot work with it."""
-    found = examine(home())
+    found = examine(home(), _port_rule(args))
     if args.json:
         output.say_json(found, indent=2)
     else:
@@ -94,17 +105,40 @@ def run(args: argparse.Namespace) -> int:
         version is None for name, version in found.packages.items() if name not in _OPTIONAL
     )
     is_blocked = any(one.state not in ("ok", "missing") for one in found.folders)
-    return FAILED if missing or is_blocked else 0
+    is_broken = any(one.state == "error" for one in found.findings)
+    return FAILED if missing or is_blocked or is_broken else 0
 
 
-def examine(folders: Home) -> Findings:
-    """Look at everything; nothing is changed and nothing is connected to."""
+def _port_rule(args: argparse.Namespace) -> str | ConfigError:
+    try:
+        return loaded(args).settings.copilot.port
+    except ConfigError as error:
+        return error
+
+
+def examine(folders: Home, port_rule: str | ConfigError) -> Findings:
+    """Look at everything; nothing is changed and nothing is connected to.
+
+    `port_rule` is the setting `copilot.port`, or why there are no settings.
+    """
     from tapui.station.log_file import log_files, log_path
 
     def log_of(pid: int) -> str | None:
         path = log_path(folders, pid)
         return output.path_text(path) if path.exists() else None
 
+    from tapui.hosts.copilot.discovery import Discovery
+
+    clis = Discovery(folders.copilot).scan()
+    running = gateways(folders)
+    findings = diagnose(
+        folders, running, clis, "ask" if isinstance(port_rule, ConfigError) else port_rule
+    )
+    if isinstance(port_rule, ConfigError):
+        findings += [
+            Diagnosed("config", "error", line, command("config"))
+            for line in str(port_rule).split("\n")
+        ]
     return Findings(
         tapui=__version__,
         python=platform.python_version(),
@@ -120,10 +154,9 @@ def examine(folders: Home) -> Findings:
             )
         ],
         logs=[output.path_text(path) for path in log_files(folders)],
-        gateways=[
-            RunningOne(one.url, one.pid, one.version, log_of(one.pid)) for one in gateways(folders)
-        ],
-        sessions=list(_sessions(folders.copilot)),
+        gateways=[RunningOne(one.url, one.pid, one.version, log_of(one.pid)) for one in running],
+        sessions=list(_sessions(clis)),
+        findings=findings,
     )
 
 
@@ -142,11 +175,10 @@ def _state(path: Path) -> FolderState:
     return "ok" if os.access(path, os.R_OK | os.W_OK | os.X_OK) else "notWritable"
 
 
-def _sessions(copilot_home: Path) -> Iterator[FoundSession]:
-    from tapui.hosts.copilot.discovery import Discovery
+def _sessions(clis: "Iterable[Cli]") -> Iterator[FoundSession]:
     from tapui.hosts.copilot.unattached import START_TIME
 
-    for cli in Discovery(copilot_home).scan():
+    for cli in clis:
         state: SessionState = "noPort" if cli.age > START_TIME else "starting"
         for session in cli.sessions:
             cwd = output.path_text(cli.cwd)
@@ -179,3 +211,9 @@ def _print(found: Findings) -> None:
     if found.sessions:
         rows = [[one.id, str(one.pid), one.cwd, _WHY[one.state]] for one in found.sessions]
         output.table(["ID", "PID", "FOLDER", "ATTACHABLE"], rows)
+    output.say("")
+    output.say("Findings:")
+    for one in found.findings:
+        output.say(f"  {_MARKS[one.state]} {one.text}")
+        if one.command is not None:
+            output.say(f"      {one.command}")

@@ -142,8 +142,9 @@ def _add_gateway_commands(commands: "Commands") -> None:
         "copilot",
         "copilot",
         "start Copilot CLI so that tapui can attach to it",
-        "Runs `copilot --ui-server ARGS...` in this terminal. That port of Copilot CLI\n"
-        "has no password: other users of this machine can reach it.\n"
+        "Runs `copilot ARGS...` in this terminal where tapui's extension is installed\n"
+        "(`tapui install extension`), else `copilot --ui-server ARGS...`. That port of\n"
+        "Copilot CLI has no password: you are asked once where others have accounts.\n"
         "`tapui copilot -- --help` shows Copilot's own help.",
     )
     copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
@@ -472,7 +473,7 @@ def _add_local_commands(commands: "Commands") -> None:
         commands,
         "doctor",
         "doctor",
-        "show versions, folders, logs, gateways and Copilot sessions",
+        "show what is wrong and what mends it; versions, folders, gateways, sessions",
         "No gateway needs to run; nothing is changed.",
     )
     doctor.add_argument("--json", action="store_true", help="print them as JSON")

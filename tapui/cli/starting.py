@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from tapui.cli import config
+from tapui.cli import config, output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
 from tapui.client.gateways import FoundGateway
@@ -45,8 +45,10 @@ def home() -> Home:
 
 
 def options(args: argparse.Namespace) -> Options:
-    """Return what `tapui` and `tapui serve` start with; raises `ConfigError`."""
+    """Return what `tapui` and `tapui serve` start with; raises `ConfigError` and `Failure`."""
     found = loaded(args)
+    if getattr(args, "attach", 0) and found.settings.copilot.port == "never":
+        raise Failure("the setting copilot.port forbids Copilot's port, so --attach PORT cannot be")
     return Options(
         settings=found.settings,
         home=root(),
@@ -62,14 +64,18 @@ def options(args: argparse.Namespace) -> Options:
     )
 
 
-def gateway(args: argparse.Namespace) -> FoundGateway:
-    """Return the running gateway that the arguments mean.
+def gateway(args: argparse.Namespace, *, is_leaving: bool = False) -> FoundGateway:
+    """Return the running gateway that the arguments mean; one of another version is named.
 
     It is the one on the port in force; if nobody asked for that port and nothing runs there, the
-    only other one that runs. Raises `NoGateway` and `ConfigError`.
+    only other one that runs. With `is_leaving` it is to end, and its version does not matter.
+    Raises `NoGateway` and `ConfigError`.
     """
     found = loaded(args)
-    return gateways.find(home(), found.settings.port, is_explicit=port_is_explicit(found))
+    one = gateways.find(home(), found.settings.port, is_explicit=port_is_explicit(found))
+    if not is_leaving and (warning := gateways.warning_of(one)) is not None:
+        output.note(warning)
+    return one
 
 
 def need_terminal() -> None:

@@ -21,7 +21,7 @@ _POLL = 0.05
 
 def run(args: argparse.Namespace) -> int:
     """Ask the gateway to end, and wait until it has."""
-    chosen = gateway(args)
+    chosen = gateway(args, is_leaving=True)
     folders = home()
     deadline = time.monotonic() + DEADLINE
     asyncio.run(_stop(chosen))

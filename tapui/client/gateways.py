@@ -1,9 +1,10 @@
 """Which gateways of this person run, and which of them is meant."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui import invocation
+from tapui import __version__, invocation
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
@@ -53,6 +54,37 @@ def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
         raise NoGateway(f"no gateway runs on port {port}; choose one with --port: {ports}")
     where = f" on port {port}" if is_explicit else ""
     raise NoGateway(f"no gateway runs{where}; {_start_one()}")
+
+
+def difference(version: str) -> str | None:
+    """Return what a gateway of `version` is to this command, in words; None for the same."""
+    if version == __version__:
+        return None
+    age = "older" if _numbers(version) < _numbers(__version__) else "newer"
+    return (
+        f"of {'an' if age == 'older' else 'a'} {age} tapui ({version}; this one is {__version__})"
+    )
+
+
+def restart_line(port: int) -> str:
+    """Return the line that ends the gateway on `port` and starts one of this version there."""
+    stop = invocation.command(f"stop --port {port}")
+    return f"{stop} && {invocation.command(f'serve --detach --port {port}')}"
+
+
+def warning_of(gateway: "FoundGateway") -> str | None:
+    """Return what the person should know of a gateway of another version, and how to mend it."""
+    told = difference(gateway.version)
+    if told is None:
+        return None
+    return (
+        f"the gateway at {gateway.url} is {told}; not everything may work. "
+        f"Restart it: {restart_line(gateway.port)}"
+    )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(one) for one in re.findall(r"\d{1,9}", version)]
 
 
 def still_runs(home: Home, gateway: FoundGateway) -> bool:

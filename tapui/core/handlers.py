@@ -69,6 +69,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         t.ProviderMove: parts.tower.provider_move,
         t.InjectsResume: parts.tower.injects_resume,
         t.SessionMode: guards(parts.tower.session_mode),
+        t.SessionBudget: guards(parts.spending.set),
         s.SessionTell: guards(parts.orders.tell),
         s.SessionStop: guards(parts.orders.stop),
         s.SessionCompact: guards(parts.orders.compact),

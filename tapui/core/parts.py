@@ -9,6 +9,7 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.reactions import Reactions
+from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
@@ -99,6 +100,13 @@ class Parts:
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
+        self.spending = spending = Spending(
+            out=out,
+            sessions=sessions,
+            approvals=approvals,
+            prompts=prompts,
+            setting=settings.budget,
+        )
         self.orders = orders = Orders(
             clock=clock,
             out=out,
@@ -192,6 +200,7 @@ class Parts:
             modes=modes,
             pairings=pairings,
             policies=policies,
+            spending=spending,
         )
         # The conversations
         self.admission = Admission(
@@ -251,6 +260,7 @@ class Parts:
             modes=modes,
             pairings=pairings,
             policies=policies,
+            spending=spending,
             history=self.history,
             starts=starts,
         )
@@ -261,6 +271,7 @@ class Parts:
             native=native,
             subagents=subagents,
             injects=injects,
+            spending=spending,
             traces=traces,
         )
         self.tower = TowerConversation(
@@ -298,7 +309,7 @@ class Parts:
             providers=providers,
             calls=calls,
             gates=gates,
-            prompts=prompts,
+            spending=spending,
             policies=policies,
         )
         self.builtin = BuiltinConversation(

@@ -69,7 +69,14 @@ def verb(approval: Approval) -> str:
     kind: object = approval.kind
     if kind == "permission":
         kind = detail_of(approval).get("kind") or "allow"
+    elif is_budget(approval):
+        return "budget"
     return _VERBS.get(str(kind), str(kind))
+
+
+def is_budget(approval: Approval) -> bool:
+    """Return whether the gateway asks because a session's budget is used up."""
+    return approval.kind == "userInput" and detail_of(approval).get("kind") == "budget"
 
 
 def request(approval: Approval) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,6 +130,7 @@ async def _second_tower(
         feed,
         log,
         note=f"second tower (gateway: pid {first.pid})",
+        notices=[] if (warning := gateways.warning_of(first)) is None else [warning],
         on_start_here=lambda: starts_here.append(True),
     )
     screen = Screen(app)
@@ -167,6 +168,7 @@ def _app(
     log: Path,
     *,
     note: str,
+    notices: Sequence[str] = (),
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,
     give_way: Callable[[], None] | None = None,
@@ -185,6 +187,7 @@ def _app(
         theme_folders=theme_files.folders_of(options.config_path),
         bell=options.settings.bell,
         note=note,
+        notices=notices,
         on_theme=partial(config_file.keep_theme, options.config_path),
         on_rule=None if options.is_demo else partial(config_file.keep_rules, options.config_path),
         on_start_here=on_start_here,

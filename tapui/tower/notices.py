@@ -20,6 +20,7 @@ _ASKS = {
     "mode": "asks to switch the mode",
     "question": "asks a question",
     "form": "asks to have a form filled in",
+    "budget": "has used up its budget",
 }
 _OTHERS = "asks for a permission"
 _NOT_OF_A_SESSION = {

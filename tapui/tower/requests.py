@@ -68,6 +68,8 @@ def headline(view: View, approval: subjects.Approval) -> str:
         who = asking.request(approval)
     else:
         who = asker(view.state, Request(approval))
+    if asking.is_budget(approval):
+        return f"{who} has used up its budget"
     if approval.kind != "permission":
         return f"{who} {_KINDS[approval.kind]}"
     kind = str(asking.detail_of(approval).get("kind") or "do something")
@@ -82,6 +84,9 @@ def options(approval: subjects.Approval) -> list[Option]:
     match approval.kind:
         case "pairing":
             return [Option("allow", "show the pairing code", "shows the pairing code"), deny]
+        case "userInput" if asking.is_budget(approval):
+            no = Option("deny", "no: the prompt is not sent", "denies: the prompt is not sent")
+            return [Option("allow", "send this answer", "sends this answer"), no]
         case "userInput":
             leave = Option("deny", "no answer from here: it is asked in Copilot", "leaves it")
             return [Option("allow", "send this answer", "sends this answer"), leave]
@@ -184,7 +189,8 @@ def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[s
         case "bindAll":
             return frozenset({"name"})
         case "userInput" | "elicitation":
-            return frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema"})
+            said = {"question", "message", "choices", "allowFreeform", "requestedSchema"}
+            return frozenset(said | ({"kind"} if asking.is_budget(approval) else set()))
     is_said = approval.judged is not None or _segments(detail) or _is_whole(detail)
     told = {key for key in _SAID if key not in ("commands", "commandSegments") or is_said}
     if not isinstance(detail.get("intention"), str):

@@ -31,6 +31,7 @@ _LABELS = {
     "error": "error",
     "gate": "gate",
     "subagent": "task",
+    "event": "event",
 }
 _SAID = frozenset({"message", "prompt"})
 _QUIET = Mark("·", "", "muted")
@@ -173,7 +174,7 @@ def step_words(step: LiveStep) -> str:
         said = f"{step.tool}: “{said}”" if said else step.tool
     elif step.kind == "compaction" and (found := _TOKENS.match(said)):
         said = f"{rate(int(found[1]))} → {rate(int(found[2]))} tokens"
-    elif step.kind == "gate" and step.tool not in marks.KINDS:
+    elif step.kind == "event" or (step.kind == "gate" and step.tool not in marks.KINDS):
         said = "   ".join(one for one in (step.tool, said) if one)
     return "   ".join(one for one in (said, step.error) if one)
 

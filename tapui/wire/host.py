@@ -258,12 +258,19 @@ class HookDecision(Message, tag="hook.decision", frozen=True):
     context: str | None = None
 
 
+class PromptHeld(Message, tag="prompt.held", frozen=True):
+    """The answer to `prompt.submitted` waits for the person, for as long as that takes."""
+
+    id: str
+
+
 class PromptPrepared(Message, tag="prompt.prepared", frozen=True):
-    """The answer to `prompt.submitted`."""
+    """The answer to `prompt.submitted`. With `refused`, the prompt is not sent, and that is why."""
 
     id: str
     context: list[str]
     sections: dict[str, str]
+    refused: str | None = None
 
 
 class Sender(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -344,6 +351,7 @@ ToHost = (
     | ToolProgress
     | ToolOutcome
     | HookDecision
+    | PromptHeld
     | PromptPrepared
     | SessionSend
     | SessionLog

@@ -55,6 +55,13 @@ class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
     compacts_at: int | None = None
 
 
+class Budget(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What a session may use until the person is asked; None: as much as it wants of that."""
+
+    tokens: int | None = None
+    requests: float | None = None
+
+
 class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A subagent of a session. `id` is its child session's, `tool_call_id` the call's behind it."""
 
@@ -81,6 +88,7 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     model: str | None = None
     workspace: str | None = None
     context: ContextUse | None = None
+    budget: Budget | None = None
     subagents: list[Subagent] = []
     """The newest of them, in order of their start."""
     can: list[str] = []

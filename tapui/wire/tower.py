@@ -100,6 +100,14 @@ class SessionMode(Message, tag="session.mode", frozen=True):
     mode: Mode
 
 
+class SessionBudget(Message, tag="session.budget", frozen=True):
+    """Set what a session may use until the person is asked; what is absent is without bounds."""
+
+    session_id: Id
+    tokens: Number | None = None
+    requests: Number | None = None
+
+
 class StreamRead(Message, tag="stream.read", frozen=True):
     """Read lines of a stream: the `last` ones, those before sequence number `before`, or the first
     ones after number `after`.
@@ -327,6 +335,7 @@ FromTower = (
     | ProviderMove
     | InjectsResume
     | SessionMode
+    | SessionBudget
     | SessionTell
     | SessionStop
     | SessionCompact

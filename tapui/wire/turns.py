@@ -12,7 +12,7 @@ from tapui.wire.bounds import Path
 
 SourceKind = Literal["person", "provider", "autopilot", "agent", "schedule", "unknown"]
 StepKind = Literal[
-    "call", "message", "prompt", "mode", "model", "compaction", "error", "gate", "subagent"
+    "call", "message", "prompt", "mode", "model", "compaction", "error", "gate", "subagent", "event"
 ]
 StepState = Literal["running", "waiting", "done", "failed", "denied", "cancelled", "unknown"]
 TurnState = Literal["running", "waiting", "done", "failed", "stopped", "unknown"]

@@ -221,7 +221,10 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         '  glyphs                  "unicode"      default\n'
         "  bell                    true           default\n"
         '  approvals.command-line  "person"       default\n'
+        '  copilot.port            "ask"          default\n'
         "  notify.command          []             default\n"
+        "  budget.tokens           0              default\n"
+        "  budget.requests         0.0            default\n"
         "  timeouts.call           300.0          config.toml:4\n"
         "  timeouts.mode-approval  60.0           default\n"
         "  timeouts.idle-exit      30.0           default\n"

@@ -1,13 +1,20 @@
 """`tapui doctor`: what this tapui runs on, and where its logs are."""
 
+import json
 import os
+import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
 from tapui.home.paths import Home as Folders
+from tapui.hosts.copilot.extension_file import ExtensionFile
 from tapui.station.log_file import log_path
 from tests.cli.schemas import check
+from tests.hosts.conftest import Pretender, copilot_home, pretend
 from tests.rig.gateway import Gateway, Home
+
+__all__ = ["copilot_home", "pretend"]
 
 
 def test_it_names_versions_and_folders_where_nothing_is_there(home: Home) -> None:
@@ -55,3 +62,75 @@ def test_a_folder_that_cannot_be_used_fails_it(home: Home) -> None:
     assert done.returncode == 1
     states = {one["name"]: one["state"] for one in check("doctor", done.stdout)["folders"]}
     assert states["copilot"] == "notAFolder"
+
+
+def findings(home: Home, **env: str) -> dict[str, tuple[str, str | None]]:
+    """Return the state and the command of each finding, the last of each kind."""
+    said = check("doctor", home.run("doctor", "--json", env=home.env(**env)).stdout)
+    return {one["id"]: (one["state"], one["command"]) for one in said["findings"]}
+
+
+def test_it_says_what_of_copilot_is_there(home: Home) -> None:
+    bin_ = home.root / "bin"
+    bin_.mkdir(parents=True)
+    path = f"{bin_}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    assert findings(home, PATH=path)["cli"] == ("warning", "npm install -g @github/copilot")
+    (bin_ / "copilot").write_text("#!/bin/sh\necho GitHub Copilot CLI 1.0.102.\n")
+    (bin_ / "copilot").chmod(0o755)
+    assert findings(home, PATH=path)["cli"] == ("ok", None)
+    assert "Copilot CLI 1.0.102" in home.run("doctor", env=home.env(PATH=path)).stdout
+    (bin_ / "copilot").write_text("#!/bin/sh\nexit 1\n")
+    assert findings(home, PATH=path)["cli"] == ("warning", "copilot update")
+    (bin_ / "package.json").write_text('{"name": "@github/copilot", "version": "1.2.3"}')
+    assert "Copilot CLI 1.2.3" in home.run("doctor", env=home.env(PATH=path)).stdout
+
+
+def test_it_says_what_of_the_extension_is_to_be_mended(home: Home) -> None:
+    extension = ExtensionFile(home.copilot)
+    assert findings(home)["extension"] == ("ok", "tapui install extension")
+    assert "experimental" not in findings(home)
+    extension.install()
+    assert findings(home)["extension"] == ("ok", None)
+    assert findings(home)["experimental"] == ("warning", "tapui copilot --experimental")
+    (home.copilot / "settings.json").write_text('{"experimental": true}')
+    assert findings(home)["experimental"] == ("ok", None)
+    extension.path.write_text("// mine\n")
+    state, command = findings(home)["extension"]
+    assert state == "warning"
+    assert command == f"mv {extension.path} {extension.path}.mine && tapui install extension"
+
+
+def test_it_names_ports_and_sessions_without_a_way_in(
+    home: Home, copilot_home: Path, pretend: Callable[..., Pretender]
+) -> None:
+    pretend("127.0.0.1").hold("open")
+    env = {"COPILOT_HOME": str(copilot_home)}
+    assert findings(home, **env)["port"][0] == "ok"
+    never = findings(home, **env, TAPUI_COPILOT_PORT="never")
+    assert never["port"] == ("warning", "tapui install extension")
+
+
+def test_a_gateway_of_another_version_is_named_everywhere(home: Home, gateway: Gateway) -> None:
+    said = home.tapui / "run" / str(gateway.port) / "gateway.json"
+    assert findings(home)["gateway"] == ("ok", None)
+    assert home.run("status").stderr == ""
+    told = json.loads(said.read_text())
+    for version, word in (("0.0.9", "an older"), ("99.0.0", "a newer")):
+        said.write_text(json.dumps({**told, "version": version}))
+        restart = f"tapui stop --port {gateway.port} && tapui serve --detach --port {gateway.port}"
+        assert findings(home)["gateway"] == ("warning", restart)
+        status = home.run("status")
+        assert status.returncode == 0
+        assert f"is of {word} tapui ({version}" in status.stderr
+        assert restart in status.stderr
+    assert home.run("stop").stderr == ""
+
+
+def test_a_configuration_that_cannot_be_used_is_an_error(home: Home) -> None:
+    home.tapui.mkdir(parents=True)
+    (home.tapui / "config.toml").write_text("nonsense = 1\n")
+    done = home.run("doctor", "--json")
+    assert done.returncode == 1
+    (error,) = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "config"]
+    assert (error["state"], error["command"]) == ("error", "tapui config")
+    assert "config.toml:1: nonsense: unknown key" in error["text"]

@@ -70,6 +70,7 @@ def _fields(session: str) -> dict[str, Json]:
         "provider.move": {**about, "providerId": "none"},
         "injects.resume": {**about, "providerId": "none"},
         "session.mode": {"sessionId": "nowhere", "mode": "plan"},
+        "session.budget": {"sessionId": "nowhere", "tokens": 9},
         "session.tell": {**about, "id": "x", "text": "t"},
         "session.stop": {**about, "id": "x"},
         "session.compact": {**about, "id": "x"},

@@ -47,6 +47,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "provider.move", "providerId": "p", "sessionId": "s1"},
     {"type": "injects.resume", "providerId": "p", "sessionId": "s1"},
     {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
+    {"type": "session.budget", "sessionId": "s1", "tokens": 9},
     {"type": "session.tell", "id": "x", "sessionId": "s1", "text": "t"},
     {"type": "session.stop", "id": "x", "sessionId": "s1"},
     {"type": "session.compact", "id": "x", "sessionId": "s1"},

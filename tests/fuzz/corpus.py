@@ -137,6 +137,7 @@ MESSAGES: list[Json] = [
     {"type": "provider.move", "providerId": "p-1", "sessionId": "s1"},
     {"type": "injects.resume", "providerId": "p-1", "sessionId": "s1"},
     {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
+    {"type": "session.budget", "sessionId": "s1", "tokens": 9, "requests": 1.5},
     {"type": "session.tell", "id": "x", "sessionId": "s1", "text": "go on", "way": "now"},
     {"type": "session.stop", "id": "x", "sessionId": "s1"},
     {"type": "session.compact", "id": "x", "sessionId": "s1"},

@@ -424,3 +424,25 @@ def test_a_call_in_allow_all_says_who_allowed_it(translator: Translator) -> None
     change = {"previousMode": "allow-all", "mode": "manual"}
     translator.translate(recorded("session.permissions_changed", change))
     assert len(translator.translate(bash_start())) == 1
+
+
+def test_an_event_of_a_newer_cli_is_handed_on_by_its_own_name(translator: Translator) -> None:
+    event = recorded("session.weather_changed", {"message": "rain", "degrees": 9})
+    assert told(translator.translate(event)) == [
+        ("session.weather_changed", {"message": "rain", "degrees": 9})
+    ]
+    large = recorded("session.weather_changed", {"map": "x" * OUTPUT_LENGTH})
+    assert told(translator.translate(large)) == [("session.weather_changed", {})]
+    for data in (None, ["rain"], "rain", 9):
+        odd: Any = recorded("session.weather_changed", {})
+        odd.data.raw = data
+        assert told(translator.translate(odd)) == [("session.weather_changed", {})]
+
+
+@pytest.mark.parametrize("name", ["model.weather", "x" * 5_000, "assistant.message_delta"])
+def test_the_protocol_and_what_is_not_kept_are_left_out(translator: Translator, name: str) -> None:
+    data = {"deltaContent": "a", "messageId": "m"} if name.endswith("delta") else {"a": 1}
+    assert translator.translate(recorded(name, data)) == []
+    ephemeral = recorded("session.weather_changed", {})
+    ephemeral.ephemeral = True
+    assert translator.translate(ephemeral) == []

@@ -12,7 +12,13 @@ from tapui.hosts.copilot import hooks as module
 from tapui.hosts.copilot.hooks import LEFT, CliHooks
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.errors import ErrorCode
-from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
+from tapui.wire.host import (
+    HookDecision,
+    HookPreToolUse,
+    PromptHeld,
+    PromptPrepared,
+    PromptSubmitted,
+)
 from tapui.wire.message import Error, Message
 
 Answer = Callable[[Any], Message | None]
@@ -207,6 +213,28 @@ async def test_prompt_goes_out_as_it_is_when_the_gateway_is_silent(
     one = asked()
     assert await one.prompt("hello") is None
     assert "without the providers' context" in one.reports[0]
+
+
+async def test_a_prompt_that_is_held_waits_for_the_person_and_can_be_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PROMPT_TIME", 0.05)
+    one = asked(lambda q: PromptHeld(q.id))
+    prompt = asyncio.create_task(one.prompt("hello"))
+    await one.came.wait()
+    await asyncio.wait([prompt], timeout=0.2)
+    assert (prompt.done(), one.reports) == (False, [])
+    answer = PromptPrepared(one.questions[0].id, ["more"], {}, refused="no \x1b[2J more")
+    assert one.hooks.answered(answer)
+    assert await prompt == {"decision": "block", "reason": "no \\x1b[2J more"}
+
+
+async def test_a_prompt_that_is_held_goes_out_when_tapui_leaves() -> None:
+    one = asked(lambda q: PromptHeld(q.id))
+    prompt = asyncio.create_task(one.prompt("hello"))
+    await one.came.wait()
+    await one.hooks.leave()
+    assert await prompt is None
 
 
 async def test_what_an_agent_tells_its_subagent_is_no_prompt_of_the_session() -> None:

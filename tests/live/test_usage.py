@@ -52,3 +52,45 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
     assert used(home, "--since", "1h")["usage"]["input"] == 200
     context = until(lambda: context_of(home, copilot), what="the context with its threshold")
     assert 0 < context["tokens"] < context["compactsAt"] < context["limit"]
+
+
+def answer(tower: TowerProcess, *keys: str) -> None:
+    """Answer the question that waits."""
+    tower.screen.wait_for("budget +The budget is used up", within=30)
+    tower.screen.press("a", lambda: tower.screen.find("go on once") is not None)
+    for key in keys:
+        tower.screen.press(key, lambda: tower.screen.find("Enter denies") is not None)
+    tower.screen.press("Enter", lambda: tower.screen.find("Nothing waits") is not None)
+
+
+def tell(tower: TowerProcess, text: str) -> None:
+    """Say something to the session from the tower."""
+    tower.screen.press("t", lambda: tower.screen.find("once the session rests") is not None)
+    tower.screen.type(text)
+    tower.screen.keys("Enter")
+
+
+BUDGET = "[budget]\ntokens = 100\n"
+SAID_NO = r"budget of this session is used up \(.* tokens\), and you said no in tapui"
+
+
+def test_once_the_budget_is_used_up_the_next_prompt_is_asked_of_the_person(
+    copilot: Copilot, model: ModelServer, home: Home, start_tower: Callable[..., TowerProcess]
+) -> None:
+    home.tapui.mkdir(exist_ok=True)
+    (home.tapui / "config.toml").write_text(BUDGET)
+    tower = start_tower()
+    wait_for_tools(home, copilot)
+    model.script(Rule(text="first is over", when="first"), Rule(text="third is over", when="third"))
+    copilot.prompt("first")
+    copilot.screen.wait_for("first is over", within=30)
+
+    copilot.prompt("second")
+    answer(tower, "d")
+    copilot.screen.wait_for(SAID_NO, within=30)
+
+    # What tapui sends waits in the same way.
+    tell(tower, "third")
+    answer(tower)
+    copilot.screen.wait_for("third is over", within=30)
+    assert [one.text for one in model.requests if "second" in one.text] == []

@@ -545,3 +545,16 @@ def test_a_step_says_who_allowed_it(day: Day) -> None:
         ("rule", "rule “npm ci” (config.toml:7)"),
     ]
     assert day.state.rules_allowed == 1
+
+
+def test_an_event_that_nobody_knows_is_a_step_by_its_own_name(day: Day) -> None:
+    day.happen("session.weather_changed", message="rain")  # no turn runs
+    day.happen("user.message", content="go on")
+    day.happen("session.weather_changed", message="rain,\nthen sun")
+    day.happen("session.weather_changed", message="sun")
+    day.happen("session.permissions_changed", mode="allow-all")
+    day.happen("a.newer_one", message=["no text"])
+    assert [(one.kind, one.tool, one.state, one.summary) for one in day.steps] == [
+        ("event", "session.weather_changed", "done", "sun"),
+        ("event", "a.newer_one", "done", ""),
+    ]

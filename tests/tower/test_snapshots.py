@@ -51,6 +51,7 @@ from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.stores import STORED, ScriptedStore
+from tests.tower.test_budget import ASKED as BUDGET
 from tests.tower.test_find import Finds
 from tests.tower.test_inspector import LINES
 from tests.tower.told import crowded, turns_world
@@ -255,6 +256,7 @@ ASKED: dict[str, tuple[str, dict[str, object]]] = {
     "mode": ("mode", {"from": "interactive", "to": "autopilot", "reason": "to finish"}),
     "bindAll": ("bindAll", {"name": "clock"}),
     "question": ("userInput", {"question": "Which branch?", "choices": ["main", "next"]}),
+    "budget": ("userInput", BUDGET),
     "form": (
         "elicitation",
         {

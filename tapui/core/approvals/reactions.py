@@ -5,6 +5,7 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
+from tapui.core.approvals.spending import HeldPrompts, Spending
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
@@ -26,6 +27,7 @@ class Reactions:
         modes: Modes,
         pairings: Pairings,
         policies: Policies,
+        spending: Spending,
     ) -> None:
         self._out = out
         self._announcements = announcements
@@ -33,6 +35,7 @@ class Reactions:
         self._modes = modes
         self._pairings = pairings
         self._policies = policies
+        self._spending = spending
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -58,6 +61,8 @@ class Reactions:
         elif kind == "bindAll":
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
+        elif isinstance(subject, HeldPrompts):
+            self._spending.decided(decided)
         else:
             if decided.is_kept and is_approved:
                 self._policies.keep(waiting)
@@ -79,6 +84,8 @@ class Reactions:
             self._pairings.expired(waiting.asker)
         elif kind == "mode":
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
+        elif isinstance(subject, HeldPrompts):
+            self._spending.expired(waiting)
         elif kind != "bindAll":
             self._answer_host(waiting.asker, subject, "expired")
 

@@ -10,10 +10,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.core.approvals.policies import BY_RULE, Policies, applied, refusal
+from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
 from tapui.core.hooks.gates import Gates, Settled
-from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.rules import Verdict, judge
 from tapui.core.model import Connection, Inquiry, OpenSession
 from tapui.core.output import Output
@@ -43,7 +43,7 @@ class CallerConversation:
         providers: Providers,
         calls: Calls,
         gates: Gates,
-        prompts: Prompts,
+        spending: Spending,
         policies: Policies,
     ) -> None:
         self._clock = clock
@@ -52,7 +52,7 @@ class CallerConversation:
         self._providers = providers
         self._calls = calls
         self._gates = gates
-        self._prompts = prompts
+        self._spending = spending
         self._policies = policies
 
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
@@ -190,7 +190,7 @@ class CallerConversation:
         session = resolved(self._sessions, message.session_id)
         if message.sections and connection.id == session.host:
             self._applies_sections(connection, session)
-        self._prompts.begin(connection, session, message)
+        self._spending.submitted(connection, session, message)
 
     def _applies_sections(self, connection: Connection, session: OpenSession) -> None:
         """A host that gives sections applies them, also when its hello did not say so."""

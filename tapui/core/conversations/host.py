@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies, applied, judged
+from tapui.core.approvals.spending import Spending
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
@@ -78,6 +79,7 @@ class HostConversation:
         modes: Modes,
         pairings: Pairings,
         policies: Policies,
+        spending: Spending,
         history: History,
         starts: Starts,
     ) -> None:
@@ -98,6 +100,7 @@ class HostConversation:
         self._modes = modes
         self._pairings = pairings
         self._policies = policies
+        self._spending = spending
         self._history = history
         self._starts = starts
 
@@ -190,6 +193,7 @@ class HostConversation:
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
                 headless=wanted.headless,
+                budget=self._spending.default,
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,

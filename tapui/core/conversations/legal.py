@@ -81,6 +81,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.ProviderMove,
         t.InjectsResume,
         t.SessionMode,
+        t.SessionBudget,
         s.SessionTell,
         s.SessionStop,
         s.SessionCompact,

@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
 from tapui.core.model import Connection, OpenSession
@@ -59,6 +60,7 @@ class SessionEvents:
         native: NativeCalls,
         subagents: Subagents,
         injects: Injects,
+        spending: Spending,
         traces: Traces,
     ) -> None:
         self._clock = clock
@@ -67,6 +69,7 @@ class SessionEvents:
         self._native = native
         self._subagents = subagents
         self._injects = injects
+        self._spending = spending
         self._traces = traces
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
@@ -134,6 +137,7 @@ class SessionEvents:
         self._native.turn_ended(session, "the turn was aborted", agent_id)
         if agent_id is None:
             self._subagents.turn_ended(session, "failed")
+            self._spending.stopped(session)
         else:
             self._subagents.stopped(session, agent_id)
 

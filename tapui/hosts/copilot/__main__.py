@@ -54,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--copilot-home", type=Path, required=True, help="the CLI's folder")
     parser.add_argument("--port", type=int, help="attach to the CLI on this port only")
     parser.add_argument("--no-attach", action="store_true", help="only start sessions")
+    parser.add_argument("--no-ports", action="store_true", help="attach to no port of a CLI")
     parser.add_argument("--idle", type=float, help="seconds without a CLI after which to end")
     return parser
 
@@ -82,6 +83,7 @@ async def _run(args: argparse.Namespace) -> int:
         copilot_home=args.copilot_home,
         port=args.port,
         discover=not args.no_attach,
+        with_ports=not args.no_ports,
         idle=args.idle,
         environ=os.environ,
         report=report,

@@ -75,11 +75,12 @@ class Discovery:
     """Looks for CLIs of the user `uid` in `copilot_home`.
 
     Folders that have not changed since the last look are not opened again, so that a look costs
-    a `stat` per session that ever was.
+    a `stat` per session that ever was. Without `with_ports`, no CLI counts as having one.
     """
 
     copilot_home: Path
     uid: int = field(default_factory=os.getuid)
+    with_ports: bool = True
     _known: dict[str, tuple[int, list[_Lock]]] = field(default_factory=dict)
 
     def scan(self, *, known: Collection[Process] = ()) -> list[Cli]:
@@ -141,7 +142,7 @@ class Discovery:
                     return None
                 cwd = process.cwd()
             this = Process(pid, started)
-            ports = () if this in known else listening_ports(pid)
+            ports = listening_ports(pid) if self.with_ports and this not in known else ()
         except psutil.Error:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)

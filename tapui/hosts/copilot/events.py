@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tapui.hosts.copilot.outcome import changes, exit_code
 from tapui.hosts.copilot.permissions import ALLOW_ALL
 from tapui.hosts.copilot.usage import credits_of
+from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import Message, Mode
@@ -21,6 +22,8 @@ OUTPUT_LENGTH = 64 * 1024
 ARGUMENTS_BYTES = 256 * 1024
 """Bytes that are passed on whole of a call's arguments, as JSON."""
 _MODES = ("interactive", "plan", "autopilot")
+_PROTOCOL = "model."
+"""How the names of events begin that repeat what was said to the model, whole, each turn."""
 _REMEMBERED_CALLS = 1_000
 _REMEMBERED_PROMPTS = 100
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
@@ -66,8 +69,8 @@ class Translator:
     """Translates the events of one session.
 
     `is_ours` tells the names of the tools that this host offers: their calls are the gateway's to
-    show, so they are left out here. Events that say nothing to a person (deltas, the model's
-    protocol) are left out too.
+    show, so they are left out here. Known events that say nothing to a person (deltas, the model's
+    protocol) are left out too; those that the SDK does not know are handed on as they are.
     """
 
     def __init__(self, session_id: str, is_ours: Callable[[str], bool]) -> None:
@@ -132,8 +135,23 @@ class Translator:
 
     def translate(self, event: "CopilotEvent") -> list[Message]:
         """Return what the gateway is told about `event`, which may be nothing."""
-        translate = self._table.get(name_of(event))
-        return [] if translate is None else translate(event, event.data)
+        name = name_of(event)
+        translate = self._table.get(name)
+        if translate is not None:
+            return translate(event, event.data)
+        if event.type.value != "unknown" or event.ephemeral or name.startswith(_PROTOCOL):
+            return []
+        return self._newer(name, event)
+
+    def _newer(self, name: str, event: "CopilotEvent") -> list[Message]:
+        """Hand on an event that this SDK does not know: of a large one its name alone."""
+        if not 0 < len(name) <= limits.MAX_ID:
+            return []
+        told = event.data.to_dict()
+        data = raw(told if isinstance(told, dict) else {})
+        if len(bytes(data)) > OUTPUT_LENGTH:
+            data = raw({})
+        return [SessionEvent(session_id=self.session_id, event=name, data=data)]
 
     def _event(self, name: str, **data: Any) -> list[Message]:
         kept = {key: value for key, value in data.items() if value is not None}

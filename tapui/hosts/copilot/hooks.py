@@ -15,7 +15,13 @@ from tapui.hosts.copilot.uplink import Uplink
 from tapui.text import safe_text
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
-from tapui.wire.host import HookDecision, HookPreToolUse, PromptPrepared, PromptSubmitted
+from tapui.wire.host import (
+    HookDecision,
+    HookPreToolUse,
+    PromptHeld,
+    PromptPrepared,
+    PromptSubmitted,
+)
 from tapui.wire.message import Error
 
 if TYPE_CHECKING:
@@ -56,6 +62,8 @@ class CliHooks:
         self._is_closed = False
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
+        self._limits: dict[str, asyncio.Timeout] = {}
+        """The time within which prompts must be prepared, by the question's id."""
         self._answering: set[asyncio.Task[Any]] = set()
         """The SDK's tasks that wait for a hook here; each ends when the CLI has its answer."""
 
@@ -108,11 +116,16 @@ class CliHooks:
             if not asked.done():
                 asked.set_result(HookDecision(id_, decision, reason=LEFT))
 
-    def answered(self, answer: HookDecision | PromptPrepared | Error) -> bool:
+    def answered(self, answer: HookDecision | PromptHeld | PromptPrepared | Error) -> bool:
         """Take an answer of the gateway; return whether the question was this session's."""
         asked = self._asked.get(answer.id or "")
         if asked is None:
             return False
+        if isinstance(answer, PromptHeld):
+            limit = self._limits.get(answer.id)
+            if limit is not None:
+                limit.reschedule(None)  # the person is asked: that takes as long as it takes
+            return True
         if not asked.done():
             asked.set_result(answer)
         return True
@@ -180,12 +193,16 @@ class CliHooks:
         if given.get("sessionId", self._session_id) != self._session_id:
             return None  # what an agent tells its own subagent
         try:
-            async with asyncio.timeout(PROMPT_TIME):
+            async with asyncio.timeout(PROMPT_TIME) as limit:
                 await self._opened.wait()
                 if self._is_closed:
                     return None
                 prompt = PromptSubmitted(self._uplink.mint(), self._session_id, given["prompt"])
-                answer = await self._ask(prompt)
+                self._limits[prompt.id] = limit
+                try:
+                    answer = await self._ask(prompt)
+                finally:
+                    del self._limits[prompt.id]
         except TimeoutError:
             self._uplink.report(
                 f"a prompt was not prepared in {PROMPT_TIME:g} s; it went out without the "
@@ -197,6 +214,9 @@ class CliHooks:
             if isinstance(answer, Error):
                 self._uplink.report(f"a prompt went out as it was: {answer.message}", "warning")
             return None
+        if answer.refused is not None:
+            reason = safe_text(answer.refused, limit=REASON_LENGTH, newlines=True)
+            return {"decision": "block", "reason": reason}
         return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
 
     async def _section(self, name: str, text: str) -> str:

@@ -31,6 +31,7 @@ from tapui.wire.host import (
     HostSessionOpened,
     ModeResult,
     ModeSet,
+    PromptHeld,
     PromptPrepared,
     SessionAbort,
     SessionLog,
@@ -75,9 +76,9 @@ class CopilotHost:
 
     `open_port` opens the host's port at the gateway. `copilot_home` is where the CLI keeps its
     sessions. With `port`, only the CLI on that loopback port is attached to; else, with
-    `discover`, every CLI that is found. With `idle`, the host ends once there was no CLI to
-    attach to for so many seconds. `environ` is the environment of sessions that are started here.
-    `report` gets what the person should know.
+    `discover`, every CLI that is found; without `with_ports`, by tapui's extension only. With
+    `idle`, the host ends once there was no CLI to attach to for so many seconds. `environ` is the
+    environment of sessions that are started here. `report` gets what the person should know.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class CopilotHost:
         *,
         copilot_home: Path,
         port: int | None = None,
+        with_ports: bool = True,
         discover: bool = True,
         idle: float | None = None,
         environ: Mapping[str, str] | None = None,
@@ -97,7 +99,8 @@ class CopilotHost:
         self._discover = discover or port is not None
         self._idle = idle
         self._report = report
-        self._discovery = Discovery(copilot_home)
+        self._with_ports = with_ports
+        self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._ids = itertools.count(1)
         self._chores = Chores(report)
         self._uplink = Uplink(self._send, self._mint, report)
@@ -217,7 +220,8 @@ class CopilotHost:
                 self._start(port, None, (port,), (), "")
 
     def _list_unattached(self, found: list[Cli]) -> None:
-        listed = unattached([one for one in found if one.process not in self._attachments])
+        apart = [one for one in found if one.process not in self._attachments]
+        listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
         if listed != self._listed:
             self._listed = listed
             self._send(SessionsUnattached(unattached=listed))
@@ -337,7 +341,7 @@ class CopilotHost:
                             session.finished(message)
                         else:
                             session.progressed(message)
-            case HookDecision() | PromptPrepared():
+            case HookDecision() | PromptHeld() | PromptPrepared():
                 any(session.hooks.answered(message) for session in self._sessions())
             case ApprovalAnswer():
                 any(session.answered(message) for session in self._sessions())

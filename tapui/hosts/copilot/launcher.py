@@ -40,9 +40,9 @@ class CopilotLauncher:
 
     `url` and `token_file` are what the host finds the gateway by; `environ` is the host's
     environment, and that of sessions that it starts. With `port`, the host attaches to the CLI on
-    that port only, and runs from the beginning; without `attaches` it only starts sessions.
-    `report` gets what the person should know of the process itself; the host tells towers what it
-    has to tell.
+    that port only, and runs from the beginning; without `attaches` it only starts sessions, and
+    without `with_ports` it attaches to tapui's extension only. `report` gets what the person should
+    know of the process itself; the host tells towers what it has to tell.
     """
 
     def __init__(
@@ -55,6 +55,7 @@ class CopilotLauncher:
         environ: Mapping[str, str],
         port: int | None = None,
         attaches: bool = True,
+        with_ports: bool = True,
         idle: float = IDLE_SECONDS,
         report: Report,
     ) -> None:
@@ -62,7 +63,9 @@ class CopilotLauncher:
         self._only = port
         self._attaches = attaches
         self._report = report
-        self._discovery = Discovery(copilot_home)
+        self._copilot_home = copilot_home
+        self._with_ports = with_ports
+        self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._backoff = Backoff()
         self._supervisor = Supervisor(
             own_program(
@@ -71,6 +74,7 @@ class CopilotLauncher:
                 *("--copilot-home", str(copilot_home)),
                 *(("--idle", f"{idle:g}") if port is None else ("--port", str(port))),
                 *(() if attaches else ("--no-attach",)),
+                *(() if with_ports else ("--no-ports",)),
                 environ=environ,
                 is_whole=True,
             ),
@@ -137,7 +141,7 @@ class CopilotLauncher:
             self._wanted_until = 0.0
 
     def _list(self, found: list[Cli]) -> None:
-        listed = unattached(found)
+        listed = unattached(found, self._copilot_home, with_ports=self._with_ports)
         if self._is_accepted and listed != self._listed:
             self._listed = listed
             self._send(SessionsUnattached(unattached=listed))

@@ -2,8 +2,10 @@
 
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
 
 from tapui.hosts.copilot.discovery import Cli
+from tapui.hosts.copilot.extension_file import ExtensionFile
 from tapui.wire import limits
 from tapui.wire.subjects import Unattached
 
@@ -11,10 +13,17 @@ START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""
 
 
-def unattached(found: Iterable[Cli]) -> list[Unattached]:
-    """Return the sessions of the CLIs that have no port to attach to, as many as may be told."""
+def unattached(
+    found: Iterable[Cli], copilot_home: Path, *, with_ports: bool = True
+) -> list[Unattached]:
+    """Return the sessions of the CLIs that have no way in, as many as may be told.
+
+    Where there is another way in than a port, `tapui copilot` chooses it.
+    """
+    has_extension = ExtensionFile(copilot_home).path.exists()
+    start = "copilot --ui-server" if with_ports and not has_extension else "tapui copilot"
     told = [
-        Unattached(id_, cli.cwd, cli.process.pid, f"copilot --ui-server --resume {word}")
+        Unattached(id_, cli.cwd, cli.process.pid, f"{start} --resume {word}")
         for cli in found
         if not cli.is_attachable and cli.age > START_TIME
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)

@@ -17,10 +17,12 @@ _AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
 
 
 def happened(session: LiveTurns, event: SessionHappened, at: str) -> None:
-    """Fold an event of the session's own; one that is not in the table changes nothing."""
+    """Fold an event of the session's own; one that nobody knows is a step by its own name."""
     take = HAPPENED.get(event.event)
     if take is not None:
         take(session, _data(event), at)
+    elif event.event not in _QUIET:
+        _other(session, event.event, _data(event), at)
 
 
 def _data(event: SessionHappened) -> Data:
@@ -226,6 +228,24 @@ def _permitted(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
     if step is not None and step.decided_by is None:
         step.decided_by = _name(data, "by")
 
+
+def _other(session: LiveTurns, name: str, data: Data, at: str) -> None:
+    """Show what a newer host tells, as long as a turn runs; what it repeats is one step."""
+    turn = session.running
+    if turn is None:
+        return
+    said = one_line(_text(data, "message"))
+    last = turn.steps[-1] if turn.steps else None
+    if last is not None and (last.kind, last.tool) == ("event", name):
+        last.summary = said
+    else:
+        session.add("event", "done", at, said).tool = name
+
+
+_QUIET = frozenset(
+    {"assistant.turn_end", "prompt.submitted", "session.permissions_changed", "session.info"}
+)
+"""Events that other parts of the state tell of, or that say nothing to a person."""
 
 HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "user.message": _person,

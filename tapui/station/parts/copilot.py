@@ -28,6 +28,7 @@ class Copilot:
             environ=os.environ,
             port=access.options.attach_port,
             attaches=access.options.attach,
+            with_ports=access.options.settings.copilot.port != "never",
             report=access.report,
         )
         access.spawn(self._launcher.run())

@@ -14,6 +14,7 @@ from tapui.projection.orders import can_stop
 from tapui.projection.state import is_local, listed
 from tapui.tower import standing
 from tapui.tower.app_protocol import RowAction
+from tapui.tower.budget_words import HINT, BudgetError, budget_words, read_budget
 from tapui.tower.columns import Cell, Column, Row, heading
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.panes.pane import FrameNote
@@ -25,7 +26,7 @@ from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.wire import subjects
 from tapui.wire.message import Mode
-from tapui.wire.tower import SessionMode
+from tapui.wire.tower import SessionBudget, SessionMode
 
 ENDED_SHOWN = 60.0
 """How long an ended session stays on screen, in seconds."""
@@ -200,6 +201,9 @@ port for tapui; the command beside them changes that.
         ]
         if not is_local(session):
             found += SessionOrders(self.tower, self.app, session).actions()
+        if not is_local(session):
+            said = budget_words(session.budget)
+            found.append(RowAction("b", f"budget (now {said})", self._set_budget))
         found.append(RowAction("u", "what it used: tokens, by model and by turn", self._usage))
         store = self.tower.store
         if not is_local(session) and store is not None and store.panes:
@@ -222,6 +226,27 @@ port for tapui; the command beside them changes that.
             from tapui.tower.screens.steering import SessionOrders
 
             SessionOrders(self.tower, self.app, session).ask_stop()
+
+    def _set_budget(self) -> None:
+        """Ask what the session may use before its next prompt waits."""
+        session = self._session()
+        if session is None:
+            return
+        from tapui.tower.screens.ask_line import AskLineScreen
+
+        def written(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                budget = read_budget(text)
+            except BudgetError as error:
+                self.app.notify(str(error), severity="warning", markup=False)
+            else:
+                self.send(SessionBudget(session.id, budget.tokens, budget.requests))
+
+        title = f"Budget of {session.label or session.id}"
+        said = budget_words(session.budget)
+        self.app.push_screen(AskLineScreen(title, said, HINT), written)
 
     def _usage(self) -> None:
         """Show what the session used."""

@@ -5,6 +5,7 @@ from tapui.projection.turns import usage as used
 from tapui.projection.turns.session import LiveTurns
 from tapui.text import safe_text
 from tapui.tower import marks, steps
+from tapui.tower.budget_words import budget_words
 from tapui.tower.columns import fit
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
@@ -13,7 +14,7 @@ from tapui.tower.words import quantity
 from tapui.wire.subjects import ContextUse
 from tapui.wire.turns import Usage
 
-_NAME, _TOKENS, _ANSWERS = 26, 14, 12
+_NAME, _TOKENS, _ANSWERS = 24, 13, 11
 _PROMPT = 40
 OTHER = "other models"
 
@@ -38,6 +39,7 @@ class UsageScreen(Sheet):
         parts = [
             *fact("model", session.model),
             *fact("context", context_words(session.context)),
+            *fact("budget", budget_words(session.budget) if session.budget else None),
             *fact("tokens", tokens_words(whole)),
             *fact("cache", cached if whole.cache_read or whole.cache_write else None),
             *fact("charged", charged_words(whole)),

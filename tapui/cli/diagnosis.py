@@ -1,0 +1,163 @@
+"""What `tapui doctor` makes of what it found: each finding with the command that mends it."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from tapui.cli import output
+from tapui.client.gateways import difference, restart_line
+from tapui.home.accounts import other_people
+from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile
+from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
+from tapui.invocation import command
+
+if TYPE_CHECKING:
+    from tapui.hosts.copilot.discovery import Cli
+
+_SDK = "github-copilot-sdk"
+_VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
+_VERSION_SECONDS = 10.0
+
+DiagnosedState = Literal["ok", "warning", "error"]
+
+
+class Diagnosed(Struct):
+    """Something that was looked at. `command` mends it, or does more of it; None: nothing to do.
+
+    `id` is the thing that was looked at, the same in every version; several findings may have it.
+    """
+
+    id: str
+    state: DiagnosedState
+    text: str
+    command: str | None = None
+
+
+def diagnose(
+    folders: Home, gateways: Iterable[GatewayFile], clis: Iterable["Cli"], port_rule: str
+) -> list[Diagnosed]:
+    """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s."""
+    found = [_cli(), _sdk()]
+    found += _extension(folders.copilot)
+    found += _gateways(gateways)
+    found += _sessions(folders, list(clis), port_rule)
+    return found
+
+
+def _cli() -> Diagnosed:
+    program = shutil.which("copilot")
+    if program is None:
+        text = "Copilot CLI is not on PATH"
+        return Diagnosed("cli", "warning", text, "npm install -g @github/copilot")
+    version = _cli_version(program)
+    where = output.path_text(program)
+    if version is None:
+        text = f"Copilot CLI ({where}) does not say its version"
+        return Diagnosed("cli", "warning", text, "copilot update")
+    return Diagnosed("cli", "ok", f"Copilot CLI {version} ({where})")
+
+
+def _cli_version(program: str) -> str | None:
+    """Return what the package around the program says of itself, else what the program says."""
+    for folder in Path(program).resolve().parents[:3]:
+        try:
+            said = json.loads((folder / "package.json").read_text())
+        except (OSError, ValueError, RecursionError):
+            continue  # it has no such file, or not one of a package
+        if isinstance(said, dict) and str(said.get("name")).startswith("@github/copilot"):
+            return str(said.get("version"))
+    try:
+        done = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    told = _VERSION.search(done.stdout.decode("utf-8", "replace"))
+    return told[0] if told else None
+
+
+def _sdk() -> Diagnosed:
+    try:
+        return Diagnosed("sdk", "ok", f"{_SDK} {metadata.version(_SDK)}")
+    except metadata.PackageNotFoundError:
+        return Diagnosed(
+            "sdk",
+            "error",
+            f"{_SDK} is not installed: nothing can be attached to",
+            f"pip install {_SDK}",
+        )
+
+
+def _extension(copilot_home: Path) -> Iterator[Diagnosed]:
+    extension = ExtensionFile(copilot_home)
+    path = output.path_text(extension.path)
+    install = command("install extension")
+    match extension.state():
+        case "missing":
+            text = "tapui's extension is not installed: sessions are reached by Copilot's port"
+            yield Diagnosed("extension", "ok", text, install)
+            return
+        case "edited":
+            text = f"{path} was not written by tapui, or was changed since"
+            yield Diagnosed("extension", "warning", text, f"{_moved(path)} && {install}")
+        case "outdated":
+            text = f"{path} is of another version of tapui"
+            yield Diagnosed("extension", "warning", text, install)
+        case "installed":
+            yield Diagnosed("extension", "ok", f"tapui's extension is installed ({path})")
+    if is_experimental(copilot_home):
+        yield Diagnosed("experimental", "ok", "Copilot loads extensions")
+    else:
+        text = "Copilot does not load extensions: its experimental features are off"
+        yield Diagnosed("experimental", "warning", text, command("copilot --experimental"))
+
+
+def _moved(path: str) -> str:
+    return f"mv {shlex.quote(path)} {shlex.quote(path + '.mine')}"
+
+
+def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
+    for one in gateways:
+        told = difference(one.version)
+        if told is None:
+            yield Diagnosed("gateway", "ok", f"the gateway at {one.url} is of this version")
+        else:
+            text = f"the gateway at {one.url} is {told}"
+            yield Diagnosed("gateway", "warning", text, restart_line(one.port))
+
+
+def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Diagnosed]:
+    from tapui.hosts.copilot.unattached import unattached
+
+    people = other_people() if any(cli.ports for cli in clis) else []
+    for cli in clis:
+        if not cli.ports:
+            continue
+        text = f"Copilot (pid {cli.process.pid}) has a port without a password"
+        install = command("install extension")
+        if people:
+            who = ", ".join(people)
+            text = f"{text}: {who} can run commands through it; end it, and start it without"
+            yield Diagnosed("port", "warning", text, install)
+        elif port_rule == "never":
+            text = f"{text}, which copilot.port forbids: it is not attached to"
+            yield Diagnosed("port", "warning", text, install)
+        else:
+            yield Diagnosed("port", "ok", f"{text}; nobody else has an account here")
+    with_ports = port_rule != "never"
+    for one in unattached(clis, folders.copilot, with_ports=with_ports):
+        text = f"session {one.id} (pid {one.pid}) cannot be attached to"
+        yield Diagnosed("session", "warning", text, one.hint)

@@ -1,0 +1,72 @@
+"""The other people who have accounts on this machine."""
+
+import os
+import pwd
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+_HOMES, _FIRST_PERSON = ("/Users", 501) if sys.platform == "darwin" else ("/home", 1000)
+"""Below that number are the accounts of services, where nobody has changed it."""
+_NOBODY = frozenset({65_534, 2**32 - 2})
+_CONTAINER = ("/.dockerenv", "/run/.containerenv")
+"""Files that Docker and Podman put into each container."""
+_NO_SHELLS = frozenset({"", "nologin", "false", "true", "sync", "git-shell"})
+
+
+def other_people(
+    uid: int | None = None,
+    accounts: Iterable[pwd.struct_passwd] | None = None,
+    homes: Path | None = None,
+) -> list[str]:
+    """Return the names of the people besides `uid` (this process's user) who can log in here.
+
+    They are those of the accounts that the system lists, and the owners of folders beside one's own
+    home, as a directory service does not list its users. An account with an empty home, or none,
+    was made for a program. Root is not counted: it can do anything. Nobody logs into a container.
+    """
+    if any(Path(mark).exists() for mark in _CONTAINER):
+        return []
+    uid = os.getuid() if uid is None else uid
+    people = {
+        account.pw_uid: account.pw_name
+        for account in (pwd.getpwall() if accounts is None else accounts)
+        if _is_person(account.pw_uid)
+        and Path(account.pw_shell).name not in _NO_SHELLS
+        and _is_lived_in(Path(account.pw_dir))
+    }
+    for owner, name in _owners(Path(_HOMES) if homes is None else homes):
+        people.setdefault(owner, name)
+    people.pop(uid, None)
+    return sorted(people.values())
+
+
+def _is_person(uid: int) -> bool:
+    return uid >= _FIRST_PERSON and uid not in _NOBODY
+
+
+def _is_lived_in(home: Path) -> bool:
+    """Return whether there is something in a home; one that is closed to us counts."""
+    try:
+        return any(home.iterdir())
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+
+
+def _owners(homes: Path) -> Iterator[tuple[int, str]]:
+    """Yield the people who own folders among the homes, and the folders' names."""
+    try:
+        folders = list(homes.iterdir())
+    except OSError:
+        return
+    for folder in folders:
+        try:
+            info = folder.lstat()
+        except OSError:
+            continue  # it was removed, or is not for us to see
+        is_folder = stat.S_ISDIR(info.st_mode)
+        if is_folder and _is_person(info.st_uid) and _is_lived_in(folder):
+            yield info.st_uid, folder.name

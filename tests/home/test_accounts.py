@@ -1,0 +1,77 @@
+"""Who else has an account, and that the person agreed to that."""
+
+import os
+import pwd
+from pathlib import Path
+
+import pytest
+
+from tapui.home import accounts
+from tapui.home.accounts import other_people
+from tapui.home.consent import FILE, Consent
+
+HERE = str(Path(__file__).parent)
+
+
+@pytest.fixture(autouse=True)
+def no_container(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests may run in one."""
+    monkeypatch.setattr(accounts, "_CONTAINER", ())
+
+
+def account(name: str, uid: int, shell: str = "/bin/bash", home: str = HERE) -> pwd.struct_passwd:
+    return pwd.struct_passwd((name, "x", uid, uid, "", home, shell))
+
+
+def test_in_a_container_there_is_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "_CONTAINER", (HERE,))
+    assert other_people(5000, [account("ada", 5001)], tmp_path) == []
+
+
+def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    listed = [
+        account("root", 0),
+        account("daemon", 1, "/usr/sbin/nologin"),
+        account("me", 5000),
+        account("ada", 5001, "/usr/bin/zsh"),
+        account("backup", 5002, "/bin/false"),
+        account("ci", 5003, ""),
+        account("nobody", 65_534),
+        account("sdk", 5004, home=str(tmp_path / "empty")),
+        account("gone", 5005, home=str(tmp_path / "gone")),
+        account("grace", 1_200_300),
+    ]
+    homes = tmp_path / "homes"
+    assert other_people(5000, listed, homes) == ["ada", "grace"]
+    assert other_people(5000, listed[:3], homes) == []
+    assert other_people(5000, [], tmp_path / "missing") == []
+
+
+def test_owners_of_homes_count_where_the_system_lists_no_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "me" / "files").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a-file").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "me")
+    monkeypatch.setattr(accounts, "_FIRST_PERSON", 0)
+    assert other_people(os.getuid(), [], tmp_path) == []
+    assert other_people(os.getuid() + 1, [], tmp_path) == ["me"]
+
+
+def test_consent_is_for_the_people_it_was_given_for(tmp_path: Path) -> None:
+    consent = Consent(tmp_path / "state")
+    assert not consent.covers(["ada"])
+    consent.keep(["ada", "grace"])
+    assert consent.covers(["ada"])
+    assert not consent.covers(["ada", "mallory"])
+    assert (tmp_path / "state" / FILE).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"people": 3}', "\x00"])
+def test_a_file_that_says_nothing_is_no_consent(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    assert not Consent(tmp_path).covers(["ada"])
