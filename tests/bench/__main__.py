@@ -34,6 +34,7 @@ from tests.bench import (
     judging,
     replaying,
     roundtrip,
+    streaming,
     tail_lag,
     terminal,
 )
@@ -49,6 +50,8 @@ IDLE_SECONDS = 2.0
 INDEXED_MIB = 96
 """MiB of records that are indexed and replayed, unless another size is asked for: the targets are
 for 1024, which take minutes."""
+HISTORY_MIB = 50
+DELTAS_PER_SECOND = 2_000
 FLOOD = 10_000
 """Lines a second."""
 MERGED = 4
@@ -347,6 +350,24 @@ def _announced(home: Home) -> dict[str, str]:
     return said
 
 
+def copilot(seconds: float) -> Iterator[Row]:
+    """Attaching, with a played CLI and the real SDK; text that an agent streams; its history."""
+    with scratch() as home, Gateway(home) as gateway, ExitStack() as playing:
+        for what, target in (("first CLI: the host starts", ""), ("another CLI", "< 1 s")):
+            took = playing.enter_context(streaming.played(gateway, what.split()[0]))
+            yield f"{what}, its row is whole", f"{took:7.2f} s", target
+    with scratch() as home, Gateway(home) as gateway:
+        before, beside = streaming.beside_deltas(gateway, seconds, DELTAS_PER_SECOND)
+    what = f"{CALLS_PER_SECOND} calls/s"
+    yield f"{what}, a session attached", _calls(before), ""
+    ratio = f"  p99 x {beside.p99 / before.p99:.2f}"
+    yield f"  that streams {DELTAS_PER_SECOND:,} pieces/s", _calls(beside) + ratio, "p99 as it is"
+    with scratch() as home:
+        took, turns = streaming.read_history(home.root, HISTORY_MIB)
+    what = f"{turns} turns at the end of {HISTORY_MIB} MiB"
+    yield what, f"{took:7.1f} ms", "< 500 ms"
+
+
 def index(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
     """A large journal: making the index, and finding in it."""
     with scratch() as home:
@@ -439,6 +460,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "inspection": inspection,
     "disk": disk,
     "patterns": patterns,
+    "copilot": copilot,
     "index": index,
     "replay": replay,
     "start": start,
