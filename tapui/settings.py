@@ -34,18 +34,6 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
-class Alarming(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """When you are called though nobody has asked you just now."""
-
-    waiting: float = 10.0
-    """Minutes that something may wait for you; 0 for no such alarm."""
-    quiet: float = 10.0
-    """Minutes that a turn may go without an event, while nothing of it waits for you; 0 for no such
-    alarm."""
-    failing: bool = True
-    """Whether it is one when the same program and subcommand fails three times in a turn."""
-
-
 class Spend(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a session may use before its next prompt waits for your answer; 0 for no such budget."""
 
@@ -70,6 +58,15 @@ class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     """Whether Copilot may open its port, which asks for no password (`--ui-server`). `ask`: you are
     asked once where other people have accounts. `always`: nobody is asked. `never`: `tapui copilot`
     does not open it, and none is attached to; the extension is the way in."""
+    provider_url: str = ""
+    """Sessions that tapui starts: the address of a model provider of your own (OpenAI's protocol,
+    up to `/v1`), as `COPILOT_PROVIDER_BASE_URL` names it, which goes before this."""
+    provider_type: str = "openai"
+    """The provider's kind: `openai`, `azure` or `anthropic`."""
+    key_file: str = ""
+    """The file with the provider's key; read when the gateway starts."""
+    model: str = ""
+    """The model of sessions that tapui starts, where nobody names one."""
 
 
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -98,7 +95,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     approvals: Answering = field(default_factory=Answering)
     copilot: CopilotAccess = field(default_factory=CopilotAccess)
     notify: Notify = field(default_factory=Notify)
-    alarms: Alarming = field(default_factory=Alarming)
     budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""

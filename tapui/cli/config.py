@@ -39,8 +39,6 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("timeouts", "call"): (0.001, _DAY, " seconds"),
     ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
     ("timeouts", "idle-exit"): (0, _DAY, " seconds"),
-    ("alarms", "waiting"): (0, 1440, " minutes"),
-    ("alarms", "quiet"): (0, 1440, " minutes"),
     ("budget", "tokens"): (0, 2**53, ""),
     ("budget", "requests"): (0, 2**53, ""),
     ("records", "inline"): (0, 5 * 2**20, " bytes"),
@@ -174,7 +172,9 @@ class _Gathering:
 
     def _fault(self, key: Key, value: object) -> str | None:
         if isinstance(value, str):
-            return self._choices[key.path](value) if value.strip() else "must not be empty"
+            if value.strip():
+                return self._choices[key.path](value)
+            return "must not be empty" if key.default or value else None
         if isinstance(value, bool):
             return None
         if isinstance(value, tuple):
@@ -215,6 +215,10 @@ def load(
         ("glyphs",): partial(_none_of, ("unicode", "ascii")),
         ("approvals", "command-line"): partial(_none_of, ("person", "always")),
         ("copilot", "port"): partial(_none_of, ("ask", "always", "never")),
+        ("copilot", "provider-url"): _url_fault,
+        ("copilot", "provider-type"): partial(_none_of, ("openai", "azure", "anthropic")),
+        ("copilot", "key-file"): _path_fault,
+        ("copilot", "model"): _word_fault,
     }
     found = _Gathering(choices)
     _read_file(path, found)
@@ -326,6 +330,18 @@ def _range_fault(path: KeyPath, value: float) -> str | None:
 
 def _none_of(words: Sequence[str], text: str) -> str | None:
     return None if text in words else f"write {' or '.join(words)}"
+
+
+def _url_fault(text: str) -> str | None:
+    return None if text.startswith(("http://", "https://")) else "write an http or https address"
+
+
+def _word_fault(text: str) -> str | None:
+    return None if text.isprintable() and " " not in text else "write a name without blanks"
+
+
+def _path_fault(text: str) -> str | None:
+    return None if text.startswith(("/", "~/")) else "write an absolute path, or one with ~/"
 
 
 def _pattern_fault(pattern: str) -> str | None:

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import time
+from collections.abc import Iterator, Sequence
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
@@ -10,8 +11,10 @@ from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayLost, Refused
 from tapui.client.gateways import FoundGateway, still_runs
+from tapui.projection.state import is_open
 from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import Error
+from tapui.wire.subjects import Session
 from tapui.wire.tower import GatewayStop
 
 DEADLINE = SHUTDOWN_MS / 1000 + 5
@@ -39,6 +42,8 @@ async def _stop(chosen: FoundGateway) -> None:
             asyncio.timeout(DEADLINE),
             await GatewayConnection.open(chosen, name="tapui stop") as connection,
         ):
+            for line in _ending(connection.snapshot.state.sessions):
+                output.note(line)
             await connection.send(GatewayStop())
             async for came in connection:
                 if isinstance(came, Error) and came.reply_to == "gateway.stop":
@@ -47,6 +52,15 @@ async def _stop(chosen: FoundGateway) -> None:
         return
     except TimeoutError:
         raise _unended(chosen) from None
+
+
+def _ending(sessions: Sequence[Session]) -> Iterator[str]:
+    """Yield a line for each session that ends with the gateway; all others go on without it."""
+    for session in sessions:
+        if session.headless and is_open(session):
+            name = session.label or session.id
+            does = "its turn is stopped" if session.state == "busy" else "it rests"
+            yield f"ends with it: headless session {name} ({does}); its id: {session.id}"
 
 
 def _unended(chosen: FoundGateway) -> Failure:

@@ -27,8 +27,6 @@ class Due(Enum):
     TRANSFORM = auto()
     TURN = auto()
     STREAMS = auto()
-    WAITING = auto()
-    QUIET = auto()
 
 
 class Deadline(Struct, eq=False):

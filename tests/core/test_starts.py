@@ -182,6 +182,17 @@ def test_a_question_to_nobody_is_denied(
     assert host.hear_one("approval.answer")["decision"] == "deny"
 
 
+def test_a_mode_that_the_agent_wants_is_denied(
+    talk: Conversation, unattended: tuple[Peer, Peer]
+) -> None:
+    host, _ = unattended
+    talk.tools()
+    host.hear()
+    args = {"mode": "autopilot"}
+    host.say(type="tool.invoke", id="i1", sessionId="s9", tool="tap_set_session_mode", args=args)
+    assert host.hear_one("tool.outcome")["errorCode"] == "UNAUTHORIZED"
+
+
 def test_it_ends_with_the_command_that_wanted_it(
     talk: Conversation, unattended: tuple[Peer, Peer]
 ) -> None:

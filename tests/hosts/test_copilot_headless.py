@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tapui.hosts.copilot.discovery import holders
-from tapui.hosts.copilot.own_model import model_of, provider_of
+from tapui.hosts.copilot.own_model import model_of, provider_of, with_provider
 from tapui.hosts.copilot.own_session import StartError, checked_folder, checked_model, checked_name
 from tapui.hosts.copilot.trusted import is_trusted
 from tapui.wire.starting import SessionStart
@@ -80,6 +80,20 @@ def test_a_provider_is_what_the_environment_says() -> None:
     assert command is not None
     assert (command["api_key_command"], command.get("api_key")) == ("pass show", None)
     assert (model_of({}), model_of({"COPILOT_MODEL": "m"})) == (None, "m")
+
+
+def test_the_environment_goes_before_the_settings() -> None:
+    given = {"url": "http://127.0.0.1:1/v1", "kind": "anthropic", "key": "secret", "model": "m"}
+    found = with_provider({"HOME": "/h"}, **given)
+    assert provider_of(found) == {
+        "type": "anthropic",
+        "base_url": "http://127.0.0.1:1/v1",
+        "api_key": "secret",
+    }
+    assert (model_of(found), found["HOME"]) == ("m", "/h")
+    own = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:2/v1", "COPILOT_MODEL": "mine"}
+    assert with_provider(own, **given) == own
+    assert with_provider({}, url="", kind="openai", key="k", model="") == {}
 
 
 def test_a_provider_without_a_model_is_refused() -> None:

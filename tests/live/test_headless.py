@@ -17,6 +17,7 @@ from tapui.hosts.copilot.discovery import holders
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
 RUN_SECONDS = 120.0
@@ -46,6 +47,23 @@ class Runs:
     def __call__(self, *args: str, cwd: Path | None = None) -> "subprocess.CompletedProcess[str]":
         where = ("--cwd", str(cwd or self.folder))
         return self.home.run("run", *args, *where, env=self.env, within=RUN_SECONDS)
+
+    def busy(self, gateway: Gateway) -> tuple["subprocess.Popen[str]", str]:
+        """Start a run through a gateway; return it with its session once that is at work."""
+        running = subprocess.Popen(
+            tapui_argv("run", "wait", "--cwd", str(self.folder)),
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+        def at_work() -> str:
+            found = states(gateway.home).items()
+            return next((id_ for id_, one in found if one["state"] == "busy"), "")
+
+        return running, until(at_work, within=60, what="the session at work")
 
 
 @pytest.fixture
@@ -151,20 +169,7 @@ def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
 
     held = threading.Event()
     model.script(Rule(text="late", until=held, times=ALWAYS))
-    running = subprocess.Popen(
-        tapui_argv("run", "wait", "--cwd", str(run.folder)),
-        env=run.env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    until(
-        lambda: any(one["state"] == "busy" for one in states(tapui.home).values()),
-        within=60,
-        what="the session at work",
-    )
-    (held_id,) = [id_ for id_, one in states(tapui.home).items() if one["state"] == "busy"]
+    running, held_id = run.busy(tapui)
     taken = run("mine", "--resume", held_id)
     assert taken.returncode == 1
     assert "open" in taken.stderr
@@ -200,6 +205,63 @@ def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) ->
     assert running.returncode == 130
     until(lambda: not sleeping(), within=30, what="its end")
     assert {one["state"] for one in states(tapui.home).values()} == {"ended"}
+
+
+def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
+    run: Runs,
+    model: ModelServer,
+    start_tower: Callable[..., TowerProcess],
+    start_copilot: Callable[..., Copilot],
+) -> None:
+    model.script(*touches("touch it", "a"), Rule(text="so be it", times=ALWAYS))
+    tower = start_tower(env=run.env)
+    screen = tower.screen
+    sheet = "Start a session without a screen"
+    screen.press("+", lambda: screen.find(sheet) is not None)
+    elsewhere = run.home.root / "elsewhere"
+    elsewhere.mkdir()
+    screen.type(str(elsewhere))
+    screen.keys("Tab")
+    screen.type("touch it")
+    screen.keys("Enter")
+    screen.wait_for("Trust this folder for the session", within=30)
+    screen.keys("y")
+    screen.wait_for("run +touch a", within=60)
+    screen.wait_for("headless")
+    tower.approve("touch a")
+    screen.wait_for("touch it: over", within=30)
+    assert (elsewhere / "a").exists()
+    (id_,) = states(run.home)
+    screen.keys("1", ".")
+    screen.wait_for("hand it over")
+    screen.keys("h")
+    screen.wait_for("Go on with")
+    screen.keys("y")
+    screen.wait_for("The session is free", within=30)
+    assert id_ in screen.text().replace("\n", "")
+    assert holders(run.home.copilot, id_) == []
+
+
+def test_a_session_that_is_taken_and_a_server_that_hangs(
+    run: Runs, model: ModelServer, tapui: Gateway
+) -> None:
+    held = threading.Event()
+    model.script(Rule(text="late", until=held, times=ALWAYS))
+    running, id_ = run.busy(tapui)
+    lock = run.home.copilot / "session-state" / id_ / f"inuse.{os.getpid()}.lock"
+    lock.write_text("")  # as if this process had resumed it
+    _, said = running.communicate(timeout=60)
+    assert running.returncode == 1
+    assert f"process {os.getpid()} has resumed it" in said
+
+    running, _ = run.busy(tapui)
+    server = server_of(tapui)
+    server.suspend()
+    _, said = running.communicate(timeout=60)
+    held.set()
+    assert running.returncode == 1
+    assert "Copilot's server does not answer" in said
+    until(lambda: not server.is_running(), within=30, what="its end")
 
 
 def test_who_resumes_a_session_elsewhere_has_it(

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder
+from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.conversations.connections import Connections
 from tapui.core.model import ConnectedProvider, Connection
 from tapui.core.output import Output
@@ -121,6 +122,8 @@ class BuiltinConversation:
             session_id=session.id,
         )
         connection.modes[message.id] = waiting.view.id
+        if session.view.unattended:
+            self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:
         """The caller of the tool gave up."""

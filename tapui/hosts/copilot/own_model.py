@@ -45,6 +45,20 @@ def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
     return provider
 
 
+def with_provider(
+    environ: Mapping[str, str], *, url: str, kind: str, key: str, model: str
+) -> dict[str, str]:
+    """Return an environment with the provider and the model of the settings, where it has none."""
+    found = dict(environ)
+    if url and not found.get(f"{_PREFIX}BASE_URL"):
+        found |= {f"{_PREFIX}BASE_URL": url, f"{_PREFIX}TYPE": kind}
+        if key:
+            found[f"{_PREFIX}API_KEY"] = key
+    if model and not found.get("COPILOT_MODEL"):
+        found["COPILOT_MODEL"] = model
+    return found
+
+
 def model_of(environ: Mapping[str, str]) -> str | None:
     """Return the model that the environment chooses."""
     return environ.get("COPILOT_MODEL") or None

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from tapui.hosts.copilot.launcher import CopilotLauncher
+from tapui.hosts.copilot.own_model import with_provider
 from tapui.station.parts.part import GatewayAccess
 
 
@@ -25,7 +26,7 @@ class Copilot:
             url=access.announced.url,
             token_file=Path(access.announced.internal_token_file),
             copilot_home=access.home.copilot,
-            environ=os.environ,
+            environ=_environ(access),
             port=access.options.attach_port,
             attaches=access.options.attach,
             with_ports=access.options.settings.copilot.port != "never",
@@ -37,3 +38,21 @@ class Copilot:
         """Leave every session; the CLIs go on."""
         if self._launcher is not None:
             await self._launcher.stop()
+
+
+def _environ(access: GatewayAccess) -> dict[str, str]:
+    """Return the environment of sessions that are started here, with what the settings say."""
+    given = access.options.settings.copilot
+    key = ""
+    if given.key_file:
+        try:
+            key = Path(given.key_file).expanduser().read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            access.report(f"copilot.key-file cannot be read: {error}", "warning")
+    return with_provider(
+        os.environ,
+        url=given.provider_url,
+        kind=given.provider_type,
+        key=key,
+        model=given.model,
+    )
