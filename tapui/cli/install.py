@@ -1,6 +1,7 @@
 """`tapui install` and `tapui uninstall`: the extension of Copilot CLI, put in place or removed."""
 
 import argparse
+from pathlib import Path
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
@@ -58,6 +59,8 @@ def _uninstall(extension: ExtensionFile, *, is_dry: bool) -> None:
         output.say(f"{path} is not installed")
     elif is_dry:
         output.say(f"would remove {path}")
+        for folder in filter(Path.is_dir, extension.folders()):
+            output.say(f"would remove {output.path_text(folder)} if nothing else is in it")
     else:
         extension.uninstall()
         output.say(f"removed {path}; sessions that run keep it until they end")

@@ -36,8 +36,22 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(home: Home) -> None:
     assert written == content().decode() + "\n"
     assert not home.copilot.exists()
     ExtensionFile(home.copilot).install()
-    assert home.run("uninstall", "extension", "--dry-run").stdout == f"would remove {path}\n"
+    (home.copilot / "tapui" / "doors").mkdir(parents=True)
+    said = home.run("uninstall", "extension", "--dry-run").stdout
+    assert said == "".join(
+        (
+            f"would remove {path}\n",
+            f"would remove {path.parent} if nothing else is in it\n",
+            f"would remove {home.copilot}/tapui/doors if nothing else is in it\n",
+            f"would remove {home.copilot}/tapui if nothing else is in it\n",
+        )
+    )
     assert path.exists()
+    (path.parent / "notes").touch()
+    assert home.run("uninstall", "extension").returncode == 0
+    assert not path.exists()
+    assert (path.parent / "notes").exists()
+    assert not (home.copilot / "tapui").exists()
 
 
 def test_what_a_person_has_changed_is_left_alone(home: Home) -> None:

@@ -22,7 +22,8 @@ class CliPlayed:
 
     The first session is on the screen. Those in `broken` cannot be resumed; prompts to those in
     `deaf` are refused; tools in `taken` are another program's. Resuming those in `slow` takes
-    until `answer_the_slow()`. `requests` holds what was asked.
+    until `answer_the_slow()`. With `refuses_extensions` none may have hooks. `requests` holds what
+    was asked.
 
     While it `is_hung` no ping is answered. `processing`, `queued`, `commands` and `models` are what
     it says of each session when asked; what is in `unknown` it does not know. A prompt's message
@@ -37,6 +38,7 @@ class CliPlayed:
         self.taken: set[str] = set()
         self.slow: set[str] = set()
         self.is_hung = False
+        self.refuses_extensions = False
         self.processing = False
         self.is_restless = False
         self.queued: list[str] = []
@@ -166,6 +168,8 @@ class CliPlayed:
                 result = {"sessionId": self.sessions[0]}
             case "session.resume" if session in self.broken:
                 return _error(f"session {session} is corrupt")
+            case "session.resume" if self.refuses_extensions and given.get("hooks"):
+                return _error('Extension "user:tapui" was denied permission access')
             case "session.resume":
                 result = {"sessionId": session, "workspacePath": None}
             case "session.send" if session in self.deaf:

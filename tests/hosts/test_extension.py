@@ -329,3 +329,21 @@ def test_a_forged_file_is_no_door(tmp_path: Path, said: str) -> None:
     path.touch(0o600)
     path.write_text(said)
     assert doors_of(tmp_path, os.getpid(), os.getuid()) == ()
+
+
+def test_messages_arrive_whole_however_they_come(tapui: Peer, cli: Peer) -> None:
+    large = "ü" * 1_000_000
+    tapui.send(id="l", method="session.log", params={"message": large})
+    assert cli.request("session.log")["params"] == {"message": large}
+    cli.send(method="session.event", params={"event": {"type": "x", "data": {"text": large}}})
+    told = tapui.next()
+    assert told is not None
+    assert told["params"]["event"]["data"]["text"] == large
+    one = b'Content-Length: 46\r\n\r\n{"jsonrpc": "2.0", "id": "a", "method": "one"}'
+    two = one.replace(b'"one"', b'"two"')
+    tapui.send_raw(one + two)
+    cli.request("one")
+    cli.request("two")
+    for at in range(len(one)):
+        tapui.send_raw(one[at : at + 1])
+    cli.request("one")

@@ -12,10 +12,10 @@ import pytest
 
 from tapui.hosts.copilot.doors import doors_of
 from tapui.hosts.copilot.extension_file import ExtensionFile
-from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate
+from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChanged
 from tests.conftest import missing
 from tests.hosts.cli_played import CliPlayed, Json
-from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.waiting import until
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
@@ -156,3 +156,20 @@ def test_an_extension_that_does_not_come_back_ends_its_session_alone(
     closed = host.gateway.wait(SessionClose)
     assert closed.session_id == "s1"
     assert len(host.gateway.of(SessionClose)) == 1
+
+
+def test_a_person_who_says_no_is_not_asked_again(
+    cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tapui.hosts.copilot.toolset.RETRY_TIME", 0.05)
+    cli.refuses_extensions = True
+    start("s1")
+    until(lambda: told(host), what="it is told")
+    host.gateway.tell(ToolsChanged("s1", [GREET], 2))
+    until(lambda: len(told(host)) == 2, what="another try, as the tools changed")
+    assert len(joined_fully(cli, "s1")) == 2
+    assert not host.gateway.of(SessionClose)
+
+
+def told(host: HostThread) -> list[str]:
+    return [text for _, text in host.reports if "only watches" in text]

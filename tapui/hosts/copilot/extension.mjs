@@ -32,7 +32,9 @@ const token = randomBytes(32).toString("base64url");
 
 /** Takes bytes, and gives the messages in them: each as it came, and decoded. */
 class Reader {
-  #bytes = Buffer.alloc(0);
+  #chunks = [];
+  #length = 0; // of all chunks
+  #needed = 0; // before it is worth to look at them
   #take;
   #limit;
 
@@ -42,17 +44,23 @@ class Reader {
   }
 
   push(chunk) {
-    this.#bytes = this.#bytes.length ? Buffer.concat([this.#bytes, chunk]) : chunk;
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+    if (this.#length < this.#needed) return;
+    let bytes = this.#chunks.length > 1 ? Buffer.concat(this.#chunks) : chunk;
     for (;;) {
-      const end = this.#bytes.indexOf("\r\n\r\n");
-      if (end < 0 && this.#bytes.length > 1_024) throw new Error("no message");
+      this.#chunks = [bytes];
+      this.#length = bytes.length;
+      this.#needed = 0;
+      const end = bytes.indexOf("\r\n\r\n");
+      if (end < 0 && bytes.length > 1_024) throw new Error("no message");
       if (end < 0) return;
-      const length = /^Content-Length: *(\d{1,9})\s*$/im.exec(this.#bytes.toString("latin1", 0, end));
+      const length = /^Content-Length: *(\d{1,9})\s*$/im.exec(bytes.toString("latin1", 0, end));
       if (!length || Number(length[1]) > this.#limit()) throw new Error("no message of its size");
-      const size = end + 4 + Number(length[1]);
-      if (this.#bytes.length < size) return;
-      const frame = this.#bytes.subarray(0, size);
-      this.#bytes = this.#bytes.subarray(size);
+      this.#needed = end + 4 + Number(length[1]);
+      if (bytes.length < this.#needed) return;
+      const frame = bytes.subarray(0, this.#needed);
+      bytes = bytes.subarray(this.#needed);
       this.#take(JSON.parse(frame.toString("utf8", end + 4)), frame);
     }
   }

@@ -4,6 +4,7 @@ Its last line has a digest of what was written before it. So a file that a perso
 known, and left alone.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -18,6 +19,7 @@ import msgspec
 from tapui import __version__
 from tapui.home import private_file
 from tapui.home.paths import private_folder
+from tapui.hosts.copilot import doors as doors_module
 
 FOLDER = ("extensions", "tapui")
 NAME = "extension.mjs"
@@ -74,16 +76,20 @@ class ExtensionFile:
             os.close(folder)
 
     def uninstall(self) -> None:
-        """Take it away, and its folder unless something else is in it.
+        """Take it away, and its folders unless something is in them.
 
         Raises `EditedError` and `OSError`.
         """
         self.check()
         self.path.unlink(missing_ok=True)
-        try:
-            self.path.parent.rmdir()
-        except OSError:
-            return  # something of the person's is in it, or it was not there
+        for folder in self.folders():
+            with contextlib.suppress(OSError):  # something is in it, or it was not there
+                folder.rmdir()
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return the folders that are the extension's, the inner ones first."""
+        doors = self.copilot_home.joinpath(*doors_module.FOLDER)
+        return self.path.parent, doors, doors.parent
 
     def check(self) -> None:
         """Raise `EditedError` if the file is not ours to write or remove."""

@@ -40,6 +40,12 @@ _REMEMBERED = 1_000
 _ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 GONE = "the tool is no longer offered"
+_DENIED = "was denied permission access"
+"""What the CLI says when the person does not want tapui's extension to do anything."""
+_STAYS_OUT = (
+    "Copilot was told not to let its extension tapui do anything, so tapui only watches this "
+    "session: end it and resume it to be asked again"
+)
 CONSENT_TIME = 24 * 3600.0
 """Seconds that the person may take to say whether tapui's extension may have what it needs."""
 ASKED_TIME = 2.0
@@ -153,7 +159,9 @@ class Toolset:
             self._refused.clear()
             self._tell_taken()
         except AttachError as error:
-            if self._session is session:
+            if self._session is session and _DENIED in str(error):
+                self._uplink.report(_STAYS_OUT, "warning")
+            elif self._session is session:
                 await self._set_what_can_be(session, offered, error)
 
     def _tell_taken(self) -> None:
