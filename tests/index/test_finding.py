@@ -40,6 +40,10 @@ def _written(state: Path, workspace: Path) -> None:
         writer.turn(*played.permission("a1", "rm -rf build && npm ci"))
         writer.turn(refused("tools: expected `array`"))
         writer.turn(played.prompt("Another session entirely", "s2"))
+        spent = {"trace_id": "0af7651916cd43dd8448eb211c80319c", "started_at": stamp(1)}
+        call = subjects.Span(**spent, span_id="1" * 16, name="provider", duration=2.5, tool="bash")
+        turn = subjects.Span(**spent, span_id="2" * 16, name="turn", duration=9.0, turn=1)
+        writer.turn(*(ev.SpanEnded(session_id="s1", span=one) for one in (call, turn)))
 
 
 @pytest.mark.usefixtures("_written")
@@ -49,6 +53,10 @@ def _written(state: Path, workspace: Path) -> None:
         ("pairing flake", [("prompt", "Why does pairing flake?")]),
         ("links", [("message", "Three files changed, all links are good.")]),
         ("cafe", [("prompt", "Why does pairing flake?")]),
+        (
+            "0af7651916cd43dd8448eb211c80319c",
+            [("event", "turn 1 ok, trace 0af7651916cd43dd8448eb211c80319c")],
+        ),
         ("CAFÉ", [("prompt", "Why does pairing flake?")]),
         ("pytest", [("call", "bash pytest -x")]),
         ("test_pair", [("result", "bash pytest -x")]),
