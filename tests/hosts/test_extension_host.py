@@ -1,5 +1,6 @@
 """The Copilot host and tapui's extension: the extension is run by Node, the CLI is played."""
 
+import json
 import os
 import shutil
 import socket
@@ -16,6 +17,7 @@ from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChang
 from tests.conftest import missing
 from tests.hosts.cli_played import CliPlayed, Json
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
+from tests.rig.gateway import Gateway
 from tests.rig.waiting import until
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
@@ -173,3 +175,20 @@ def test_a_person_who_says_no_is_not_asked_again(
 
 def told(host: HostThread) -> list[str]:
     return [text for _, text in host.reports if "only watches" in text]
+
+
+def test_a_gateway_that_may_not_use_ports_comes_in_by_the_extension(
+    cli: CliPlayed, start: Start, copilot_home: Path, serve: Callable[..., Gateway]
+) -> None:
+    start("s1")
+    env = {"COPILOT_HOME": str(copilot_home), "TAPUI_COPILOT_PORT": "never"}
+    gateway = serve(env=env)
+
+    def sessions() -> list[str]:
+        said = gateway.home.run("status", "--json", "--port", str(gateway.port))
+        return [one["id"] for one in json.loads(said.stdout)["state"]["sessions"]]
+
+    until(lambda: "s1" in sessions(), within=30, what=lambda: f"s1; {gateway.stderr}")
+    assert "s2" not in sessions()
+    until(lambda: joined_fully(cli, "s1"), what="joined")
+    assert cli.asked("session.tools.set") == []
