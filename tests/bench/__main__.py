@@ -34,6 +34,7 @@ from tests.bench import (
     judging,
     replaying,
     roundtrip,
+    running,
     streaming,
     tail_lag,
     terminal,
@@ -406,6 +407,14 @@ def start(seconds: float) -> Iterator[Row]:
     )
 
 
+def run(_seconds: float) -> Iterator[Row]:
+    """`tapui run` through a gateway, whose host answers at once."""
+    with scratch() as home:
+        status, took = running.measure(home)
+    yield "tapui status", f"{status:7.0f} ms", ""
+    yield "tapui run", f"{took:7.0f} ms  + {took - status:.0f}", "≤ status + 50 ms"
+
+
 def memory(_seconds: float) -> Iterator[Row]:
     """Resident memory, idle."""
     with scratch() as home, Gateway(home, "--no-attach") as gateway:
@@ -464,6 +473,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "index": index,
     "replay": replay,
     "start": start,
+    "run": run,
     "memory": memory,
 }
 
