@@ -1,6 +1,8 @@
 """Starting and handing over sessions without a screen, as the person does it in the tower."""
 
 import asyncio
+import contextlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.projection.state import is_local
@@ -41,11 +43,15 @@ class Starting:
         self._app.push_screen(StartScreen(draft), written)
 
     def _usual_folder(self) -> str:
-        """Return the folder of the selected session, or of the first."""
+        """Return the folder of the selected session, or of the first, or this process's."""
         view = self._app.view
         there = [one for one in view.open_sessions if not is_local(one)]
         chosen = [one for one in there if one.id == view.chosen_session]
-        return next((one.cwd for one in chosen or there), "")
+        found = next((one.cwd for one in chosen or there), "")
+        if not found:
+            with contextlib.suppress(OSError):  # that folder was removed
+                found = str(Path.cwd())
+        return found
 
     def _told(self, draft: StartDraft, answer: SessionStarted) -> None:
         app = self._app

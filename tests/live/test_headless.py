@@ -214,14 +214,12 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     start_copilot: Callable[..., Copilot],
 ) -> None:
     model.script(*touches("touch it", "a"), Rule(text="so be it", times=ALWAYS))
-    tower = start_tower(env=run.env)
+    elsewhere = run.home.root / "elsewhere"
+    elsewhere.mkdir()
+    tower = start_tower(env=run.env, cwd=elsewhere)
     screen = tower.screen
     sheet = "Start a session without a screen"
     screen.press("+", lambda: screen.find(sheet) is not None)
-    elsewhere = run.home.root / "elsewhere"
-    elsewhere.mkdir()
-    screen.type(str(elsewhere))
-    screen.keys("Tab")
     screen.type("touch it")
     screen.keys("Enter")
     screen.wait_for("Trust this folder for the session", within=30)
