@@ -230,6 +230,8 @@ async def test_a_subagent_works_and_asks(
         PAIRING, "subagent", lambda step: step.kind == "subagent" and step.state == "done"
     )
     assert agent.calls == 3
+    (shown,) = [one for one in watched.state.sessions[PAIRING].subagents if one.id == agent.agent]
+    assert shown.context is not None
     inner = {step.told().tool: step.state for step in agent.steps or () if step.kind == "call"}
     wanted = {"approve": "done", "deny": "denied"}[decision]
     assert inner == {"grep": "done", "view": "done", "bash": wanted}

@@ -32,6 +32,8 @@ from tapui.cli.demo.script import (
 
 CONTEXT = 64_000
 """Tokens of the context window."""
+_AGENT_TOKENS = 9_000
+"""Tokens that a subagent begins with."""
 _COMPACTED_AT = 0.92
 _COST = 0.33
 _PIECES = 4
@@ -278,6 +280,7 @@ class Player:
             toolCallId=call_id,
             description=step.description,
         )
+        await self._event("session.context", id_, tokens=_AGENT_TOKENS, limit=CONTEXT)
         await self._play_all(step.steps, id_)
         await self._event("subagent.completed", agentName=step.name, toolCallId=call_id)
         await self._complete(call_id, call, None)
@@ -344,6 +347,9 @@ class Player:
             cost=_COST,
         )
         await self._told_context()
+        if agent is not None:
+            used = _AGENT_TOKENS + output
+            await self._event("session.context", agent, tokens=used, limit=CONTEXT)
         if agent is None and self._tokens > _COMPACTED_AT * CONTEXT:
             before = self._tokens
             await self._event("session.compaction_start")
