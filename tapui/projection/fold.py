@@ -35,7 +35,7 @@ from tapui.projection.turns.changed import (
     session_closed,
 )
 from tapui.projection.turns.happened import happened
-from tapui.projection.turns.restored import restore
+from tapui.projection.turns.restored import interrupted, restore
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
@@ -66,6 +66,8 @@ def _put_session(state: State, event: Any, ts: str) -> None:
     turns = state.turns.get(session.id)
     if turns is None:
         state.turns[session.id] = LiveTurns(session.id)
+    elif type(event) is ev.SessionOpened:
+        interrupted(turns)
     elif known is not None and known.model != session.model:
         model_changed(turns, known.model, session.model, ts)
     state.sessions[session.id] = session

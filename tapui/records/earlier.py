@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.projection.turns.restored import bounded, interrupted, unknown_of
+from tapui.projection.turns.restored import bounded, interrupted
 from tapui.projection.turns.session import LiveTurns
 from tapui.records.reader import Damage, Record, backward, in_order
 from tapui.wire import events as ev
@@ -58,7 +58,7 @@ def earlier_turns(folder: Path, run: str, session_id: str) -> list[Turn]:
         latest, last = record.run, record.ts
         event = record.event
         if isinstance(event, ev.TurnsRestored):
-            event = replace(event, turns=unknown_of(live, bounded(event.turns)))
+            event = replace(event, turns=bounded(event.turns))
         if event is not None:
             fold(state, event, record.ts)
     interrupted(live, last)

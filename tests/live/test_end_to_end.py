@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.rig.copilot import Copilot
+from tests.rig.gateway import Home, tapui_argv
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
+from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -278,6 +280,7 @@ def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
     start_copilot: Callable[..., Copilot],
     model: ModelServer,
     start_tower: Callable[..., TowerProcess],
+    tmux: Tmux,
 ) -> None:
     copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
     tower = start_tower()
@@ -298,6 +301,22 @@ def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
     (turn,) = session_turns(again, copilot)
     check_turn(turn, copilot)
     assert turn["head"]["isHistory"] is True
+    check_records(copilot, again.home, tmux)
+
+
+def check_records(copilot: Copilot, home: Home, tmux: Tmux) -> None:
+    """The records tell of the same turn: `why` names it, and a replay shows it, once."""
+    why = home.run("why", f"{copilot.cwd / 'a.txt'}:2")
+    assert why.returncode == 0, why.stderr
+    assert "asked: go now" in why.stdout
+    assert "+ 2b" in why.stdout
+    argv = tapui_argv("replay", copilot.session_id)
+    screen = tmux.start(argv, env=home.env(), cwd=home.root, size=(200, 50))
+    for step in ("✓ create ", "✓ edit ", "✗ bash .*exit 7", "says .*all is done"):
+        screen.wait_for(step, within=30)
+    assert screen.text().count("you: “go now”") == 1
+    screen.keys("q")
+    screen.wait_dead()
 
 
 def test_a_tapui_that_comes_later_shows_what_happened_before(

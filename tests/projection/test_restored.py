@@ -112,6 +112,33 @@ def test_a_turn_that_outlived_tapui_goes_on() -> None:
     assert unknown_of(known, told) == []
 
 
+def test_a_journal_of_several_runs_folds_to_each_turn_once() -> None:
+    """As a replay reads it: the next run finds the turns of the one before, and reads them back."""
+    day = Day()
+    day.happen("user.message", content="one")
+    day.start("c1")
+    day.finish("c1")
+    day.happen("session.idle")
+    day.happen("user.message", content="two")
+    day.start("c2")
+    earlier = bounded([one for n in (1, 2) if (one := day.state.turns["s1"].turn(n)) is not None])
+    day.tell(ev.SessionOpened("s1", day.state.sessions["s1"]))
+    told = day.state.turns["s1"]
+    assert [(one.prompt, one.state) for one in told.heads()] == [
+        ("one", "done"),
+        ("two", "unknown"),
+    ]
+    day.tell(ev.TurnsRestored("s1", earlier[:1]))
+    goes_on = replace(earlier[1], head=replace(earlier[1].head, state="running"))
+    day.tell(ev.TurnsRestored("s1", [goes_on]))
+    day.start("c3")
+    assert [(one.prompt, one.state) for one in told.heads()] == [
+        ("one", "done"),
+        ("two", "running"),
+    ]
+    assert [one.call_id for one in day.steps] == ["c2", "c3"]
+
+
 def test_what_was_under_way_is_unknown() -> None:
     day = Day()
     day.happen("user.message", content="go")

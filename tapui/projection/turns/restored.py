@@ -25,13 +25,12 @@ _SAME_PROMPT = 5
 """Two turns of the same prompt are one when they begin at most so many seconds apart."""
 
 
-def interrupted(session: LiveTurns, at: str) -> None:
-    """Nothing more is known of what was under way at `at`; all of it is history."""
-    for one in session.turns:
-        one.is_history = True
+def interrupted(session: LiveTurns, at: str | None = None) -> None:
+    """Nothing more is known of what was under way at `at`, or None: since its newest step."""
     turn = session.latest
     if turn is None:
         return
+    at = at or max((step.at for step in turn.all_steps()), default=turn.started_at)
     for step in list(turn.all_steps()):
         if step.is_open:
             step.condense()
@@ -67,7 +66,11 @@ def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
 
 
 def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
-    """Put turns before those that the session has, and number all of them anew."""
+    """Put turns before those that the session has, and number all of them anew.
+
+    Those that it has are left out, and one that goes on is under way again.
+    """
+    turns = unknown_of(session, turns)
     if not turns:
         return
     latest = session.latest
@@ -77,7 +80,7 @@ def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
         if begun is None:
             new.append(turn)
         else:
-            begun.state, begun.ended_at = "running", None
+            begun.state, begun.ended_at, begun.is_history = "running", None, True
     merged = sorted([*new, *session.turns], key=lambda turn: turn.started_at)
     if latest is not None:
         merged.remove(latest)  # what goes on now stays the newest
@@ -90,8 +93,8 @@ def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
 
 def _interrupted(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
     """Return the turn that ended for the records when a tapui did, and goes on as is told."""
-    before = [one for one in session.turns if one.is_history]
-    newest = before[-1] if before else None
+    over = [one for one in session.turns if one.state != "running"]
+    newest = over[-1] if over else None
     if newest is None or newest.state != "unknown" or told.state != "running":
         return None
     return newest if _is_same(told, newest) else None
