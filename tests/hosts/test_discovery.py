@@ -1,6 +1,8 @@
 """Discovery with real processes: what counts as a running CLI, and which port is its own."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,3 +136,21 @@ def test_ports_that_are_forbidden_are_not_even_looked_for(
     ExtensionFile(copilot_home).install()
     (told,) = unattached_.unattached([found], copilot_home)
     assert told.hint == "tapui copilot --resume s1"
+
+
+def test_what_another_program_has_in_a_server_of_its_own_is_not_listed(
+    copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "import time; time.sleep(600)"
+    server = subprocess.Popen([sys.executable, "-c", code, "--headless"])
+    try:
+        folder = copilot_home / "session-state" / "s1"
+        folder.mkdir(parents=True)
+        (folder / f"inuse.{server.pid}.lock").write_text("")
+        monkeypatch.setattr(unattached_, "START_TIME", -1.0)
+        (found,) = Discovery(copilot_home).scan()
+        assert found.is_headless
+        assert unattached_.unattached([found], copilot_home) == []
+    finally:
+        server.kill()
+        server.wait()

@@ -51,6 +51,8 @@ class Cli:
     cwd: str
     doors: tuple[ExtensionDoor, ...] = ()
     """The ways into its sessions that tapui's extension opens, where it is installed."""
+    is_headless: bool = False
+    """Whether it is the server of another program, which has its sessions to itself."""
 
     @property
     def is_attachable(self) -> bool:
@@ -141,13 +143,15 @@ class Discovery:
                 if not locks:
                     return None
                 cwd = process.cwd()
+                is_headless = "--headless" in process.cmdline()
             this = Process(pid, started)
             ports = listening_ports(pid) if self.with_ports and this not in known else ()
         except psutil.Error:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)
         sessions = tuple(lock.session for lock in locks)
-        return Cli(this, sessions, ports, cwd, doors_of(self.copilot_home, pid, self.uid))
+        doors = doors_of(self.copilot_home, pid, self.uid)
+        return Cli(this, sessions, ports, cwd, doors, is_headless)
 
 
 def holders(copilot_home: Path, session_id: str) -> list[int]:

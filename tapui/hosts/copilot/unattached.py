@@ -18,6 +18,7 @@ def unattached(
 ) -> list[Unattached]:
     """Return the sessions of the CLIs that have no way in, as many as may be told.
 
+    Those of a headless server are left out: nobody can resume them while it runs.
     Where there is another way in than a port, `tapui copilot` chooses it.
     """
     has_extension = ExtensionFile(copilot_home).path.exists()
@@ -25,7 +26,7 @@ def unattached(
     told = [
         Unattached(id_, cli.cwd, cli.process.pid, f"{start} --resume {word}")
         for cli in found
-        if not cli.is_attachable and cli.age > START_TIME
+        if not (cli.is_attachable or cli.is_headless) and cli.age > START_TIME
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
     ]
     return told[: limits.MAX_UNATTACHED]
