@@ -71,6 +71,15 @@ def test_a_prompt_waits_once_the_budget_is_used_up(
     assert len(approvals(talk)) == is_over
 
 
+def test_sections_of_the_system_prompt_do_not_wait_for_the_budget(began: Began) -> None:
+    talk, host, _tower = began(tokens=100)
+    uses(host, 100)
+    told = {"id": "q1", "sessionId": "s1", "prompt": "", "sections": {"tone": "Be calm."}}
+    host.say(type="prompt.submitted", onlySections=True, **told)
+    assert host.hear_one("prompt.prepared")["sections"] == {"tone": "Be calm."}
+    assert approvals(talk) == []
+
+
 def test_the_question_says_how_much_was_used_and_what_waits(began: Began) -> None:
     talk, host, _tower = began(tokens=1_000)
     uses(host, 12_345)

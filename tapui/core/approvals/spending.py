@@ -110,8 +110,11 @@ class Spending:
     def submitted(
         self, connection: Connection, session: OpenSession, message: PromptSubmitted
     ) -> None:
-        """Prepare a prompt, or ask the person first where the budget is used up."""
-        over = self._over(session)
+        """Prepare a prompt, or ask the person first where the budget is used up.
+
+        Sections alone send nothing to a model.
+        """
+        over = None if message.only_sections else self._over(session)
         if over is None:
             self._prompts.begin(connection, session, message)
             return
