@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tapui.projection.fold import fold
-from tapui.projection.state import State, is_connected, is_open, is_waiting
+from tapui.projection.state import State, is_connected, is_open, is_unsettled
 from tapui.wire import limits
 from tests.core import says
 from tests.core.harness import EVERYTHING, Conversation, Json, Peer
@@ -170,8 +170,9 @@ class ConversationMachine(RuleBasedStateMachine):
         assert state.calls.keys() == r.calls.pending.keys() | native
         for id_, call in r.calls.pending.items():
             assert (state.calls[id_].state == "cancelling") == call.is_settled
-        waiting = {id_: one for id_, one in state.approvals.items() if is_waiting(one)}
-        assert waiting == {id_: one.view for id_, one in r.approvals.waiting.items()}
+        unsettled = {id_: one for id_, one in state.approvals.items() if is_unsettled(one)}
+        registered = r.approvals.waiting | r.approvals.deciding
+        assert unsettled == {id_: one.view for id_, one in registered.items()}
         counts = {key: stream.count for key, stream in state.streams.items()}
         in_memory = {
             (id_, name): log.count
