@@ -38,6 +38,7 @@ from tests.bench import (
     streaming,
     tail_lag,
     terminal,
+    using,
 )
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
@@ -381,6 +382,11 @@ def index(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
             figures = f"first hits {first:7.1f} ms  the newest of all {whole:7.1f} ms  {hits} hits"
             yield f"  find {what}", figures, "first hits < 100 ms"
         yield "  a look that finds nothing new", f"{indexing.update(home.root):7.1f} ms", ""
+    with scratch() as home:
+        using.write(home.root)
+        answers = f"{using.SESSIONS * using.ANSWERS:,} answers of models"
+        for what, took in using.added_up(home.root):
+            yield f"  usage of {answers}, {what}", f"{took:7.1f} ms", "< 1 s"
 
 
 def replay(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
