@@ -206,6 +206,7 @@ def _deadlines(r: Parts) -> None:
         Due.MODE_SET: len(r.modes._setting),
         Due.ORDER: sum(one.deadline is not None for one in r.orders._pending.values()),
         Due.MODELS: len(r.orders._asked),
+        Due.START: len(r.starts._pending),
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
         Due.TRANSFORM: len(r.prompts._asked),
