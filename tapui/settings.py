@@ -34,6 +34,18 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Patterns of texts that are masked before they are recorded, besides well-known secrets."""
 
 
+class Alarming(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """When you are called though nobody has asked you just now."""
+
+    waiting: float = 10.0
+    """Minutes that something may wait for you; 0 for no such alarm."""
+    quiet: float = 10.0
+    """Minutes that a turn may go without an event, while nothing of it waits for you; 0 for no such
+    alarm."""
+    failing: bool = True
+    """Whether it is one when the same program and subcommand fails three times in a turn."""
+
+
 class Spend(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a session may use before its next prompt waits for your answer; 0 for no such budget."""
 
@@ -95,6 +107,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     approvals: Answering = field(default_factory=Answering)
     copilot: CopilotAccess = field(default_factory=CopilotAccess)
     notify: Notify = field(default_factory=Notify)
+    alarms: Alarming = field(default_factory=Alarming)
     budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""

@@ -39,6 +39,8 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("timeouts", "call"): (0.001, _DAY, " seconds"),
     ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
     ("timeouts", "idle-exit"): (0, _DAY, " seconds"),
+    ("alarms", "waiting"): (0, 1440, " minutes"),
+    ("alarms", "quiet"): (0, 1440, " minutes"),
     ("budget", "tokens"): (0, 2**53, ""),
     ("budget", "requests"): (0, 2**53, ""),
     ("records", "inline"): (0, 5 * 2**20, " bytes"),

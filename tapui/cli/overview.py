@@ -8,7 +8,7 @@ from tapui.cli import output
 from tapui.cli.deciding import request, whole
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection import asking
+from tapui.projection import alarms, asking
 from tapui.projection.offered import tools_of
 from tapui.projection.state import (
     State,
@@ -69,6 +69,17 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
     _print_waiting(folded, waiting)
+    if folded.alarms:
+        now = time.time()
+        rows = [
+            [
+                alarms.whose(folded, one) or "-",
+                alarms.about(one),
+                times.age(times.since(one.since, now)),
+            ]
+            for one in folded.alarms.values()
+        ]
+        _section("Alarms", ["SESSION", "WHAT", "FOR"], rows)
     _section(
         "Sessions",
         ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "TOOLS", "AGE"],

@@ -8,7 +8,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.starting import home
-from tapui.projection import orders
+from tapui.projection import alarms, orders
 from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader, register
@@ -107,6 +107,10 @@ def _summary(record: Record) -> str:
             who = who or (by_whom(approval.decided_by) if approval.decided_by else "")
             by = f" by {who}" if who else ""
             return f"{approval.kind} {approval.id} {approval.state}{by}"
+        case ev.AlarmRaised(alarm=alarm):
+            return f"{alarm.id} {alarms.about(alarm)}"
+        case ev.AlarmCleared(alarm=alarm):
+            return f"{alarm.id} {alarm.kind} is over"
         case ev.ModeChanged() as mode:
             return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"
         case ev.OrderGiven(order=order):

@@ -7,7 +7,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection import asking
+from tapui.projection import alarms, asking
 from tapui.projection.fold import fold
 from tapui.projection.orders import became, wanted
 from tapui.projection.state import State, activity, is_open, is_waiting, listed
@@ -69,6 +69,9 @@ class Watched:
                 | ev.ApprovalWithdrawn(approval=one)
             ):
                 yield f"{asking.outcome(one)}: {self._request(one)}"
+            case ev.AlarmRaised(alarm=alarm):
+                where = alarms.whose(self._state, alarm)
+                yield f"alarm: {where}: {alarms.about(alarm)}" if where else alarms.about(alarm)
             case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
                 order = self._state.orders.get(id_)
                 if order is not None:

@@ -27,6 +27,8 @@ class Due(Enum):
     TRANSFORM = auto()
     TURN = auto()
     STREAMS = auto()
+    WAITING = auto()
+    QUIET = auto()
 
 
 class Deadline(Struct, eq=False):

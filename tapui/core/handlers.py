@@ -117,5 +117,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.GATE: parts.gates.due,
         Due.TRANSFORM: parts.prompts.due,
         Due.TURN: parts.injects.no_turn,
+        Due.WAITING: parts.alarms.waiting_due,
+        Due.QUIET: parts.alarms.quiet_due,
         Due.STREAMS: lambda key: parts.streams.release(*key),
     }

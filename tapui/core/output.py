@@ -1,5 +1,7 @@
 """The output of a turn of the core: events for the record, effects for the shell."""
 
+from collections.abc import Callable
+
 from msgspec import Raw
 
 from tapui.core.clock import Clock
@@ -35,6 +37,11 @@ class Output:
         self._clock = clock
         self._inline = inline_bytes
         self._bounds = Bounds(inline_bytes)
+        self._watchers: list[Callable[[Event], None]] = []
+
+    def watch(self, watcher: Callable[[Event], None]) -> None:
+        """Let `watcher` know of each event once it is folded; it may emit events of its own."""
+        self._watchers.append(watcher)
 
     def emit(self, event: Event) -> int:
         """Record that something happened, now; return its sequence number."""
@@ -51,7 +58,10 @@ class Output:
         fold(self.state, event, ts)
         self.events.append(Entry(self.run, self.seq, ts, event))  # type: ignore[arg-type]
         self.bodies.append(body)
-        return self.seq
+        seq = self.seq
+        for watcher in self._watchers:
+            watcher(event)
+        return seq
 
     def send(self, connection: ConnectionId, message: Message) -> None:
         """Send a message when the turn is recorded."""

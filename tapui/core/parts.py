@@ -35,6 +35,7 @@ from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
+from tapui.core.sessions.alarms import Alarms
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
@@ -100,6 +101,9 @@ class Parts:
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
         self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
+        self.alarms = Alarms(
+            clock=clock, out=out, deadlines=deadlines, mint=mint, setting=settings.alarms
+        )
         self.spending = spending = Spending(
             out=out,
             sessions=sessions,

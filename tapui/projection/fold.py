@@ -62,6 +62,8 @@ def _trim(table: dict[str, Kept], is_live: Callable[[Kept], bool], keep: int) ->
 
 def _put_session(state: State, event: Any, ts: str) -> None:
     session = session_head(event.session)
+    if type(event) is ev.SessionOpened:
+        _forget_alarms(state, session.id)
     known = state.sessions.get(session.id)
     turns = state.turns.get(session.id)
     if turns is None:
@@ -102,6 +104,7 @@ def _restored(state: State, event: ev.TurnsRestored, _ts: str) -> None:
 
 def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
     id_ = event.session.id
+    _forget_alarms(state, id_)
     state.sessions.pop(id_, None)
     state.sessions[id_] = session_head(event.session)
     turns = state.turns.get(id_)
@@ -222,6 +225,22 @@ def _put_approval(state: State, event: Any, ts: str) -> None:
         approval_changed(turns, approval, request(approval), ts)
 
 
+def _alarm(state: State, event: ev.AlarmRaised, _ts: str) -> None:
+    state.alarms[event.alarm.id] = event.alarm
+    if len(state.alarms) > limits.MAX_ALARMS:
+        del state.alarms[next(iter(state.alarms))]
+
+
+def _alarm_over(state: State, event: ev.AlarmCleared, _ts: str) -> None:
+    state.alarms.pop(event.alarm.id, None)
+
+
+def _forget_alarms(state: State, session_id: str) -> None:
+    """Drop the alarms of a session that begins or ends: those of an earlier run, too."""
+    for alarm in [one for one in state.alarms.values() if one.session_id == session_id]:
+        del state.alarms[alarm.id]
+
+
 def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
     turns = state.turns.get(event.session_id)
     if turns is not None:
@@ -291,6 +310,8 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.ApprovalDecided: _put_approval,
     ev.ApprovalWithdrawn: _put_approval,
     ev.ApprovalExpired: _put_approval,
+    ev.AlarmRaised: _alarm,
+    ev.AlarmCleared: _alarm_over,
     ev.ModeChanged: _mode,
     ev.OrderGiven: _order,
     ev.OrderChanged: _order_changed,

@@ -7,7 +7,7 @@ from msgspec import UNSET
 
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.steering import Order
-from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
+from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
 
 StreamKey = tuple[str, str]
@@ -33,6 +33,7 @@ class State:
     orders: dict[str, Order] = field(default_factory=dict)
     turns: dict[str, LiveTurns] = field(default_factory=dict)
     """Of each session in `sessions`, by its id."""
+    alarms: dict[str, Alarm] = field(default_factory=dict)
     rules_allowed: int = 0
     """How many requests rules have allowed."""
 
@@ -47,6 +48,7 @@ class State:
             gates=list(self.gates.values()),
             unattached=[one for found in self.unattached.values() for one in found],
             orders=list(self.orders.values()),
+            alarms=list(self.alarms.values()),
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
             rules_allowed=self.rules_allowed or UNSET,
         )
@@ -72,6 +74,7 @@ class State:
             unattached=unattached,
             orders={order.id: order for order in snapshot.orders},
             turns=turns,
+            alarms={alarm.id: alarm for alarm in snapshot.alarms},
             rules_allowed=snapshot.rules_allowed or 0,
         )
 

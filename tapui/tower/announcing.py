@@ -8,7 +8,7 @@ from textual.notifications import SeverityLevel
 
 from tapui.projection import asking
 from tapui.projection.orders import became, changed, consequences, wanted
-from tapui.tower.notices import Notices, notice_words
+from tapui.tower.notices import Notices, alarm_words, notice_words
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import notice_sequence, title_sequence
 from tapui.tower.words import name_of
@@ -61,6 +61,8 @@ class Announcing:
         app = self._app
         if isinstance(event, ev.ApprovalRequested):
             self._calls.asked(event.approval.id)
+        elif isinstance(event, ev.AlarmRaised):
+            self._calls.asked(event.alarm.id)
         elif isinstance(event, ev.ModeChanged):
             reason = f": {event.error}" if event.error else ""
             app.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
@@ -118,13 +120,16 @@ class Announcing:
         if not app.view.is_first:
             self._calls.forget()  # another tower of the same gateway calls
             return
+        state = app.view.state
         waiting = {one.id: one for one in app.view.waiting}
-        due = self._calls.due(app.clock(), waiting)
+        due = self._calls.due(app.clock(), waiting.keys() | state.alarms.keys())
         if not due:
             return
         if self._rings:
             app.bell()
-        text = notice_words(app.view.state, [waiting[id_] for id_ in due])
+        asked = [waiting[id_] for id_ in due if id_ in waiting]
+        raised = [state.alarms[id_] for id_ in due if id_ in state.alarms]
+        text = notice_words(state, asked) if asked else alarm_words(state, raised)
         app.write_terminal(notice_sequence(text, os.environ))
         if self._on_notice is not None:
             self._on_notice(text)

@@ -28,6 +28,8 @@ SESSION: dict[str, Mark] = {
     "busy": Mark("●", "busy", "accent"),
     "ended": Mark("·", "ended", "muted"),
 }
+NO_EVENT = Mark("!", "no event", "warning")
+"""Of a turn in which nothing happens any more."""
 PROVIDER: dict[str, Mark] = {
     "bound": Mark("●", "bound", "success"),
     "unbound": Mark("○", "no session", "muted"),

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tapui import times
-from tapui.projection import asking
+from tapui.projection import alarms, asking
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.orders import is_stopping
 from tapui.projection.state import State, is_local, is_open
-from tapui.tower.marks import Mark
+from tapui.tower.marks import NO_EVENT, Mark
 from tapui.tower.urgency import requests
 from tapui.tower.view import View
 from tapui.tower.words import quantity
@@ -39,6 +39,7 @@ class Footing:
 
 
 WAITING = Mark("!", "asks you", "warning")
+WAITS_LONG = Mark("!", "waits long", "error")
 BUSY = Mark("●", "busy", "accent")
 SILENT = Mark("✗", "no answer", "error")
 STOPPING = Mark("●", "stopping", "accent")
@@ -71,8 +72,10 @@ def of_session(
         told = "its program answers nothing: it is stopped, or hangs"
         return Footing(Need.FAILED, SILENT, told, None, failed)
     is_stopped = is_stopping(state, session.id)
+    raised = {one.kind: one for one in alarms.of_session(state, session.id)}
     if asked is not None and not is_stopped:
-        return Footing(Need.WAITING, WAITING, about(asked), asked.created_at, failed)
+        mark = WAITS_LONG if "waiting" in raised else WAITING
+        return Footing(Need.WAITING, mark, about(asked), asked.created_at, failed)
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
         return Footing(Need.IDLE, IDLE, held, session.opened_at, failed)
@@ -87,6 +90,9 @@ def of_session(
     if is_busy and does is not None and does.loop is not None:
         mark = Mark("↻", _loop(does.loop), "error")
         return Footing(Need.FAILED, mark, said, since, failed, is_said=is_said)
+    if "quiet" in raised:
+        quiet = raised["quiet"]
+        return Footing(Need.FAILED, NO_EVENT, said, quiet.since, failed, is_said=is_said)
     mark = BUSY if is_busy else IDLE
     need = Need.FAILED if failed else Need.BUSY if is_busy else Need.IDLE
     return Footing(need, mark, said, since, failed, is_said=is_said)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from tapui import times
+from tapui.projection import alarms
 from tapui.projection.asking import by_whom
 from tapui.projection.state import is_unsettled
 from tapui.projection.turns.step import LiveStep
@@ -120,8 +121,22 @@ def mark_of(view: View, step: LiveStep) -> Mark:
     return marks.STEP[step.state]
 
 
+def alarm_of_turn(view: View, turn: LiveTurn) -> Mark | None:
+    """Return the mark of the alarm about a turn under way; None where there is none."""
+    turns = view.state.turns.get(turn.session_id)
+    if turns is None or turns.running is not turn:
+        return None
+    raised = {one.kind: one for one in alarms.of_session(view.state, turn.session_id)}
+    if "failing" in raised:
+        return Mark("↻", alarms.how_often(raised["failing"]), "error")
+    return marks.NO_EVENT if "quiet" in raised else None
+
+
 def mark_of_turn(view: View, turn: LiveTurn) -> Mark:
-    """Return a turn's mark."""
+    """Return a turn's mark; an alarm about it goes before."""
+    raised = alarm_of_turn(view, turn)
+    if raised is not None:
+        return raised
     state, _ended_at = turn.told_state()
     if state == "waiting":
         waiting = [mark_of(view, step) for step in turn.all_steps() if step.state == "waiting"]

@@ -442,9 +442,9 @@ class View:
                 id_: at for id_, at in self.decided_at.items() if id_ in self.state.approvals
             }
             self.decided_at[event.approval.id] = ts
-        elif isinstance(event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged)) or (
-            isinstance(event, ev.ModeChanged) and event.state == "failed"
-        ):
+        elif isinstance(
+            event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged, ev.AlarmRaised)
+        ) or (isinstance(event, ev.ModeChanged) and event.state == "failed"):
             self._news.append(event)
 
     def _has_failed(self, call: subjects.Call) -> bool:
@@ -493,6 +493,8 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.ApprovalWithdrawn: ("approvals",),
     ev.ApprovalExpired: ("approvals",),
     ev.ModeChanged: ("sessions",),
+    ev.AlarmRaised: ("sessions", "calls"),
+    ev.AlarmCleared: ("sessions", "calls"),
     ev.OrderGiven: ("sessions",),
     ev.OrderChanged: ("sessions", "life"),
     ev.GateChecked: ("calls",),

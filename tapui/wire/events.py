@@ -15,6 +15,7 @@ from tapui.wire.message import (
 )
 from tapui.wire.steering import Order, OrderState
 from tapui.wire.subjects import (
+    Alarm,
     Approval,
     Asker,
     Call,
@@ -214,6 +215,20 @@ class ApprovalExpired(Event, tag="approval.expired", frozen=True):
     session_id: str | None = None
 
 
+class AlarmRaised(Event, tag="alarm.raised", frozen=True):
+    """Something should be looked at, or it is worse by now: the `id` is the same then."""
+
+    alarm: Alarm
+    session_id: str | None = None
+
+
+class AlarmCleared(Event, tag="alarm.cleared", frozen=True):
+    """What it was about is over, or goes on."""
+
+    alarm: Alarm
+    session_id: str | None = None
+
+
 class ModeChanged(Event, tag="mode.changed", frozen=True):
     """A session's mode: `ordered` before the host is told, then `done` or `failed`."""
 
@@ -332,6 +347,8 @@ AnyEvent = (
     | ApprovalDecided
     | ApprovalWithdrawn
     | ApprovalExpired
+    | AlarmRaised
+    | AlarmCleared
     | ModeChanged
     | OrderGiven
     | OrderChanged
@@ -361,6 +378,7 @@ COLLECTIONS: dict[str, str] = {
     "call": "calls",
     "stream": "streams",
     "approval": "approvals",
+    "alarm": "sessions",
     "command": "approvals",
     "mode": "modes",
     "order": "sessions",

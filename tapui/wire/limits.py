@@ -201,6 +201,8 @@ RECENT_CALLS = 200
 """Finished calls that the live state keeps."""
 RECENT_APPROVALS = 100
 """Settled approvals that the live state keeps."""
+MAX_ALARMS = 200
+"""Alarms that the live state keeps; the oldest goes first."""
 RECENT_PROVIDERS = 20
 """Gone providers that the live state keeps."""
 ENDED_SESSIONS = 20

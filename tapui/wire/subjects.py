@@ -25,6 +25,7 @@ ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
 GateStanding = Literal["waiting", "allow", "deny", "context"]
 ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
+AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[
     "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
 ]
@@ -53,6 +54,23 @@ class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
     tokens: int
     limit: int
     compacts_at: int | None = None
+
+
+class Alarm(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Something that the person should look at. `since` is when it began.
+
+    `waiting`: the approval waits for long. `quiet`: nothing happens in the session's turn.
+    `failing`: `program` has failed `times` times in the turn, at last with `exit_code`.
+    """
+
+    id: str
+    kind: AlarmKind
+    since: str
+    session_id: str | None = None
+    approval_id: str | None = None
+    program: str = ""
+    exit_code: int | None = None
+    times: int = 0
 
 
 class Budget(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -32,7 +32,7 @@ from tapui.wire.steering import (
     SessionStop,
     SessionTell,
 )
-from tapui.wire.subjects import Approval, Call, Gate, Provider, Session, Stream, Unattached
+from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.turns import SessionTurns, Turn
 
 # Tower → gateway
@@ -205,6 +205,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     unattached: list[Unattached] = []
     turns: list[SessionTurns] = []
     orders: list[Order] = []
+    alarms: list[Alarm] = []
     rules_allowed: int | UnsetType = UNSET
     """How many requests rules have allowed in this run, where any."""
 

@@ -227,6 +227,9 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         '  copilot.key-file        ""             default\n'
         '  copilot.model           ""             default\n'
         "  notify.command          []             default\n"
+        "  alarms.waiting          10.0           default\n"
+        "  alarms.quiet            10.0           default\n"
+        "  alarms.failing          true           default\n"
         "  budget.tokens           0              default\n"
         "  budget.requests         0.0            default\n"
         "  timeouts.call           300.0          config.toml:4\n"

@@ -7,6 +7,7 @@ session, a provider and a tower that stay, to whom the same things happen.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
@@ -73,6 +74,10 @@ class Stage:
         self._session(self.host, "s0")
         self._approvals(host, f"a{number}")
         self._approvals(self.host, "s0")
+        self._spending(host, f"a{number}")
+        self._spending(self.host, "s0")
+        self._alarms(host, f"a{number}")
+        self._alarms(self.host, "s0")
         self._pairing(f"b{number}")
         self._reads("s0", f"log@visitor{number}")
         self._instances()
@@ -287,6 +292,44 @@ class Stage:
         host.say(type="approval.withdraw", id=self._id("withdrawn"), decidedBy="cli")
         self.talk.wait(1)
         self._rules(host, session)
+
+    def _spending(self, host: Peer, session: str) -> None:
+        """A budget that is used up: each answer to the question, and none."""
+        used = {"model": "m", "calls": 1, "inputTokens": 9}
+        host.event(session, "session.usage", models=[used])
+        self.tower.say(type="session.budget", sessionId=session, tokens=5, requests=1)
+        for decision, answer in (("approve", GO_ON), ("approve", RAISE), ("deny", None)):
+            self.tower.say(type="session.budget", sessionId=session, tokens=5)
+            for number in (1, 2):
+                id_ = self._id(f"{decision} {answer} {number}")
+                host.say(type="prompt.submitted", id=id_, sessionId=session, prompt=_LONG)
+            self._decide("userInput", decision, answer=answer)
+        self.tower.say(type="session.budget", sessionId=session, tokens=5)
+        for end in ("stopped", "expired"):
+            host.say(type="prompt.submitted", id=self._id(end), sessionId=session, prompt="p")
+            if end == "stopped":
+                host.event(session, "abort")
+        self.talk.wait(limits.HOST_APPROVAL_TIMEOUT + 1)
+        self.tower.say(type="session.budget", sessionId=session)
+        host.hear()
+
+    def _alarms(self, host: Peer, session: str) -> None:
+        """Something waits, a turn is quiet, a program fails again and again."""
+        request: Json = {"type": "approval.request", "sessionId": session, "kind": "permission"}
+        host.say(request, id=self._id("long"), detail={"x": _LONG}, timeout=3_600_000)
+        host.event(session, "user.message", content="go")
+        host.event(session, "session.busy")
+        self.talk.wait(1_000)
+        host.say(type="approval.withdraw", id=self._id("long"))
+        self.talk.wait(1_000)
+        for number in range(4):
+            about: Json = {"tool": "bash", "toolCallId": self._id(f"fails {number}")}
+            about["args"] = {"command": "make all"}
+            host.event(session, "tool.execution_start", **about)
+            result = {"type": "success", "output": _LONG}
+            host.event(session, "tool.execution_complete", **about, result=result, exitCode=2)
+        host.event(session, "session.idle")
+        host.hear()
 
     def _rules(self, host: Peer, session: str) -> None:
         """Rules allow, deny and ask; exactly this is allowed; the rules of a folder come late."""

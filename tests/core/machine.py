@@ -268,7 +268,14 @@ class ConversationMachine(RuleBasedStateMachine):
             + (r.pairings.next_line is not None)
             + len(r.streams._departed)
             + sum(one.turn_due is not None for one in r.sessions.open.values())
+            + sum(
+                one.deadline is not None and one.deadline.is_live
+                for alarms in (r.alarms._busy, r.alarms._waiting)
+                for one in alarms.values()
+            )
         )
+        assert set(r.alarms._waiting) <= set(r.approvals.waiting)
+        assert set(r.alarms._busy) == {one.id for one in r.sessions.open.values() if one.is_busy}
         assert len(r.deadlines) == expected
 
     @invariant()

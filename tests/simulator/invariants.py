@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.core.deadlines import Due
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.projection.state import is_connected, is_open, is_pending, is_under_way, is_unsettled
@@ -184,6 +184,10 @@ def _bounds(r: Parts) -> None:
     _deadlines(r)
 
 
+def _is_set(deadline: Deadline | None) -> bool:
+    return deadline is not None and deadline.is_live
+
+
 def _deadlines(r: Parts) -> None:
     """Each deadline that is set belongs to something that waits for it."""
     leaving = {
@@ -206,12 +210,14 @@ def _deadlines(r: Parts) -> None:
         Due.MODE_SET: len(r.modes._setting),
         Due.ORDER: sum(one.deadline is not None for one in r.orders._pending.values()),
         Due.MODELS: len(r.orders._asked),
-        Due.START: len(r.starts._pending),
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
         Due.TRANSFORM: len(r.prompts._asked),
         Due.TURN: sum(one.turn_due is not None for one in r.sessions.open.values()),
         Due.STREAMS: len(r.streams._departed),
+        Due.START: sum(one.deadline is not None for one in r.starts._pending.values()),
+        Due.WAITING: sum(_is_set(one.deadline) for one in r.alarms._waiting.values()),
+        Due.QUIET: sum(_is_set(one.deadline) for one in r.alarms._busy.values()),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)
     for _, _, deadline in r.deadlines._heap:

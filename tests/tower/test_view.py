@@ -168,7 +168,7 @@ def test_moves_and_requests_and_failed_modes_are_news() -> None:
 
 def test_every_event_has_its_topics() -> None:
     for kind in get_args(ev.AnyEvent):
-        assert _TOPICS[kind]
+        assert _TOPICS[kind] or kind is ev.SpanEnded  # no pane shows it as it comes
         assert set(_TOPICS[kind]) <= ALL_TOPICS
 
 

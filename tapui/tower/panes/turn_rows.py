@@ -122,7 +122,7 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
         rest.append((f"   {TAPUI_ENDED}", "muted"))
     elif state == "done":
         rest.append((f"   {mark.glyph}", mark.tone))
-    elif state in ("stopped", "failed") or not is_unfolded:
+    elif state in ("stopped", "failed") or not is_unfolded or steps.alarm_of_turn(view, turn):
         rest.append((f"   {mark.text}", mark.tone))
     seconds = steps.seconds_of_turn(turn, view.now)
     return Row(

@@ -1,0 +1,101 @@
+"""Alarms in the tower: called once, shown in the session's row and its turn."""
+
+import pytest
+
+from tapui.projection.state import State
+from tapui.tower.notices import Notices, alarm_words
+from tapui.wire import events as ev
+from tapui.wire.subjects import Alarm, AlarmKind
+from tests.tower.running import running
+from tests.tower.scripted import at, session
+from tests.tower.told import turns_world
+
+QUIET = Alarm("al1", "quiet", at(900), "s1")
+FAILING = Alarm("al2", "failing", at(160), "s1", program="pnpm test", exit_code=1, times=4)
+WAITING = Alarm("al3", "waiting", at(700), "s1", approval_id="a1")
+
+
+def raised(*alarms: Alarm) -> list[ev.AnyEvent]:
+    return [ev.AlarmRaised(alarm=one, session_id=one.session_id) for one in alarms]
+
+
+def alone() -> State:
+    """The world of the turns, in which nothing waits for the person."""
+    state = turns_world()
+    state.approvals.clear()
+    for step in state.turns["s1"].turns[-1].all_steps():
+        if step.state == "waiting":
+            step.state = "done"
+    return state
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)])
+async def test_the_row_and_the_turn_show_an_alarm_until_it_is_over(size: tuple[int, int]) -> None:
+    async with running(alone(), size=size) as rig:
+        await rig.press("1")
+        assert "no event" not in rig.text
+        rig.feed.happen(*raised(QUIET))
+        await rig.settle()
+        assert "! no event" in rig.text
+        await rig.press("2")
+        assert "no event" in rig.text
+        rig.feed.happen(ev.AlarmCleared(alarm=QUIET, session_id="s1"))
+        await rig.settle()
+        assert "no event" not in rig.text
+
+
+async def test_a_turn_shows_what_fails_again_and_again() -> None:
+    async with running(alone(), size=(200, 50)) as rig:
+        rig.feed.happen(*raised(FAILING))
+        await rig.press("2")
+        assert "↻" in rig.text
+        assert "exit 1, 4×" in rig.text
+
+
+async def test_what_waits_for_long_stands_out() -> None:
+    async with running(turns_world(), size=(120, 36)) as rig:
+        await rig.press("1")
+        assert "! asks you" in rig.text
+        rig.feed.happen(*raised(WAITING))
+        await rig.settle()
+        assert "! waits long" in rig.text
+
+
+async def test_an_alarm_calls_the_person_once() -> None:
+    async with running(alone()) as rig:
+        calls: list[str] = []
+        rig.app._announcing._on_notice = calls.append
+        rig.feed.happen(*raised(FAILING))
+        await rig.turn(1)
+        again = Alarm("al2", "failing", at(160), "s1", program="pnpm test", exit_code=1, times=5)
+        rig.feed.happen(*raised(again))
+        await rig.turn(60)
+        assert calls == ["Look at it: Fix the flaky pairing test fails again and again"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("waiting", "has waited for you for long"),
+        ("quiet", "has had no event for long"),
+        ("failing", "fails again and again"),
+    ],
+)
+def test_a_notice_has_constant_words_and_a_clean_label(kind: AlarmKind, words: str) -> None:
+    state = State(sessions={"s1": session("s1", "\x1b]0;owned\x07-x")})
+    text = alarm_words(state, [Alarm("a", kind, at(), "s1", program="\x1b[2J", times=3)])
+    assert text.startswith("Look at it: ")
+    assert text.endswith(words)
+    assert "\x1b" not in text
+    assert alarm_words(state, [QUIET, FAILING]) == "Look at it: 2 alarms"
+
+
+def test_what_was_called_for_is_called_for_again_only_after_it_was_over() -> None:
+    notices = Notices()
+    notices.asked("al1")
+    assert notices.due(0, {"al1"}) == ["al1"]
+    notices.asked("al1")
+    assert notices.due(100, {"al1"}) == []
+    assert notices.due(200, set()) == []
+    notices.asked("al1")
+    assert notices.due(300, {"al1"}) == ["al1"]
