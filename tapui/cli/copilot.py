@@ -11,6 +11,7 @@ from tapui.cli.failure import WRONG_USE, Failure
 from tapui.home.accounts import other_people
 from tapui.home.consent import Consent
 from tapui.home.paths import Home
+from tapui.hosts.copilot.errors import NO_CLI
 from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
 from tapui.invocation import command
 
@@ -22,9 +23,7 @@ def run(args: argparse.Namespace) -> int:
     """Replace this process by Copilot CLI; raises `Failure` when there is none, or may be none."""
     program = shutil.which("copilot")
     if program is None:
-        raise Failure(
-            "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
-        )
+        raise Failure(NO_CLI)
     given: list[str] = args.args
     rule = starting.loaded(args).settings.copilot.port
     added = way_in(given, rule, starting.home(), people=other_people, asks=_asks)

@@ -13,6 +13,7 @@ from tapui.tower.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
+from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import Order
 from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
 from tapui.wire.turns import (
@@ -283,6 +284,24 @@ async def test_stored_sessions_are_listed_harmlessly() -> None:
         check(rig.app, "what can be done with one")
         await rig.press("d")
         check(rig.app, "whether to delete it")
+
+
+@pytest.mark.parametrize("problem", ["untrusted", "failed"])
+async def test_a_session_that_is_started_shows_hostile_text_harmlessly(problem: str) -> None:
+    async with running(hostile_world(HOSTILE), size=(120, 36)) as rig:
+        await rig.press("plus")
+        check(rig.app, "the sheet, in a session's folder")
+        rig.app.screen.post_message(Paste(HOSTILE))
+        await rig.settle()
+        check(rig.app, "pasted into it")
+    state = State()
+    state.sessions["s1"] = session("s1", HOSTILE, cwd="/code")
+    async with running(state, size=(120, 36)) as rig:
+        await rig.press("plus", "x", "enter")
+        (sent,) = [one for one in rig.feed.sent if isinstance(one, SessionStart)]
+        rig.feed.put(SessionStarted(sent.id, problem=problem, error=HOSTILE))
+        await rig.settle()
+        check(rig.app, f"it is {problem}")
 
 
 def hostile_schema(text: str) -> Raw:

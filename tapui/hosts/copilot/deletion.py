@@ -2,14 +2,10 @@
 
 import asyncio
 import os
-import shutil
 from pathlib import Path
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError
-
-START_TIME = 60.0
-"""Seconds that the CLI's server may take to start: the first one of a version unpacks itself."""
+from tapui.hosts.copilot.server import end_server, start_server
 
 
 def delete_session(copilot_home: Path, session_id: str) -> None:
@@ -18,21 +14,8 @@ def delete_session(copilot_home: Path, session_id: str) -> None:
 
 
 async def _delete(copilot_home: Path, session_id: str) -> None:
-    program = shutil.which("copilot")
-    if program is None:
-        raise AttachError(
-            "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
-        )
-    sdk.load()
-    from copilot import CopilotClient, RuntimeConnection
-
-    client = CopilotClient(
-        connection=RuntimeConnection.for_stdio(path=program),
-        env={**os.environ, "COPILOT_HOME": str(copilot_home)},
-        log_level="warning",
-    )
+    client = await start_server(copilot_home, os.environ)
     try:
-        await sdk.call("start Copilot's server", client.start(), within=START_TIME)
         await sdk.call(f"delete session {session_id}", client.delete_session(session_id))
     finally:
-        await sdk.call("end Copilot's server", client.force_stop())
+        await end_server(client)

@@ -6,8 +6,6 @@ the CLI has stored.
 """
 
 import asyncio
-import contextlib
-import shutil
 import time
 import uuid
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import holders
-from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.errors import AttachError, NoCliError
 from tapui.hosts.copilot.own_session import (
     OwnSession,
     StartError,
@@ -25,6 +23,7 @@ from tapui.hosts.copilot.own_session import (
     checked_model,
     checked_name,
 )
+from tapui.hosts.copilot.server import end_server, start_server
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.trusted import is_trusted
 from tapui.hosts.copilot.uplink import Uplink
@@ -34,15 +33,11 @@ from tapui.wire.steering import OrderResult, SessionEnd
 if TYPE_CHECKING:
     from copilot import CopilotClient
 
-START_TIME = 60.0
-"""Seconds that the process may take: the first one of a version unpacks itself."""
 IDLE_SECONDS = 60.0
 """How long the process lives without a session."""
 WATCH_INTERVAL = 1.0
 PING_TIME = 7.0
 """Seconds without an answer after which the process counts as hung."""
-END_TIME = 5.0
-NO_CLI = "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
 
 
 class HeadlessServer:
@@ -78,27 +73,9 @@ class HeadlessServer:
         async with self._starting:
             self._needed_at = time.monotonic()
             if self._client is None:
-                self._client = await self._start()
+                self._client = await start_server(self._copilot_home, self._environ)
                 self._watching = self._chores.spawn(self._watch(self._client))
             return self._client
-
-    async def _start(self) -> "CopilotClient":
-        program = shutil.which("copilot", path=self._environ.get("PATH"))
-        if program is None:
-            raise StartError(NO_CLI, "missing")
-        sdk.load()
-        from copilot import CopilotClient, RuntimeConnection
-
-        environ = {**self._environ, "COPILOT_HOME": str(self._copilot_home)}
-        client = CopilotClient(
-            connection=RuntimeConnection.for_stdio(path=program), env=environ, log_level="warning"
-        )
-        try:
-            await sdk.call("start Copilot's server", client.start(), within=START_TIME)
-        except BaseException:
-            await _stop(client)
-            raise
-        return client
 
     async def _watch(self, client: "CopilotClient") -> None:
         """Look after the process until it has ended, hangs, or is needed no longer."""
@@ -121,10 +98,10 @@ class HeadlessServer:
         if self._client is client:
             self._client = None
         for session_id in list(self.sessions):
-            self._drop(session_id, f"{reason}; go on with it: resume {session_id}")
+            self._drop(session_id, f"{reason}; go on with it: copilot --resume {session_id}")
         if reason:
             self._uplink.report(f"{reason}; the next session starts another", "warning")
-        await _stop(client)
+        await end_server(client)
 
     async def _let_go_of_taken(self) -> None:
         """Leave the sessions that another process has taken up."""
@@ -147,6 +124,8 @@ class HeadlessServer:
             session = await self._open(order)
         except StartError as error:
             self._uplink.send(SessionStarted(order.id, problem=error.problem, error=str(error)))
+        except NoCliError as error:
+            self._uplink.send(SessionStarted(order.id, problem="missing", error=str(error)))
         except AttachError as error:
             self._uplink.send(SessionStarted(order.id, problem="failed", error=str(error)))
         else:
@@ -246,10 +225,4 @@ class HeadlessServer:
         self._chores.cancel()
         client, self._client = self._client, None
         if client is not None:
-            await _stop(client)
-
-
-async def _stop(client: "CopilotClient") -> None:
-    """End a process whose sessions have been left; what it says no longer matters."""
-    with contextlib.suppress(AttachError):  # it has ended: that is what was wanted
-        await sdk.call("end Copilot's server", client.force_stop(), within=END_TIME)
+            await end_server(client)

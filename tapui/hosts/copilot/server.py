@@ -1,0 +1,47 @@
+"""A server process of the CLI that is ours: starting one, and ending it."""
+
+import contextlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.errors import NO_CLI, AttachError, NoCliError
+
+if TYPE_CHECKING:
+    from copilot import CopilotClient
+
+START_TIME = 60.0
+"""Seconds that the process may take: the first one of a version unpacks itself."""
+END_TIME = 5.0
+
+
+async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> "CopilotClient":
+    """Start a server in the environment `environ`; return its client.
+
+    Raises `NoCliError` where there is no CLI, `AttachError` where it does not start.
+    """
+    program = shutil.which("copilot", path=environ.get("PATH"))
+    if program is None:
+        raise NoCliError(NO_CLI)
+    sdk.load()
+    from copilot import CopilotClient, RuntimeConnection
+
+    client = CopilotClient(
+        connection=RuntimeConnection.for_stdio(path=program),
+        env={**environ, "COPILOT_HOME": str(copilot_home)},
+        log_level="warning",
+    )
+    try:
+        await sdk.call("start Copilot's server", client.start(), within=START_TIME)
+    except BaseException:
+        await end_server(client)
+        raise
+    return client
+
+
+async def end_server(client: "CopilotClient") -> None:
+    """End the process, whose sessions have been left; what it says no longer matters."""
+    with contextlib.suppress(AttachError):  # it has ended: that is what was wanted
+        await sdk.call("end Copilot's server", client.force_stop(), within=END_TIME)
