@@ -8,7 +8,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tapui.cli import output
-from tapui.cli.failure import FAILED, Failure
+from tapui.cli.failure import FAILED
+from tapui.cli.meant import session_meant
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
@@ -53,15 +54,10 @@ def _all(order: Order) -> dict[str, Any]:
 
 def session_of(sessions: Sequence[Session], name: str) -> Session:
     """Return the open session with this id, or whose id alone begins so; raises `Failure`."""
-    there = [one for one in sessions if is_open(one)]
-    found = [one for one in there if one.id == name]
-    found = found or [one for one in there if one.id.startswith(name)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Failure(f"{name} fits several sessions: {', '.join(one.id for one in found)}")
-    listed = ", ".join(f"{one.id} ({one.label})" for one in there) or "none"
-    raise Failure(f"there is no session {name}; open are: {listed}")
+    there = {one.id: one for one in sessions if is_open(one)}
+    listed = ", ".join(f"{one.id} ({one.label})" for one in there.values()) or "none"
+    none = f"there is no session {name}; open are: {listed}"
+    return there[session_meant(there, name, otherwise=none)]
 
 
 async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionStop) -> Order:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
+from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
 from tapui.projection import alarms, orders
 from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
@@ -69,13 +70,10 @@ def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
         return [(None, list(every))]
     if folders := register.folders(state, wanted):
         return [(wanted, folders)]
-    near = [session_id for session_id in known if wanted and session_id.startswith(wanted)]
-    if len(near) == 1:
-        return [(near[0], known[near[0]])]
-    if near:
-        raise Failure(f"{wanted} fits several sessions: {', '.join(near)}")
     listed = ", ".join(known) if known else "none"
-    raise Failure(f"there are no records of session {wanted}; sessions with records: {listed}")
+    none = f"there are no records of session {wanted}; sessions with records: {listed}"
+    meant = session_meant(known, wanted, otherwise=none)
+    return [(meant, known[meant])]
 
 
 def _masked(record: Record) -> str:

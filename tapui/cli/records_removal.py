@@ -8,6 +8,7 @@ from tapui.cli import output
 from tapui.cli.agreeing import is_agreed
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.indexed import SECONDS
+from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
 from tapui.home.locked_folder import FolderHeldError
 from tapui.records.keeping import KeptSession, kept_sessions, remove
@@ -37,13 +38,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _named(every: list[KeptSession], wanted: str) -> KeptSession:
-    found = [one for one in every if one.session_id == wanted]
-    found = found or [one for one in every if one.session_id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Failure(f"{wanted} fits several sessions: {', '.join(o.session_id for o in found)}")
-    raise Failure(f"there are no records of session {wanted}")
+    by_id = {one.session_id: one for one in every}
+    return by_id[
+        session_meant(by_id, wanted, otherwise=f"there are no records of session {wanted}")
+    ]
 
 
 def _is_removed(session: KeptSession, *, told: bool) -> bool:

@@ -7,6 +7,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.indexed import search_of
+from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
 from tapui.index.asked import asked_for
 from tapui.index.search import Hit, Search
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     search = search_of(home().state)
     limit = args.last or LAST
     try:
-        session = session_meant(search, args.session)
+        session = indexed_session(search, args.session)
         parts = search.find(asked, session_id=session, since=args.since, limit=limit)
         hits = heapq.nlargest(limit, (hit for part in parts for hit in part), key=_number)
     except IndexUnusable as error:
@@ -43,16 +44,12 @@ def run(args: argparse.Namespace) -> int:
     return 0 if hits else FAILED
 
 
-def session_meant(search: Search, wanted: str | None) -> str | None:
-    """Return the session that an id, or a beginning that fits only one, means."""
+def indexed_session(search: Search, wanted: str | None) -> str | None:
+    """Return the session that is meant; raises `Failure`."""
     if wanted is None:
         return None
-    found = search.session_ids(wanted)
-    if not found:
-        raise Failure(f"there are no records of session {wanted}")
-    if len(found) > 1:
-        raise Failure(f"{wanted} fits several sessions: {', '.join(found[:20])}")
-    return found[0]
+    none = f"there are no records of session {wanted}"
+    return session_meant(search.session_ids(wanted), wanted, otherwise=none)
 
 
 def _number(hit: Hit) -> int:

@@ -10,6 +10,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.agreeing import is_agreed
 from tapui.cli.failure import FAILED, Failure
+from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
 from tapui.hosts.copilot.stored import StoredSession, stored_sessions
 from tapui.invocation import command
@@ -76,13 +77,9 @@ def _all(session: StoredSession) -> dict[str, object]:
 
 
 def _named(every: list[StoredSession], wanted: str) -> StoredSession:
-    found = [one for one in every if one.id == wanted]
-    found = found or [one for one in every if one.id.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise Failure(f"{wanted} fits several sessions: {', '.join(one.id for one in found)}")
-    raise Failure(f"Copilot has stored no session {wanted}; see: {command('sessions list')}")
+    by_id = {one.id: one for one in every}
+    none = f"Copilot has stored no session {wanted}; see: {command('sessions list')}"
+    return by_id[session_meant(by_id, wanted, otherwise=none)]
 
 
 def _resume(session: StoredSession, *, only_prints: bool) -> int:

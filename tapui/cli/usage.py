@@ -7,7 +7,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.indexed import search_of
-from tapui.cli.search import session_meant
+from tapui.cli.search import indexed_session
 from tapui.cli.starting import home
 from tapui.index.store import IndexUnusable
 from tapui.index.usage import ModelUse, SessionUse, usage_of_sessions
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a row for each session and model, and what all used; 1 when nothing was recorded."""
     search = search_of(home().state)
     try:
-        session = session_meant(search, args.session)
+        session = indexed_session(search, args.session)
         found = usage_of_sessions(search, session_id=session, since=args.since)
     except IndexUnusable as error:
         raise Failure(f"the index cannot be read: {error}") from None

@@ -118,6 +118,12 @@ def test_a_folder_must_be_one(tmp_path: Path) -> None:
             checked_folder(wrong)
 
 
+@pytest.mark.parametrize("given", ["", ".", "work"])
+def test_a_folder_is_never_where_the_host_happens_to_run(given: str) -> None:
+    with pytest.raises(StartError):
+        checked_folder(given)
+
+
 def test_who_holds_a_session(tmp_path: Path) -> None:
     folder = tmp_path / "session-state" / "s1"
     folder.mkdir(parents=True)

@@ -150,6 +150,8 @@ class HeadlessServer:
                 "untrusted",
             )
         client = await self.client()
+        if session_id in self.sessions:
+            raise StartError(f"session {session_id} was opened here meanwhile", "held")
         session = AttachedSession(
             session_id,
             self._uplink,

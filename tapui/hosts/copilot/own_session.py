@@ -104,8 +104,8 @@ async def _never(_request: Any, _invocation: Any = None) -> Any:
 
 def checked_folder(given: str) -> str:
     """Return a folder without links. Raises `StartError` where it is none."""
-    if "\0" in given or not Path(given).is_dir():
-        raise StartError(f"{given} is no folder")
+    if not given.startswith("/") or "\0" in given or not Path(given).is_dir():
+        raise StartError(f"{given} is no folder" if given else "its folder is not known: name one")
     return os.path.realpath(given)
 
 
