@@ -6,6 +6,7 @@ from pathlib import Path
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.records import folders_of
 from tapui.cli.starting import home, need_terminal, options
+from tapui.home.paths import typed_path
 from tapui.index.sources import record_files
 from tapui.records import register
 
@@ -26,7 +27,7 @@ def _meant(given: str | None) -> tuple[str, list[Path]]:
     of it, of a folder, or of the session that was recorded last."""
     if given is None:
         return _newest()
-    path = Path(given).expanduser()
+    path = typed_path(given)
     if path.is_dir() and not register.folders(home().state, given):
         inside = path / "files" / "tap"  # a session's workspace
         return str(path), [inside if inside.is_dir() else path]

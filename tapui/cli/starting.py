@@ -9,7 +9,7 @@ from tapui.cli import config, output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
 from tapui.client.gateways import FoundGateway
-from tapui.home.paths import Home
+from tapui.home.paths import Home, typed_path
 from tapui.invocation import command
 from tapui.station.options import Options
 
@@ -36,7 +36,7 @@ def port_is_explicit(found: config.Loaded) -> bool:
 def root() -> Path | None:
     """Return `TAPUI_HOME`, or None for the platform's folders."""
     given = os.environ.get("TAPUI_HOME")
-    return Path(given).expanduser().absolute() if given else None
+    return typed_path(given).absolute() if given else None
 
 
 def home() -> Home:

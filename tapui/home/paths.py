@@ -13,6 +13,11 @@ MANAGED = Path("/etc/tapui/managed.toml")
 """The administrator's file: it goes before every other, and must be root's alone."""
 
 
+def typed_path(text: str) -> Path:
+    """Return a path as a shell reads it: `~` is a home, unless there is no such user."""
+    return Path(os.path.expanduser(text))  # noqa: PTH111 - that of `Path` raises for such a user
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The folders of one person's tapui; none of them need exist."""
@@ -30,8 +35,8 @@ class Home:
         given = environ.get("TAPUI_HOME")
         copilot = environ.get("COPILOT_HOME")
         return cls.at(
-            Path(given).expanduser().absolute() if given else None,
-            Path(copilot).expanduser().absolute() if copilot else None,
+            typed_path(given).absolute() if given else None,
+            typed_path(copilot).absolute() if copilot else None,
         )
 
     @classmethod

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tapui.home import run_folder
-from tapui.home.paths import Home, persist_dir
+from tapui.home.paths import Home, persist_dir, typed_path
 from tapui.home.run_folder import (
     PortClaimedError,
     RunFolder,
@@ -236,3 +236,9 @@ def test_a_planted_link_for_a_persist_dir_is_refused(home: Home, tmp_path: Path)
     with pytest.raises(OSError, match=r"directory|symbolic"):
         persist_dir(home, "evil")
     assert mode(target) == 0o755
+
+
+@pytest.mark.parametrize("text", ["~nobody-here/x", "~nobody-here"])
+def test_a_home_of_nobody_is_a_folder_of_that_name(text: str) -> None:
+    assert typed_path(text) == Path(text)
+    assert typed_path("~/x") == Path.home() / "x"

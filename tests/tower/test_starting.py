@@ -64,6 +64,14 @@ async def test_what_cannot_be_is_said_in_the_sheet() -> None:
         assert rig.feed.sent == []
 
 
+@pytest.mark.parametrize("folder", ["~nobody/x", "~", "x", "./x"])
+async def test_a_folder_that_is_no_path_is_said_in_the_sheet(folder: str) -> None:
+    async with running(state(), size=(120, 36)) as rig:
+        await rig.press("plus", "shift+tab", "ctrl+u", "ctrl+k", *folder, "enter")
+        assert "The folder must be an absolute path" in rig.text
+        assert rig.feed.sent == []
+
+
 async def test_a_folder_is_trusted_only_by_the_person() -> None:
     async with running(state(), size=(120, 36)) as rig:
         sent = await write(rig, "x")

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
 from tapui.hosts.copilot.own_model import with_provider
 from tapui.station.parts.part import GatewayAccess
@@ -46,7 +47,7 @@ def _environ(access: GatewayAccess) -> dict[str, str]:
     key = ""
     if given.key_file:
         try:
-            key = Path(given.key_file).expanduser().read_text().strip()
+            key = typed_path(given.key_file).read_text().strip()
         except (OSError, UnicodeDecodeError) as error:
             access.report(f"copilot.key-file cannot be read: {error}", "warning")
     return with_provider(

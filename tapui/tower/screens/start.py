@@ -64,7 +64,7 @@ class StartScreen(LiveScreen[StartDraft | None]):
         """Close with what was written, unless something is wrong with it."""
         event.stop()
         given = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
-        folder = str(Path(given["folder"]).expanduser()) if given["folder"] else ""
+        folder = _folder(given["folder"])
         fault = ""
         if not folder.startswith("/"):
             fault = "The folder must be an absolute path, or begin with ~/."
@@ -79,3 +79,9 @@ class StartScreen(LiveScreen[StartDraft | None]):
     def action_close(self) -> None:
         """Leave; nothing is started."""
         self.dismiss(None)
+
+
+def _folder(written: str) -> str:
+    """Return a folder as it is written, with one's home for `~/`."""
+    rest = written.removeprefix("~/")
+    return written if rest == written else str(Path.home() / rest)
