@@ -35,7 +35,7 @@ sys.exit(main(sys.argv[1:-1]))
 AT_START = """
 import sys
 from tapui.station.gateway_files import GatewayFiles
-def faulty(*given):
+def faulty(*given, **options):
     raise ValueError("a fault of the test's own")
 GatewayFiles.leave = faulty
 from tapui.cli.main import main
