@@ -27,6 +27,7 @@ WATCH_INTERVAL = 0.5
 """Seconds between two looks at whether the process lives."""
 PING_INTERVAL = 1.0
 PING_TIME = 5.0
+DISCONNECT_TIME = 5.0
 CONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
@@ -161,7 +162,7 @@ class Attachment:
         if client is not None:
             # `stop()` would wait a second for a thread, on the event loop.
             with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
-                await sdk.call("disconnect", client.force_stop(), within=PING_TIME)
+                await sdk.call("disconnect", client.force_stop(), within=DISCONNECT_TIME)
 
     async def run(self) -> None:
         """Stay until the CLI ends or cannot be reached any more; close its sessions then."""
