@@ -291,8 +291,7 @@ def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThrea
 def test_a_cli_that_answers_nothing_is_told_until_it_answers(
     cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attachment, "PING_TIME", 0.1)
-    monkeypatch.setattr(attachment, "PING_INTERVAL", 0.05)
+    monkeypatch.setattr(attachment, "PING_TIME", 0.5)
 
     def told() -> list[tuple[str, bool]]:
         updates = hosted.gateway.of(SessionUpdate)
