@@ -138,11 +138,14 @@ async def _together(tower: TowerProcess) -> None:
 
 
 async def _find(tower: TowerProcess) -> None:
-    """Find the texts in the records, and look at one record."""
+    """Find the texts in the records, and look at the newest: a line, which has a sheet of its own.
+
+    What the tower still has on its main screen, a call or an error, would be shown there.
+    """
     screen = tower.screen
     screen.keys("f")
     screen.type(MARK.lower())
-    await screen.seen("(line|call|prompt|error).*" + MARK, within=30)
+    await screen.seen(rf"▌\S+ +line .*{MARK}", within=30)
     screen.keys("Enter")
     await screen.seen("kind")
     screen.keys("Escape", "Escape")
