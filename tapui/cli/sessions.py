@@ -121,13 +121,15 @@ def _go(session: StoredSession) -> int:
 def _delete(copilot_home: Path, session: StoredSession, *, is_asked: bool) -> int:
     _refuse_held(session, "end it first")
     name = f"{session.id} “{session.title}”" if session.title else session.id
-    if is_asked and not is_agreed(f"delete session {name} ({session.size:,} bytes) for good?"):
-        output.note("nothing was deleted")
-        return FAILED
     from tapui.hosts.copilot.deletion import delete_session
     from tapui.hosts.copilot.errors import AttachError
+    from tapui.hosts.copilot.server import found_program
 
     try:
+        found_program(os.environ)
+        if is_asked and not is_agreed(f"delete session {name} ({session.size:,} bytes) for good?"):
+            output.note("nothing was deleted")
+            return FAILED
         delete_session(copilot_home, session.id)
     except AttachError as error:
         raise Failure(str(error)) from None

@@ -1,6 +1,7 @@
 """`tapui run` through a running gateway, with a host that is played."""
 
 import json
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -100,3 +101,14 @@ def test_a_policy_with_a_fault_is_told_and_nothing_is_run(
 def test_a_run_without_a_prompt_or_with_a_port_of_nobody(home: Home) -> None:
     assert home.run("run", " ").returncode == 2
     assert home.run("run", "x", "--port", "9").returncode == 3
+
+
+@pytest.mark.parametrize("given", [["--cwd", "."], ["--cwd", "nowhere"], ["--resume", "s1"]])
+def test_a_missing_cli_is_named_before_anything_else(home: Home, given: list[str]) -> None:
+    """No folder is trusted here; without the CLI that does not matter."""
+    without = os.pathsep.join(
+        one for one in home.env()["PATH"].split(os.pathsep) if not Path(one, "copilot").exists()
+    )
+    done = home.run("run", "x", *given, env=home.env(PATH=without))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "npm install -g @github/copilot" in done.stderr

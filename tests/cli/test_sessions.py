@@ -118,12 +118,14 @@ def test_nobody_has_it_open(home: Home) -> None:
     assert "no program has session s1 open" in went.stderr
 
 
-def test_nothing_is_deleted_without_a_yes(home: Home, tmux: Tmux) -> None:
+def test_nothing_is_deleted_without_a_yes(home: Home, tmux: Tmux, path: str) -> None:
     folder = store(home.copilot, "s1")
-    done = home.run("sessions", "delete", "s1")
+    done = home.run("sessions", "delete", "s1", env=home.env(PATH=path))
     assert done.returncode == 2
     assert "Say so with --yes" in done.stderr
-    screen = tmux.start(tapui_argv("sessions", "delete", "s1"), env=home.env(), cwd=home.root)
+    screen = tmux.start(
+        tapui_argv("sessions", "delete", "s1"), env=home.env(PATH=path), cwd=home.root
+    )
     screen.wait_for(r"delete session s1 “fix the build” \(.* bytes\) for good\? \[y/N\]")
     screen.keys("Enter")
     assert screen.wait_dead() == 1
@@ -131,22 +133,30 @@ def test_nothing_is_deleted_without_a_yes(home: Home, tmux: Tmux) -> None:
     assert folder.exists()
 
 
-def test_without_copilot_nothing_can_be_deleted(home: Home, tmp_path: Path) -> None:
+@pytest.mark.parametrize("flags", [["--yes"], []])
+def test_without_copilot_nothing_can_be_deleted(
+    home: Home, tmp_path: Path, flags: list[str]
+) -> None:
     store(home.copilot, "s1")
-    done = home.run("sessions", "delete", "s1", "--yes", env=home.env(PATH=str(tmp_path)))
+    done = home.run("sessions", "delete", "s1", *flags, env=home.env(PATH=str(tmp_path)))
     assert done.returncode == 1
     assert "npm install -g @github/copilot" in done.stderr
 
 
 @pytest.fixture
-def inside(home: Home, tmux: Tmux) -> Iterator[Screen]:
-    """A shell in a tmux that a person looks at, with a `copilot` that only holds its session."""
+def path(home: Home) -> str:
+    """A PATH with a `copilot` that only holds its session."""
     bin_folder = home.root / "bin"
     bin_folder.mkdir()
     (bin_folder / "copilot").write_text(COPILOT)
     (bin_folder / "copilot").chmod(0o755)
-    env = home.env(PS1="in-tmux> ", SHELL="/bin/sh")
-    env["PATH"] = f"{bin_folder}{os.pathsep}{env['PATH']}"
+    return f"{bin_folder}{os.pathsep}{home.env()['PATH']}"
+
+
+@pytest.fixture
+def inside(home: Home, tmux: Tmux, path: str) -> Iterator[Screen]:
+    """A shell in a tmux that a person looks at."""
+    env = home.env(PS1="in-tmux> ", SHELL="/bin/sh", PATH=path)
     argv = ["tmux", "-f", "/dev/null", "-S", str(home.root / "tmux")]
     screen = tmux.start([*argv, "new-session", "/bin/sh"], env=env, cwd=home.root, size=(200, 30))
     try:

@@ -23,7 +23,7 @@ from tapui.hosts.copilot.own_session import (
     checked_model,
     checked_name,
 )
-from tapui.hosts.copilot.server import end_server, start_server
+from tapui.hosts.copilot.server import end_server, found_program, start_server
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.trusted import is_trusted
 from tapui.hosts.copilot.uplink import Uplink
@@ -134,6 +134,7 @@ class HeadlessServer:
             self._begun -= 1
 
     async def _open(self, order: SessionStart) -> AttachedSession:
+        found_program(self._environ)  # without one, nothing else that is wrong matters
         if order.name is not None:
             checked_name(order.name)
         session_id = order.resume or str(uuid.uuid4())

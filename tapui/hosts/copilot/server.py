@@ -17,14 +17,20 @@ START_TIME = 60.0
 END_TIME = 5.0
 
 
+def found_program(environ: Mapping[str, str]) -> str:
+    """Return the CLI's program on the environment's PATH. Raises `NoCliError`."""
+    program = shutil.which("copilot", path=environ.get("PATH"))
+    if program is None:
+        raise NoCliError(NO_CLI)
+    return program
+
+
 async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> "CopilotClient":
     """Start a server in the environment `environ`; return its client.
 
     Raises `NoCliError` where there is no CLI, `AttachError` where it does not start.
     """
-    program = shutil.which("copilot", path=environ.get("PATH"))
-    if program is None:
-        raise NoCliError(NO_CLI)
+    program = found_program(environ)
     sdk.load()
     from copilot import CopilotClient, RuntimeConnection
 
