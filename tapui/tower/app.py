@@ -254,7 +254,7 @@ class TowerApp(BaseApp):
         if action == "tell":
             return self._told_session() is not None
         if action == "start_session":
-            return not self.is_replay and not self.is_demo and self.view.link.state == "up"
+            return not self.is_replay and self.view.link.state == "up"
         if action == "next_failure":
             return has_failures(self.view)
         if action == "workbench":
@@ -265,7 +265,7 @@ class TowerApp(BaseApp):
         if action in ("pane", "help", "find", "stored") and is_covered:
             return False
         if action == "stored":
-            return self.store is not None
+            return self.store is not None or self.is_demo
         if action == "find":
             return self.finder is not None
         return super().check_action(action, parameters)
@@ -312,7 +312,10 @@ class TowerApp(BaseApp):
 
     def action_start_session(self) -> None:
         """Start a session without a screen."""
-        self._starting.ask()
+        if self.is_demo:
+            self._not_in_demo("start sessions")
+        else:
+            self._starting.ask()
 
     def end_session(self, session: Session) -> None:
         """Ask whether a session that was started here is to end; end it on *yes*."""
@@ -357,6 +360,11 @@ class TowerApp(BaseApp):
             from tapui.tower.screens.stored import StoredScreen
 
             self.push_screen(StoredScreen(self.store))
+        elif self.is_demo:
+            self._not_in_demo("show the sessions that Copilot has stored")
+
+    def _not_in_demo(self, what: str) -> None:
+        self.notify(f"The demonstration does not {what}; tapui itself does.")
 
     def action_undo_move(self) -> None:
         """Move a provider back to where it was."""

@@ -156,3 +156,19 @@ async def test_quitting_names_the_sessions_that_end_with_it() -> None:
         rig.feed.is_embedded = True
         await rig.press("q")
         assert "1 headless session ended: Notes" in rig.text
+
+
+@pytest.mark.parametrize(
+    ("key", "what"), [("plus", "start sessions"), ("ctrl+o", "show the sessions that Copilot")]
+)
+async def test_the_demonstration_says_what_it_does_not_do(key: str, what: str) -> None:
+    async with running(state(), is_demo=True, on_demo=lambda: None) as rig:
+        await rig.press(key)
+        assert [one for one in rig.notices if f"The demonstration does not {what}" in one]
+        assert len(rig.app.screen_stack) == 1
+
+
+async def test_the_demonstration_says_that_no_prompt_waits_for_a_budget() -> None:
+    async with running(state(), is_demo=True, on_demo=lambda: None) as rig:
+        await rig.press("1", "full_stop", "b")
+        assert rig.notices[-1].startswith("The demonstration does not hold prompts")

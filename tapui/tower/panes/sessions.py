@@ -232,6 +232,9 @@ port for tapui; the command beside them changes that.
         session = self._session()
         if session is None:
             return
+        if self.tower.is_demo:
+            self.notify("The demonstration does not hold prompts; tapui itself does.")
+            return
         from tapui.tower.screens.ask_line import AskLineScreen
 
         def written(text: str | None) -> None:

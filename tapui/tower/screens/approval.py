@@ -316,7 +316,8 @@ class ApprovalScreen(Sheet):
         made = proposal(self.tower.view, self.tower.bodies.whole(approval))
         if made.fault or self.tower.on_rule is None:
             self._chosen = None
-            self._trouble = made.fault or "Rules cannot be written from here."
+            where = "in the demonstration" if self.tower.is_demo else "from here"
+            self._trouble = made.fault or f"Rules cannot be written {where}."
             return
         self._proposal = made
         shown = Static(Content("\n").join([plain(one, limit=300) for one in made.lines()]))
