@@ -137,6 +137,7 @@ def _add_gateway_commands(commands: "Commands") -> None:
     )
     stop = add_command(commands, "stop", "stop", "end the running gateway")
     add_port(stop, "the port of the gateway to end")
+    stop.add_argument("--yes", action="store_true", help="do not ask, whatever ends with it")
     copilot = add_command(
         commands,
         "copilot",

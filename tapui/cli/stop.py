@@ -1,12 +1,13 @@
-"""`tapui stop`: end the running gateway."""
+"""`tapui stop`: end the running gateway, after a question where sessions end with it."""
 
 import argparse
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from tapui.cli import output
-from tapui.cli.failure import Failure
+from tapui.cli.agreeing import is_agreed
+from tapui.cli.failure import FAILED, Failure
 from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayLost, Refused
@@ -25,9 +26,20 @@ _POLL = 0.05
 def run(args: argparse.Namespace) -> int:
     """Ask the gateway to end, and wait until it has."""
     chosen = gateway(args, is_leaving=True)
+    lost: list[str] = []
+
+    async def look(connection: GatewayConnection) -> None:
+        lost.extend(_ending(connection.snapshot.state.sessions))
+
+    asyncio.run(_connected(chosen, look))
+    for line in lost:
+        output.note(line)
+    if lost and not args.yes and not is_agreed("end the gateway, and these sessions with it?"):
+        output.note("nothing was stopped")
+        return FAILED
     folders = home()
     deadline = time.monotonic() + DEADLINE
-    asyncio.run(_stop(chosen))
+    asyncio.run(_connected(chosen, _stop))
     while still_runs(folders, chosen):
         if time.monotonic() > deadline:
             raise _unended(chosen)
@@ -36,31 +48,38 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-async def _stop(chosen: FoundGateway) -> None:
+async def _connected(
+    chosen: FoundGateway, does: Callable[[GatewayConnection], Awaitable[None]]
+) -> None:
+    """Do something at the gateway, which may be gone before that is done."""
     try:
         async with (
             asyncio.timeout(DEADLINE),
             await GatewayConnection.open(chosen, name="tapui stop") as connection,
         ):
-            for line in _ending(connection.snapshot.state.sessions):
-                output.note(line)
-            await connection.send(GatewayStop())
-            async for came in connection:
-                if isinstance(came, Error) and came.reply_to == "gateway.stop":
-                    raise Refused(came.code, came.message)
+            await does(connection)
     except GatewayLost:
         return
     except TimeoutError:
         raise _unended(chosen) from None
 
 
-def _ending(sessions: Sequence[Session]) -> Iterator[str]:
-    """Yield a line for each session that ends with the gateway; all others go on without it."""
+async def _stop(connection: GatewayConnection) -> None:
+    await connection.send(GatewayStop())
+    async for came in connection:
+        if isinstance(came, Error) and came.reply_to == "gateway.stop":
+            raise Refused(came.code, came.message)
+
+
+def _ending(sessions: Sequence[Session]) -> list[str]:
+    """Return a line for each session that ends with the gateway; all others go on without it."""
+    lines = []
     for session in sessions:
         if session.headless and is_open(session):
             name = session.label or session.id
             does = "its turn is stopped" if session.state == "busy" else "it rests"
-            yield f"ends with it: headless session {name} ({does}); its id: {session.id}"
+            lines.append(f"ends with it: headless session {name} ({does}); its id: {session.id}")
+    return lines
 
 
 def _unended(chosen: FoundGateway) -> Failure:

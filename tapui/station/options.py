@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tapui.home.paths import MANAGED
 from tapui.settings import Settings
+from tapui.station.shell_parent import ShellParent
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Options:
     """Whether the demonstration runs: its screen does not offer it once more."""
     on_demo: Callable[[], None] | None = None
     """Told when the person leaves an empty tower to see the demonstration; None: not offered."""
+    parent: ShellParent | None = None
+    """What the shell waits for in place of this process; None: it waits for this one."""
     managed_path: Path = MANAGED
     """The administrator's file; it need not exist."""
     is_private: bool = False

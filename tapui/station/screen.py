@@ -12,7 +12,7 @@ from tapui.text import safe_text
 if TYPE_CHECKING:
     from tapui.tower.app import TowerApp
 
-_WANTED = (None, "quit", "start-here", "demo")
+_WANTED = (None, "quit", "go-on", "start-here", "demo")
 """What the app returns when the person left it."""
 
 
@@ -26,6 +26,8 @@ class Screen:
         """Whether the app has not ended."""
         self.is_lost = False
         """Whether the terminal has vanished, or a signal said so, and no other asked to end."""
+        self.is_left_on = False
+        """Whether the person left the screen alone: the gateway is to go on."""
 
     def leave(self, number: signal.Signals) -> None:
         """A signal came: end the app."""
@@ -60,6 +62,7 @@ class Screen:
             return 130 if reasons[:1] == [signal.SIGINT] else 0
         if self._app.return_code:
             return 1  # it has told why, and where the log is
+        self.is_left_on = said == "go-on"
         if said not in _WANTED:
             terminal.tell(f"tapui: {safe_text(str(said))}")
         return 0

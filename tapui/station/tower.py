@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,11 +40,12 @@ def run(options: Options) -> int:
 
 
 async def _run(options: Options, log: Path) -> int:
-    while True:
-        outcome = await _once(options, log)
-        if isinstance(outcome, int):
-            return outcome
-        # The second tower lost its gateway, and the person wants one started here.
+    with options.parent.watched() if options.parent is not None else nullcontext():
+        while True:
+            outcome = await _once(options, log)
+            if isinstance(outcome, int):
+                return outcome
+            # The second tower lost its gateway, and the person wants one started here.
 
 
 async def _once(options: Options, log: Path) -> int | None:
@@ -84,7 +86,8 @@ def _gateway_to_join(home: Home, options: Options) -> gateways.FoundGateway | No
 async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int:
     """The tower on the main thread, its gateway on another: the screen first, then the gateway.
 
-    When the terminal vanishes the gateway goes on by itself for as long as somebody is attached.
+    When the terminal vanishes, or the person wants it, the gateway goes on by itself for as long
+    as somebody is attached; whoever waits for this process need not wait any longer.
     """
 
     def shown() -> None:
@@ -98,6 +101,7 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
         note="",
         on_shown=shown,
         give_way=backstage.give_way,
+        can_go_on=options.parent is not None,
     )
     screen = Screen(app)
 
@@ -110,8 +114,11 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
     with tuning.switching_often(), Signals(came):
         try:
             code = await screen.show()
-            if screen.is_lost and not options.is_demo and await backstage.goes_on():
+            is_left = screen.is_lost or screen.is_left_on
+            if is_left and not options.is_demo and await backstage.goes_on():
                 screen.give_up()
+                if options.parent is not None:
+                    options.parent.leave()
                 await backstage.over()
         finally:
             await backstage.end()
@@ -172,6 +179,7 @@ def _app(
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,
     give_way: Callable[[], None] | None = None,
+    can_go_on: bool = False,
     kind: "type[TowerApp] | None" = None,
 ) -> "TowerApp":
     from tapui.tower.app import TowerApp
@@ -198,6 +206,7 @@ def _app(
         token_file=_shown(default_token_file(options.copilot_home)),
         is_demo=options.is_demo,
         on_demo=options.on_demo,
+        can_go_on=can_go_on,
         keys=options.settings.keys,
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",

@@ -49,7 +49,8 @@ class TowerApp(BaseApp):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
     `on_start_here`, where given, makes a tower that lost its gateway offer to start one;
-    `on_demo` makes an empty tower offer the demonstration. `on_shown` is called once, after the
+    `on_demo` makes an empty tower offer the demonstration; with `can_go_on` the gateway inside can
+    go on without its screen. `on_shown` is called once, after the
     first frame, `on_notice` with each notice that something waits. `notices` are shown first.
     `cpu` is the processor time of this thread, in seconds. The rest is `BaseApp`'s.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
@@ -96,6 +97,7 @@ class TowerApp(BaseApp):
         on_notice: Callable[[str], None] | None = None,
         is_demo: bool = False,
         on_demo: Callable[[], None] | None = None,
+        can_go_on: bool = False,
         cpu: Callable[[], float] = time.thread_time,
         **shared: Any,
     ) -> None:
@@ -108,7 +110,10 @@ class TowerApp(BaseApp):
         self._starting = Starting(self)
         self._announcing = Announcing(self, rings=bell, on_notice=on_notice)
         self._leaving = Leaving(
-            self, on_start_here=on_start_here, on_demo=None if is_demo else on_demo
+            self,
+            on_start_here=on_start_here,
+            on_demo=None if is_demo else on_demo,
+            can_go_on=can_go_on,
         )
         self._on_shown = on_shown
         self._failure: FailedItem | None = None

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 GOODBYE_SECONDS = 10.0
 """How long an embedded gateway waits for its providers at the end."""
 
-Outcome = Literal["quit", "start-here", "demo"]
-"""How the app ended: the person quit, wants a gateway started here, or wants the demonstration."""
+Outcome = Literal["quit", "go-on", "start-here", "demo"]
+"""How the app ended: the person quit, let the gateway go on, wants one started here, or wants the
+demonstration."""
 
 
 class Leaving:
@@ -25,10 +26,12 @@ class Leaving:
         *,
         on_start_here: Callable[[], None] | None,
         on_demo: Callable[[], None] | None,
+        can_go_on: bool,
     ) -> None:
         self._app = app
         self._on_start_here = on_start_here
         self._on_demo = on_demo
+        self._can_go_on = can_go_on
         self.has_begun = False
 
     @property
@@ -76,7 +79,12 @@ class Leaving:
             if is_sure:
                 self._begin("quit")
 
-        app.push_screen(ConfirmScreen("Quit and end the gateway?", losses, "quit"), answered)
+        if self._can_go_on and any(one.headless for one in app.view.open_sessions):
+            from tapui.tower.screens.quitting import QuitScreen
+
+            app.push_screen(QuitScreen(losses, lambda: app.leave("go-on")), answered)
+        else:
+            app.push_screen(ConfirmScreen("Quit and end the gateway?", losses, "quit"), answered)
 
     def _begin(self, outcome: Outcome) -> None:
         """Stop the feed, counting down while providers are still there."""

@@ -56,8 +56,10 @@ class OnPty:
         )
         os.close(slave)
         self._wait_painted(mark)
-        cpu = psutil.Process(self.process.pid).cpu_times()
-        self.start = Start((time.perf_counter() - began) * 1e3, (cpu.user + cpu.system) * 1e3)
+        wall = (time.perf_counter() - began) * 1e3
+        whole = psutil.Process(self.process.pid)
+        cpu = [one.cpu_times() for one in (whole, *whole.children())]
+        self.start = Start(wall, sum(one.user + one.system for one in cpu) * 1e3)
         self._draining = threading.Thread(target=self._drain, daemon=True)
         self._draining.start()
 
@@ -76,6 +78,12 @@ class OnPty:
                     return
             except OSError:
                 return
+
+    @property
+    def tower(self) -> psutil.Process:
+        """The process that paints: the only child of the one that was started, where it has one."""
+        started = psutil.Process(self.process.pid)
+        return next(iter(started.children()), started)
 
     def press(self, keys: bytes) -> None:
         """Send keys to the program."""

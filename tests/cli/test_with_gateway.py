@@ -1,5 +1,6 @@
 """The commands against a running gateway: what they print, and every way to end."""
 
+import asyncio
 import json
 import os
 import pty
@@ -23,6 +24,8 @@ from tests.cli.running import (
 )
 from tests.cli.schemas import check
 from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.peers import Host
+from tests.rig.tmux import Tmux
 from tests.rig.waiting import until
 
 # status
@@ -356,6 +359,24 @@ def test_stop_ends_the_gateway_and_returns_when_it_has(gateway: Gateway, home: H
     assert done.stdout == f"stopped {gateway.url} (pid {gateway.pid})\n"
     assert gateway.wait(within=5) == 0
     assert home.run("stop").returncode == 3
+
+
+async def test_stop_asks_where_headless_sessions_end_with_it(
+    gateway: Gateway, home: Home, tmux: Tmux
+) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1", label="Nightly", headless=True, can=["close"])
+        code, out, err = await run(home, "stop")
+        assert (code, out) == (2, "")
+        assert "ends with it: headless session Nightly (it rests); its id: s1" in err
+        assert "Say so with --yes" in err
+        screen = tmux.start(tapui_argv("stop"), env=home.env(), cwd=home.root)
+        await screen.seen("end the gateway, and these sessions with it")
+        screen.keys("Enter")
+        assert await asyncio.to_thread(screen.wait_dead) == 1
+        assert (await run(home, "status"))[0] == 0
+        code, out, _ = await run(home, "stop", "--yes")
+        assert (code, out) == (0, f"stopped {gateway.url} (pid {gateway.pid})\n")
 
 
 def test_two_gateways_are_told_apart_by_port(

@@ -101,12 +101,32 @@ def test_a_tower_that_was_stopped_all_the_same_has_its_terminal_again(
     port = gateway.port if second else 0
     screen.type(f"{tapui_argv()[0]} --no-attach --port {port}\n")
     screen.wait_for("1 Sessions", within=20)
+    (parent,) = psutil.Process(screen.pid).children()
+    (tower,) = parent.children()
     for _ in range(2):
-        (tower,) = psutil.Process(screen.pid).children()
         tower.suspend()
         screen.wait_for("Stopped")
         screen.type("fg\n")
         screen.wait_gone("Stopped")
+        screen.wait_for("1 Sessions")
+    screen.keys("q")
+    screen.wait_for("^outer>")
+
+
+def test_a_tower_stops_and_goes_on_with_the_process_that_the_shell_knows(
+    tmux: Tmux, home: Home
+) -> None:
+    env = home.env(PS1="outer> ")
+    screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
+    screen.type(f"{tapui_argv()[0]} --no-attach --port 0\n")
+    screen.wait_for("1 Sessions", within=20)
+    (parent,) = psutil.Process(screen.pid).children()
+    (tower,) = parent.children()
+    for _ in range(2):
+        parent.suspend()
+        until(lambda: tower.status() == psutil.STATUS_STOPPED, what="the tower has stopped")
+        screen.type("clear; fg\n")
+        until(lambda: tower.status() != psutil.STATUS_STOPPED, what="the tower goes on")
         screen.wait_for("1 Sessions")
     screen.keys("q")
     screen.wait_for("^outer>")
@@ -117,7 +137,8 @@ def test_a_second_tower_stops_like_any_program(gateway: Gateway, tmux: Tmux, hom
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type(f"{tapui_argv()[0]} --port {gateway.port}\n")
     screen.wait_for("1 Sessions", within=20)
-    (tower,) = psutil.Process(screen.pid).children()
+    (parent,) = psutil.Process(screen.pid).children()
+    (tower,) = parent.children()
     for _ in range(2):
         screen.keys("C-z")
         screen.wait_for("^outer>")

@@ -211,7 +211,8 @@ def test_after_kill_9_a_command_mends_the_terminal(tmux: Tmux, home: Home) -> No
     argv = ["sh", "-c", script, "sh", *tapui_argv("--no-attach", "--port", "0")]
     screen = tmux.start(argv, env=home.env(), cwd=home.root)
     screen.wait_for("ws://localhost", within=20)
-    os.kill(child(screen), signal.SIGKILL)
+    (tower,) = psutil.Process(child(screen)).children()
+    tower.kill()
     until(lambda: psutil.Process(child(screen)).name() == "cat", what="the tower's end")
     assert screen.ask("alternate_on") == "1"
     os.kill(child(screen), signal.SIGTERM)

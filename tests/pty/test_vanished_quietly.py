@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import signal
 import struct
 import subprocess
 import termios
@@ -15,7 +16,7 @@ import psutil
 import pytest
 
 from tests.pty.test_terminal import left_behind
-from tests.pty.test_vanished_terminal import leads_nowhere
+from tests.pty.test_vanished_terminal import has_ended, leads_nowhere
 from tests.rig import faults
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.provider_process import ProviderProcess
@@ -86,8 +87,9 @@ class QuietTower:
 def tower(home: Home) -> Iterator[QuietTower]:
     started = QuietTower(home)
     yield started
-    if started.process.poll() is None:  # the test has failed
-        started.process.kill()
+    for pid in (started.process.pid, started.gateway["pid"]):
+        if not has_ended(pid):  # the test has failed
+            os.kill(pid, signal.SIGKILL)
     started.process.wait()
     faults.look()
 
@@ -110,7 +112,7 @@ def let_go_of_the_rest(tower: QuietTower, which: str) -> None:
 def test_the_gateway_goes_on_while_somebody_is_attached(
     tower: QuietTower, home: Home, which: str
 ) -> None:
-    pid = tower.process.pid
+    pid = tower.gateway["pid"]
     url, token = tower.gateway["url"], Path(tower.gateway["tokenFile"]).read_text().strip()
     with ProviderProcess(url, token) as provider:
         lose(tower, which)
@@ -118,8 +120,9 @@ def test_the_gateway_goes_on_while_somebody_is_attached(
         provider.push("still here")
         assert home.run("status").returncode == 0
         assert psutil.Process(pid).is_running()
+        assert tower.process.wait(20) == 0  # nobody need wait for it any longer
         provider.send({"type": "goodbye"})
-    assert tower.process.wait(20) == 0
+    until(lambda: has_ended(pid), what="the idle gateway's end")
     assert left_behind(home) == []
     let_go_of_the_rest(tower, which)
 

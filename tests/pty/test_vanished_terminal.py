@@ -108,21 +108,23 @@ def test_a_hangup_with_a_terminal_gives_it_back_and_says_that_the_gateway_goes_o
 ) -> None:
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
     screen.wait_for("ws://localhost", within=20)
-    announced: dict[str, Any] = until(lambda: _announced(home), what="gateway.json")
-    pid = child(screen)
-    with ProviderProcess(announced["url"], Path(announced["tokenFile"]).read_text()) as provider:
-        os.kill(pid, signal.SIGHUP)
+    gateway: dict[str, Any] = until(lambda: announced(home), what="gateway.json")
+    pid = gateway["pid"]
+    with ProviderProcess(gateway["url"], Path(gateway["tokenFile"]).read_text()) as provider:
+        os.kill(child(screen), signal.SIGHUP)
         screen.wait_for("the gateway goes on without a screen")
+        screen.wait_for("left with 0")
         until(lambda: leads_nowhere(pid), what="the terminal was given up")
         os.kill(pid, signal.SIGTERM)
         provider.expect("session.lifecycle", state="shutdown.pending")
         provider.send({"type": "goodbye"})
-        screen.wait_for("left with 0")
+    until(lambda: has_ended(pid), what="the gateway's end")
     assert is_restored(screen)
     assert left_behind(home) == []
 
 
-def _announced(home: Home) -> dict[str, Any] | None:
+def announced(home: Home) -> dict[str, Any] | None:
+    """Return what the gateway of a home says of itself."""
     for file in home.tapui.glob("run/*/gateway.json"):
         found: dict[str, Any] = json.loads(file.read_text())
         return found

@@ -66,14 +66,15 @@ class TowerProcess:
 
     @property
     def pid(self) -> int:
-        """The process on the terminal."""
-        return self.screen.pid
+        """The process of the gateway: of this tower itself, where it has it inside. Its parent is
+        the process that the terminal's shell would wait for."""
+        return int(self.gateway["pid"])
 
     def end(self) -> None:
         """End it, if it still runs: without its terminal it would outlive the test by half a
         minute, as long as it waits for others to come back."""
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.screen.pid, signal.SIGTERM)
         self.screen.wait_dead(within=20)
 
     def pane(self, name: str) -> None:

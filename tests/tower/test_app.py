@@ -447,6 +447,28 @@ async def test_each_kind_of_loss_is_asked_about(state: State, towers: int) -> No
         assert rig.feed.stops == []
 
 
+async def test_headless_sessions_may_go_on_without_the_screen() -> None:
+    state = State(sessions={"s1": session("s1", "Nightly", headless=True)})
+    async with running(state, can_go_on=True) as rig:
+        await rig.press("q")
+        assert "1 headless session ended: Nightly" in rig.text
+        await rig.type("g", "g")
+        assert "does not count" in rig.text
+        await rig.press("n")
+        await rig.press("q", "g")
+        assert rig.app.return_value == "go-on"
+        assert rig.feed.stops == []
+
+
+@pytest.mark.parametrize("headless", [False, True])
+async def test_going_on_is_offered_only_where_it_can_be(headless: bool) -> None:
+    state = State(sessions={"s1": session("s1", "Nightly", headless=headless)})
+    async with running(state, towers=2, can_go_on=not headless) as rig:
+        await rig.press("q", "g")
+        assert rig.app.return_value is None
+        assert isinstance(rig.app.screen, ConfirmScreen)
+
+
 async def test_shutting_down_counts_down_and_ends_when_the_feed_has() -> None:
     async with running(world()) as rig:
         await rig.press("q", "y")

@@ -39,17 +39,22 @@ class ConfirmScreen(LiveScreen[bool]):
             yield Static(
                 Content("\n").join([plain(line, limit=300) for line in self._lines]), markup=False
             )
-            yield Static(
-                plain(f"y {self._verb}    n back", "$text-muted"), classes="keys", markup=False
-            )
+            yield Static(plain(self._keys(), "$text-muted"), classes="keys", markup=False)
             yield Static("", classes="trouble", markup=False)
+
+    def _keys(self) -> str:
+        return f"y {self._verb}    n back"
 
     def action_answer(self, is_sure: bool) -> None:
         """Close with the answer."""
-        if is_sure and not self.tower.typed.is_alone:
-            self._refuse("That key came together with others, so it does not count.")
-        else:
+        if not is_sure or self._hears():
             self.dismiss(is_sure)
+
+    def _hears(self) -> bool:
+        """Return whether the key counts; say why where it does not."""
+        if not self.tower.typed.is_alone:
+            self._refuse("That key came together with others, so it does not count.")
+        return self.tower.typed.is_alone
 
     def on_paste(self, event: events.Paste) -> None:
         """A paste is no answer."""
