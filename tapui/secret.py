@@ -20,6 +20,10 @@ class Secret:
         """Compare in constant time."""
         return hmac.compare_digest(self._text.encode(), candidate.encode("utf-8", "replace"))
 
+    def is_same(self, other: "Secret") -> bool:
+        """Compare two tokens in constant time."""
+        return other.matches(self._text)
+
     def reveal(self) -> str:
         """Return the text, for the one place that must have it."""
         return self._text

@@ -2,17 +2,16 @@
 
 import json
 import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from tapui.cli import output
+from tapui.cli.diagnosed import Diagnosed, moved
+from tapui.cli.diagnosis_mcp import mcp_door
 from tapui.client.gateways import difference, restart_line
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
@@ -27,20 +26,6 @@ _SDK = "github-copilot-sdk"
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _VERSION_SECONDS = 10.0
 
-DiagnosedState = Literal["ok", "warning", "error"]
-
-
-class Diagnosed(Struct):
-    """Something that was looked at. `command` mends it, or does more of it; None: nothing to do.
-
-    `id` is the thing that was looked at, the same in every version; several findings may have it.
-    """
-
-    id: str
-    state: DiagnosedState
-    text: str
-    command: str | None = None
-
 
 def diagnose(
     folders: Home, gateways: Iterable[GatewayFile], clis: Iterable["Cli"], port_rule: str
@@ -48,6 +33,7 @@ def diagnose(
     """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s."""
     found = [_cli(), _sdk()]
     found += _extension(folders.copilot)
+    found += mcp_door(folders)
     found += _gateways(gateways)
     found += _sessions(folders, list(clis), port_rule)
     return found
@@ -112,7 +98,7 @@ def _extension(copilot_home: Path) -> Iterator[Diagnosed]:
             return
         case "edited":
             text = f"{path} was not written by tapui, or was changed since"
-            yield Diagnosed("extension", "warning", text, f"{_moved(path)} && {install}")
+            yield Diagnosed("extension", "warning", text, f"{moved(path)} && {install}")
         case "outdated":
             text = f"{path} is of another version of tapui"
             yield Diagnosed("extension", "warning", text, install)
@@ -123,10 +109,6 @@ def _extension(copilot_home: Path) -> Iterator[Diagnosed]:
     else:
         text = "Copilot does not load extensions: its experimental features are off"
         yield Diagnosed("experimental", "warning", text, command("copilot --experimental"))
-
-
-def _moved(path: str) -> str:
-    return f"mv {shlex.quote(path)} {shlex.quote(path + '.mine')}"
 
 
 def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:

@@ -14,7 +14,8 @@ from msgspec import Struct
 from tapui import __version__
 from tapui.cli import output
 from tapui.cli.config import ConfigError
-from tapui.cli.diagnosis import Diagnosed, DiagnosedState, diagnose
+from tapui.cli.diagnosed import Diagnosed, DiagnosedState
+from tapui.cli.diagnosis import diagnose
 from tapui.cli.failure import FAILED
 from tapui.cli.starting import home, loaded
 from tapui.home.paths import Home
@@ -35,9 +36,10 @@ PACKAGES = (
     "tomlkit",
     "github-copilot-sdk",
     "uvloop",
+    "mcp",
 )
-"""Distributions that tapui runs on; the last is optional."""
-_OPTIONAL = frozenset({"uvloop"})
+"""Distributions that tapui runs on; the last two are optional."""
+_OPTIONAL = frozenset({"uvloop", "mcp"})
 
 FolderState = Literal["ok", "missing", "notAFolder", "notWritable"]
 SessionState = Literal["attachable", "starting", "noPort"]

@@ -1,9 +1,9 @@
-"""`tapui install` and `tapui uninstall`: the extension of Copilot CLI, put in place or removed."""
+"""`tapui install` and `tapui uninstall`: a way into tapui, put in place or removed."""
 
 import argparse
 from pathlib import Path
 
-from tapui.cli import output
+from tapui.cli import install_mcp, output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home
 from tapui.hosts.copilot.extension_file import (
@@ -17,6 +17,11 @@ from tapui.invocation import command
 
 def run(args: argparse.Namespace) -> int:
     """Do what the command's name says; raises `Failure` for a file that a person has changed."""
+    if args.what == "mcp":
+        (install_mcp.uninstall if args.is_removal else install_mcp.install)(
+            home(), is_dry=args.dry_run
+        )
+        return 0
     extension = ExtensionFile(home().copilot)
     try:
         if args.is_removal:

@@ -15,6 +15,7 @@ from tapui.cli.arguments import (
     count,
     moment,
 )
+from tapui.cli.door_parser import add_doors
 
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
@@ -52,6 +53,7 @@ COMMANDS = (
     "config",
     "install",
     "uninstall",
+    "mcp-door",
     "doctor",
     "completion",
     "demo",
@@ -469,7 +471,7 @@ def _add_local_commands(commands: "Commands") -> None:
         action="store_true",
         help="print a configuration file with every setting, its default and what it does",
     )
-    _add_installing(commands)
+    add_doors(commands)
     doctor = add_command(
         commands,
         "doctor",
@@ -499,23 +501,3 @@ def _add_local_commands(commands: "Commands") -> None:
     demo.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
     )
-
-
-def _add_installing(commands: "Commands") -> None:
-    install = add_command(
-        commands,
-        "install",
-        "install",
-        "add tapui's extension to Copilot CLI, which needs no port",
-        "It lets tapui into sessions of a plain `copilot`, once its experimental features\n"
-        "are on. A file that you have changed is left alone.",
-    )
-    uninstall = add_command(
-        commands, "uninstall", "install", "remove tapui's extension from Copilot CLI"
-    )
-    for parser in (install, uninstall):
-        parser.add_argument("what", choices=("extension",), help="the extension of Copilot CLI")
-        parser.add_argument(
-            "--dry-run", action="store_true", help="only print what would be written, and where"
-        )
-        parser.set_defaults(is_removal=parser is uninstall)

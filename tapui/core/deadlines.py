@@ -29,6 +29,7 @@ class Due(Enum):
     STREAMS = auto()
     WAITING = auto()
     QUIET = auto()
+    TOOL_SESSIONS = auto()
 
 
 class Deadline(Struct, eq=False):

@@ -16,6 +16,7 @@ from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.conversations.reading import PendingRead
 from tapui.core.conversations.release import release
+from tapui.core.conversations.tool_hosts import ToolHostWanted
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Copied, Effect, Identified, NotCopied
 from tapui.core.handlers import due_handlers, handlers
@@ -280,6 +281,8 @@ class Gateway:
                     self._parts.command_line.identified(held, found)
                 except WireError as error:
                     self._refuse(held.connection, error, _head_of(held.message))
+        elif isinstance(subject, ToolHostWanted):
+            self._parts.tool_hosts.identified(subject, found)
         self._finish()
 
     def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:
@@ -307,6 +310,15 @@ class Gateway:
         """The person's rules and the administrator's were read, or read again."""
         self._clock.now = now
         self._parts.policies.rules_read(rules, guards)
+        self._finish()
+
+    def tools_token_read(self, token: Secret | None, now: float) -> None:
+        """The token for tools alone was read, or read again; None: there is none.
+
+        Connections that were opened with a former one end at once.
+        """
+        self._clock.now = now
+        self._parts.tool_hosts.token_read(token)
         self._finish()
 
     def folder_rules_read(self, ticket: int, read: FolderRules, now: float) -> None:
@@ -347,6 +359,7 @@ class Gateway:
         """Close every session: the gateway is ending."""
         self._clock.now = now
         self.notify(t.GatewayStopping(limits.SHUTDOWN_MS), now)
+        self._parts.tool_hosts.stop()
         for session in list(self._parts.sessions.open.values()):
             self._parts.endings.close(session, "the gateway stops")
         self._finish()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tapui.core.deadlines import Due
-from tapui.core.model import Connection
+from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
 from tapui.wire import builtin as b
 from tapui.wire import host as h
@@ -23,7 +23,7 @@ Handler = Callable[[Connection, Any], None]
 
 def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     """Return the handler of each kind of message."""
-    guards = parts.command_line.guards
+    guards, tool_hosts = parts.command_line.guards, parts.tool_hosts
     return {
         p.Auth: parts.admission.auth,
         p.AuthConfirm: parts.pairings.confirm,
@@ -41,11 +41,11 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         p.SessionReady: parts.provider.session_ready,
         p.ShutdownReady: parts.provider.shutdown_ready,
         p.Goodbye: parts.provider.goodbye,
-        h.HostHello: parts.host.hello,
-        h.SessionOpen: parts.host.session_open,
-        h.SessionUpdate: parts.host.session_update,
+        h.HostHello: tool_hosts.or_hello(parts.host.hello),
+        h.SessionOpen: by_host(parts.host.session_open, tool_hosts.session_open),
+        h.SessionUpdate: by_host(parts.host.session_update, tool_hosts.session_update),
         h.SessionHistory: parts.history.told,
-        h.SessionClose: parts.host.session_close,
+        h.SessionClose: by_host(parts.host.session_close, tool_hosts.session_close),
         m.SessionEvent: parts.session_events.happened,
         m.NowText: parts.host.now_text,
         h.HookPreToolUse: parts.caller.hook_pre_tool_use,
@@ -59,7 +59,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         starting.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
-        m.ToolInvoke: parts.caller.tool_invoke,
+        m.ToolInvoke: tool_hosts.own_only(parts.caller.tool_invoke),
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
         t.ApprovalReveal: guards(parts.tower.reveal),
@@ -93,6 +93,16 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     }
 
 
+def by_host(of_host: Handler, of_tool_host: Handler) -> Handler:
+    """Return the handler of a message that hosts and tool hosts may send."""
+
+    def handle(connection: Connection, message: Any) -> None:
+        is_tool_host = connection.standing is Standing.TOOL_HOST
+        (of_tool_host if is_tool_host else of_host)(connection, message)
+
+    return handle
+
+
 def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
     """Return what takes the subject of each kind of deadline."""
 
@@ -119,5 +129,6 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.TURN: parts.injects.no_turn,
         Due.WAITING: parts.alarms.waiting_due,
         Due.QUIET: parts.alarms.quiet_due,
+        Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),
         Due.STREAMS: lambda key: parts.streams.release(*key),
     }

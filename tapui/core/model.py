@@ -37,6 +37,7 @@ class Standing(StrEnum):
     UNBOUND = "Unbound"
     BUILTIN = "Builtin"
     HOST = "Host"
+    TOOL_HOST = "ToolHost"
     TOWER = "Tower"
     CLOSED = "Closed"
 
@@ -121,6 +122,9 @@ class OpenSession:
     asks_sections_apart: bool
     """Whether its host asks about sections without a prompt."""
     last_activity: float
+    is_apart: bool = False
+    """Whether a tool host has it: only those are in it who name it, whom the person moves there, or
+    who are in every session. It takes no prompts, and has none of the built-in tools."""
     is_open: bool = True
     is_gone: bool = False
     """Every provider has left after its end, and the host was told."""
@@ -181,6 +185,11 @@ class OpenSession:
     def id(self) -> str:
         """The session's id."""
         return self.view.id
+
+    @property
+    def is_main(self) -> bool:
+        """Whether a provider that names no session may come to it."""
+        return not (self.is_local or self.is_apart)
 
     @property
     def is_busy(self) -> bool:

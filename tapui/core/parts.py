@@ -25,6 +25,7 @@ from tapui.core.conversations.inspecting import Inspecting
 from tapui.core.conversations.provider import ProviderConversation
 from tapui.core.conversations.reading import Reading
 from tapui.core.conversations.session_events import SessionEvents
+from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
@@ -267,6 +268,18 @@ class Parts:
             spending=spending,
             history=self.history,
             starts=starts,
+        )
+        self.tool_hosts = ToolHosts(
+            clock=clock,
+            out=out,
+            mint=mint,
+            tickets=tickets,
+            deadlines=deadlines,
+            connections=connections,
+            sessions=sessions,
+            endings=endings,
+            trustees=trustees,
+            host=self.host,
         )
         self.session_events = SessionEvents(
             clock=clock,

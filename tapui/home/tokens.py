@@ -22,8 +22,9 @@ _FOLDER = ("extensions", "tap")
 _PROBE_TIMEOUT = 0.2
 
 
-def fresh_token(prefix: Literal["ptk-", "itk-", "ext-"]) -> Secret:
-    """Return a new token of 256 random bits: `ptk-` gateway, `itk-` internal, `ext-` paired."""
+def fresh_token(prefix: Literal["ptk-", "itk-", "ext-", "ttk-"]) -> Secret:
+    """Return a new token of 256 random bits: `ptk-` gateway, `itk-` internal, `ext-` paired,
+    `ttk-` for tools alone."""
     return Secret(prefix + secrets.token_urlsafe(32))
 
 

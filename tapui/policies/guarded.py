@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 _TAPUI = re.compile(r"tapui", re.IGNORECASE)
 _MULTIPLEXERS = frozenset({"tmux", "screen", "zellij", "wezterm", "kitty", "kitten"})
 """They can type into the terminal in which the person answers."""
-_TOKEN_FILES = re.compile(r"\.provider-token|gateway\.json|internal[.-]token", re.IGNORECASE)
+_TOKEN_FILES = re.compile(
+    r"\.provider-token|gateway\.json|(?:internal|tools)[.-]token", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\d+")
 _NAMES = re.compile(
     r"""(?:^|[/=:'"\s])(?:

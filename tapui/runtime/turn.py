@@ -44,6 +44,7 @@ from tapui.runtime.mint import SystemMint
 from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.right_of_way import RightOfWay
 from tapui.runtime.slow_readers import SlowReaders
+from tapui.secret import Secret
 from tapui.text import safe_text
 from tapui.wire.codec import encode
 from tapui.wire.errors import WireError
@@ -246,6 +247,10 @@ class LoopTurn:
     def rules_read(self, rules: Sequence[PolicyRule], guards: Guards) -> None:
         """The person's rules and the administrator's were read, or read again."""
         self._into_core(0, lambda now: self._gateway.rules_read(rules, guards, now))
+
+    def tools_token_read(self, token: Secret | None) -> None:
+        """The token for tools alone was read, or read again; None: there is none."""
+        self._into_core(0, lambda now: self._gateway.tools_token_read(token, now))
 
     def folder_rules_changed(self, read: FolderRules) -> None:
         """The files of a folder were changed."""

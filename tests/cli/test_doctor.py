@@ -8,8 +8,11 @@ from importlib import metadata
 from pathlib import Path
 
 from tapui.home.paths import Home as Folders
+from tapui.home.tools_token import ToolsTokenFile
 from tapui.hosts.copilot.extension_file import ExtensionFile
+from tapui.hosts.copilot.mcp_config import McpConfig, own_entry
 from tapui.station.log_file import log_path
+from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
 from tests.rig.gateway import Gateway, Home
@@ -134,3 +137,39 @@ def test_a_configuration_that_cannot_be_used_is_an_error(home: Home) -> None:
     (error,) = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "config"]
     assert (error["state"], error["command"]) == ("error", "tapui config")
     assert "config.toml:1: nonsense: unknown key" in error["text"]
+
+
+def test_it_says_what_of_the_mcp_door_is_to_be_mended(home: Home) -> None:
+    config, token = McpConfig(home.copilot, own_entry(home.env())), ToolsTokenFile(home.tapui)
+    install = "tapui install mcp"
+    assert findings(home)["mcp"] == ("ok", install)
+    assert "mcp-token" not in findings(home)
+    assert home.run("install", "mcp").returncode == 0
+    found = findings(home)
+    assert (found["mcp"], found["mcp-token"]) == (("ok", None), ("ok", None))
+    assert found["mcp-package"] == ("ok", None)
+    token.path.chmod(0o644)
+    state, command = findings(home)["mcp-token"]
+    assert (state, command) == ("warning", f"mv {token.path} {token.path}.mine && {install}")
+    token.remove()
+    assert findings(home)["mcp-token"] == ("warning", install)
+    text = config.path.read_text()
+    config.path.write_text(text.replace(sys.executable, "/gone/bin/python"))
+    assert findings(home)["mcp"] == ("warning", install)
+    assert "/gone/bin/python, which is not there" in home.run("doctor").stdout
+    config.path.write_text(text.replace(sys.executable, "/bin/sh"))
+    assert "starts another Python (/bin/sh)" in home.run("doctor").stdout
+    config.path.write_text(text.replace(str(home.tapui), "/elsewhere"))
+    assert "is for other folders" in home.run("doctor").stdout
+    config.path.write_text(text.replace('"-m"', '"-I", "-m"'))
+    assert findings(home)["mcp"] == ("warning", f"copilot mcp remove tapui && {install}")
+    config.path.write_text("{")
+    state, command = findings(home)["mcp"]
+    assert (state, command) == ("warning", f"mv {config.path} {config.path}.mine && {install}")
+
+
+def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None:
+    hide_the_package(home)
+    home.run("install", "mcp")
+    found = findings(home, PYTHONPATH=str(home.root / "hidden"))["mcp-package"]
+    assert found == ("warning", "pip install 'tapui[mcp]'")

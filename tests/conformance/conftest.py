@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tapui.home.tools_token import ToolsTokenFile
 from tests.conformance.scene import Scene, scene_of
 from tests.rig.gateway import Gateway, Home
 
@@ -13,6 +14,7 @@ from tests.rig.gateway import Gateway, Home
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """Run `tapui serve` for a whole module."""
     home: Path = tmp_path_factory.mktemp("home")
+    ToolsTokenFile(home / "tapui").make()
     with Gateway(Home(home), "--no-attach") as gateway:
         yield gateway
 

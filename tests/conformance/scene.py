@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from tapui.core.model import Standing
+from tapui.home.tools_token import ToolsTokenFile
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host, Peer, Provider, Tower
 
@@ -50,6 +51,12 @@ class Scene:
     async def tower(self) -> Tower:
         """Return a tower."""
         return await self.keep(Tower.hello(self.gateway.url, self.gateway.internal_token))
+
+    async def tool_host(self) -> Host:
+        """Return a host with the token for tools alone."""
+        token = ToolsTokenFile(self.gateway.home.tapui).read()
+        assert token is not None
+        return await self.keep(Host.hello(self.gateway.url, token.reveal()))
 
     async def pairing(self) -> Peer:
         """Return a client that waits for its pairing."""
@@ -98,6 +105,7 @@ class Scene:
             Standing.BOUND: self.provider,
             Standing.UNBOUND: self.unbound,
             Standing.HOST: self._host,
+            Standing.TOOL_HOST: self.tool_host,
             Standing.TOWER: self.tower,
         }
         return await enter[state]()

@@ -29,6 +29,7 @@ from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.runtime.matcher import RegexMatcher
+from tapui.secret import Secret
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
@@ -42,6 +43,7 @@ Json = dict[str, Any]
 
 PROVIDER_TOKEN = "ptk-project"
 INTERNAL_TOKEN = "itk-internal"
+TOOLS_TOKEN = "ttk-tools"
 ORIGIN = "https://app.example.com"
 EVERYTHING = 48 * 3600.0
 """Seconds after which no deadline of the gateway is left."""
@@ -404,6 +406,19 @@ class Conversation:
         peer.say(type="host.hello", name=name, kind=kind, protocolVersion=2, hooks=hooks)
         peer.ack = peer.hear_one("host.ack")
         return peer
+
+    def tool_host(self) -> Peer:
+        """Return a tool host that has said hello."""
+        self.tools_token(TOOLS_TOKEN)
+        peer = self.connect(TOOLS_TOKEN)
+        peer.say(type="host.hello", name="door", kind="mcp", protocolVersion=2)
+        peer.ack = peer.hear_one("host.ack")
+        return peer
+
+    def tools_token(self, token: str | None) -> None:
+        """Hand in the token for tools alone, as the shell does when its file has changed."""
+        self.gateway.tools_token_read(None if token is None else Secret(token), self.now)
+        self.turn()
 
     def provider(self, session: str = "s1", *, token: str = PROVIDER_TOKEN, **hello: Any) -> Peer:
         """Return a provider that is bound, everything heard so far dropped."""

@@ -11,7 +11,8 @@ from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
-from tests.core.harness import ORIGIN, Conversation, Json, Peer, tool
+from tapui.wire.subjects import Asker, Program
+from tests.core.harness import ORIGIN, PERSON, Conversation, Json, Peer, tool
 
 _GATE = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
 _TRANSFORMS = {"tone": {"action": "callback"}}
@@ -82,6 +83,7 @@ class Stage:
         self._reads("s0", f"log@visitor{number}")
         self._instances()
         self._garbage()
+        self._tool_host()
         self._leave(host, guest, visitor)
         self.everywhere = _everywhere(talk, "everywhere", former=self.everywhere)
         talk.wait(limits.DEPARTED_STREAM_TTL + 100)
@@ -433,6 +435,26 @@ class Stage:
         talk.connect("ptk-project").drop()
         talk.connect()
         talk.wait(20)
+
+    def _tool_host(self) -> None:
+        """A tool host calls, its program is attached for a while, and its token is revoked."""
+        talk, number = self.talk, self.number
+        door, id_ = talk.tool_host(), f"mcp-{number}"
+        door.open(id_)
+        provider = talk.provider(id_, name=f"aside{number}", tools=[tool("aside")])
+        self._calls(door, provider, id_, "aside")
+        talk.asker = Asker(4711, "python", [Program(number + 90_000, "node")], None)
+        attached = talk.tool_host()
+        self.host.hear()
+        self.host.open(f"pid{number}", pid=number + 90_000)
+        attached.say(type="session.open", session={"id": f"{id_}-2", "label": "", "cwd": "/"})
+        self.host.say(type="session.close", sessionId=f"pid{number}")
+        self.host.hear()
+        talk.wait(20)
+        talk.tools_token(None)
+        talk.asker = PERSON
+        talk.wait(20)
+        provider.drop()
 
     def _leave(self, host: Peer, guest: Peer, visitor: Peer) -> None:
         """Sessions are replaced, closed, lost with their host; providers leave in every way."""

@@ -114,6 +114,7 @@ STATES: dict[Standing, Callable[[Conversation], Peer]] = {
     Standing.BOUND: bound,
     Standing.UNBOUND: unbound,
     Standing.HOST: lambda talk: talk.host(),
+    Standing.TOOL_HOST: lambda talk: talk.tool_host(),
     Standing.TOWER: lambda talk: talk.tower(),
 }
 CELLS = [

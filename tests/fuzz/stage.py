@@ -22,12 +22,19 @@ from tapui.core.parts import Parts
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
+from tapui.secret import Secret
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError
 from tapui.wire.message import Error, Message
-from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, CountingMint
+from tests.core.harness import (
+    INTERNAL_TOKEN,
+    ORIGIN,
+    PROVIDER_TOKEN,
+    TOOLS_TOKEN,
+    CountingMint,
+)
 from tests.fuzz.corpus import RULE, TOOL
 
 Json = dict[str, Any]
@@ -93,6 +100,13 @@ class Stage:
         self.enter(INTERNAL_TOKEN, {**hello, "name": "cy", "session": "all",
                                     "tools": [{**TOOL, "name": "save"}]})  # fmt: skip
         self.enter(PROVIDER_TOKEN, {**hello, "name": "dan", "session": "s8", "tools": []})
+        self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
+        self.enter(
+            TOOLS_TOKEN,
+            {"type": "host.hello", "name": "door", "kind": "mcp", "protocolVersion": 2},
+            {"type": "session.open", "session": {"id": "mcp-1", "label": "", "cwd": "/"}},
+        )
+        self.enter(PROVIDER_TOKEN, {**hello, "name": "gus", "session": "mcp-1"})
         self._external(tower)
         self._ended(first)
         self.enter(PROVIDER_TOKEN)

@@ -11,9 +11,9 @@ import pytest
 
 from tapui.hosts.copilot import attachment
 from tapui.hosts.copilot.permissions import describe
-from tapui.hosts.copilot.results import text_for_model
 from tapui.hosts.copilot.settlement import Ledger
 from tapui.hosts.copilot.toolset import needs_no_prompt
+from tapui.hosts.for_models import text_for_model
 from tapui.wire.codec import raw
 from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome

@@ -94,6 +94,8 @@ class Hellos:
             message = replace(message, tools=kept_definitions(message.tools))
         declared = self._declared(message)
         check_version(message.protocol_version)
+        if connection.grant is not None and connection.grant.is_for_tools:
+            raise WireError(ErrorCode.UNAUTHORIZED, "this token is for callers of tools alone")
         former = self._providers.returning(message.reconnect_token, message.name, message.instance)
         before = DepartedProvider.of(former) if isinstance(former, ConnectedProvider) else former
         allowed = Allowed.of(connection, message.name, before)
@@ -116,7 +118,7 @@ class Hellos:
             connection.may_bind_all = message.name
         provider = self._take_identity(connection, message, former)
         provider.is_everywhere = wanted == ALL
-        provider.had_no_choice = all(one.is_local for one in self._sessions.open.values())
+        provider.had_no_choice = not any(one.is_main for one in self._sessions.open.values())
         provider.offered = wishes.offered
         provider.declared = wishes.declared
         provider.limit = wishes.limit

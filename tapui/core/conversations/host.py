@@ -158,7 +158,7 @@ class HostConversation:
             provider = builtin.provider
             if provider is not None and not provider.is_in(session):
                 self._membership.join(provider, session, provider.offered)
-        if not session.is_local:
+        if session.is_main:
             self._binding.gather(session)
         self._tools.settle(session)
         self._out.send(
@@ -197,6 +197,7 @@ class HostConversation:
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
+            is_apart=connection.standing is Standing.TOOL_HOST,
             agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
             pid=None if wanted.pid is None else int(wanted.pid),

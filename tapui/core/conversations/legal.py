@@ -73,6 +73,10 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         m.ToolInvoke,
         m.ToolAbort,
     ),
+    # A token for tools alone: it lists the tools of its own session, and calls them.
+    Standing.TOOL_HOST: _table(
+        h.SessionOpen, h.SessionUpdate, h.SessionClose, m.ToolInvoke, m.ToolAbort
+    ),
     Standing.TOWER: _table(
         t.ApprovalReveal,
         t.ApprovalDecide,

@@ -22,6 +22,8 @@ def release(parts: Parts, connection: Connection, reason: str) -> None:
         parts.pairings.gone(connection)
     elif former is Standing.HOST:
         parts.host.gone(connection)
+    elif former is Standing.TOOL_HOST:
+        parts.tool_hosts.gone(connection)
     elif former is Standing.TOWER:
         parts.tower.gone(connection)
     for waiting in list(parts.approvals.waiting.values()):

@@ -216,6 +216,9 @@ class TowerConversation:
     def session_mode(self, connection: Connection, message: SessionMode) -> None:
         """Set a session's mode."""
         session = self._sessions.required(message.session_id)
+        if session.is_apart:
+            text = "the session of a tool host has no mode"
+            raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
         self._modes.order(ModeOrder(session, message.mode, connection.name, connection))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:

@@ -115,7 +115,7 @@ class Binding:
         Who may not be there, or would clash with a tool of it, stays where it is.
         """
         others = self._sessions.open.values()
-        if any(other is not session and not other.is_local for other in others):
+        if any(other is not session and other.is_main for other in others):
             return
         for provider in list(self._providers.connected.values()):
             if not provider.had_no_choice or provider.is_everywhere:

@@ -58,8 +58,11 @@ class Membership:
     ) -> None:
         """Put a provider into a session with `tools`, already checked for conflicts.
 
-        Its hooks there are those it declared, or those that it brings from another session.
+        Its hooks there are those it declared, or those that it brings from another session. The
+        built-in tools are not in one that is apart.
         """
+        if session.is_apart and provider.connection.is_builtin:
+            return
         former = provider.sessions.get(session.id)
         if former is not None:
             # A session with this id ended before, and the provider is still cleaning up there.

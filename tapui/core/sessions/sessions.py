@@ -3,6 +3,8 @@
 Provider Interface v2 "Multi-session model"; `tapui/wire/README.md`.
 """
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from tapui.core.model import Connection, OpenSession
@@ -26,6 +28,8 @@ class OpenSessions:
         self.open: dict[str, OpenSession] = {}
         self.aliases: dict[str, str] = {}
         self._child_parent: dict[str, str] = {}
+        self.changed: Callable[[], None] = lambda: None
+        """Is told that a session came, went, or is gone for good."""
 
     def get(self, session_id: str) -> OpenSession | None:
         """Return the open session that answers to an id, a former id included."""
@@ -60,10 +64,14 @@ class OpenSessions:
         return parent, parent.children.get(session_id, "")
 
     def in_order(self) -> list[OpenSession]:
-        """Return the open sessions as clients see them: foreground first, `local` last."""
+        """Return the open sessions as clients see them: foreground first, `local` last.
+
+        Those that are apart come after all others: clients take the first.
+        """
         return sorted(
             self.open.values(),
             key=lambda session: (
+                session.is_apart,
                 session.is_local,
                 not session.view.foreground,
                 -session.last_activity,
@@ -71,9 +79,8 @@ class OpenSessions:
         )
 
     def foreground(self) -> OpenSession | None:
-        """Return the first session in order, or None."""
-        ordered = self.in_order()
-        return ordered[0] if ordered else None
+        """Return the first session in order, or None; one that is apart never is."""
+        return next((one for one in self.in_order() if not one.is_apart), None)
 
     def visible(self, grant: Grant | None) -> list[ActiveSession]:
         """Return what a client may bind, in order."""
@@ -98,6 +105,7 @@ class OpenSessions:
         self.open[session.id] = session
         if session.view.foreground:
             self._take_foreground(session)
+        self.changed()
 
     def update(self, session: OpenSession, **changes: object) -> None:
         """Change the session's view and say so, unless nothing changed."""
@@ -128,6 +136,7 @@ class OpenSessions:
     def remove(self, session: OpenSession) -> None:
         """Take a session out of the registry; its children stay known until `forget`."""
         self.open.pop(session.id, None)
+        self.changed()
 
     def forget(self, session: OpenSession) -> None:
         """Drop the children and aliases of a session that is gone for good."""
@@ -136,6 +145,7 @@ class OpenSessions:
                 del self._child_parent[child]
         for alias in [alias for alias, target in self.aliases.items() if target == session.id]:
             del self.aliases[alias]
+        self.changed()
 
     def replace(self, former: OpenSession, current: OpenSession) -> None:
         """Let `current` answer to the ids of `former` as well."""

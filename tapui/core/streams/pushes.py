@@ -92,6 +92,8 @@ class Pushes:
             self._providers.count_fault(provider)
         if level == "drop":
             return level
+        if level == "inject" and session.is_apart:
+            level = "keep"  # nobody takes a prompt there; other sessions of the same push do
         if level == "inject" and not session.is_open:
             raise no_session(session.id)
         if level == "inject":

@@ -42,9 +42,13 @@ class Grant:
     origin: str | None = None
     is_budgeted: bool = True
     """Whether pushes a second, and injects in a row, are limited."""
+    is_for_tools: bool = False
+    """Whether it is good for a session of its own alone, in which tools are listed and called."""
 
     def covers(self, session_id: str) -> bool:
         """Return whether a session may be bound or addressed with this token."""
+        if self.is_for_tools:
+            return False
         return self.sessions is None or session_id in self.sessions
 
     def widened(self, sessions: set[str] | None) -> "Grant":
@@ -81,6 +85,17 @@ class Trustees:
         scoped = [one for one in self.grants if one.sessions is not None]
         if len(scoped) > limits.MAX_SESSION_TOKENS:
             self.grants.remove(scoped[0])
+
+    def replace_tools(self, token: Secret | None) -> Grant | None:
+        """Put the token for tools alone in force, or none; return the grant that is revoked."""
+        former = next((one for one in self.grants if one.is_for_tools), None)
+        if former is not None:
+            if token is not None and former.secret is not None and former.secret.is_same(token):
+                return None
+            self.grants.remove(former)
+        if token is not None:
+            self.grants.append(Grant("external", token, is_for_tools=True))
+        return former
 
     def find(self, token: str, origin: str | None) -> Grant | None:
         """Return the grant of a token shown from `origin` (None for a native client), or None.

@@ -12,6 +12,7 @@ from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.results import result_for_model
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.for_models import description_for_model
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionUpdate
 from tapui.wire.limits import MAX_ID
@@ -239,7 +240,7 @@ class Toolset:
         return [
             Tool(
                 name=tool.name,
-                description=_description(tool),
+                description=description_for_model(tool),
                 parameters=msgspec.json.decode(tool.parameters, type=dict[str, Any])
                 or _NO_ARGUMENTS,
                 handler=self._run,
@@ -371,11 +372,3 @@ class Toolset:
     def _closed(self, closing: "asyncio.Future[None]") -> None:
         if not closing.cancelled() and (error := closing.exception()) is not None:
             self._uplink.report(f"{error}", "warning")
-
-
-def _description(tool: OfferedTool) -> str:
-    """Return what the model reads of a tool, with what its provider says about itself."""
-    if tool.metadata is None:
-        return tool.description
-    about = bytes(tool.metadata).decode()
-    return f"{tool.description}\n\nProvider '{tool.provider}': {about}"

@@ -7,6 +7,7 @@ from tapui.station.parts.local_session import LocalSession
 from tapui.station.parts.part import Part
 from tapui.station.parts.rules import Rules
 from tapui.station.parts.tools import Tools
+from tapui.station.parts.tools_token import ToolsToken
 from tapui.station.rule_files import RuleFiles
 
 
@@ -17,6 +18,8 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
         parts.append(LocalSession())
     parts.append(Tools())
     parts.append(Index())
+    if not (options.is_demo or options.is_private):
+        parts.append(ToolsToken())
     if not options.is_demo:
         parts.append(Copilot())
     return parts

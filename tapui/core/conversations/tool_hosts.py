@@ -1,0 +1,250 @@
+"""Tool hosts: who shows the token for tools alone, an MCP client's door for one.
+
+Each has one session of its own, which is apart from the others: it lists the tools that are offered
+there, and calls them. While its program has tapui otherwise, because a session lives in a process
+above it, its session stays closed: the same agent would have the same tools twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.conversations.host import HostConversation
+from tapui.core.conversations.legal import check_version
+from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.effects import ConnectionId, Identified
+from tapui.core.mint import Mint
+from tapui.core.model import Connection, OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.sessions.ending import Endings
+from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, no_session
+from tapui.core.tickets import Tickets
+from tapui.core.trust.grants import Trustees
+from tapui.secret import Secret
+from tapui.wire import limits
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.host import (
+    HostAck,
+    HostHello,
+    HostSession,
+    HostSessionClosed,
+    SessionClose,
+    SessionOpen,
+    SessionUpdate,
+    ToolsChanged,
+)
+from tapui.wire.message import ToolInvoke, ToolOutcome
+
+KIND = "mcp"
+"""The kind and the name of every tool host, whatever it calls itself."""
+ID_PREFIX = "mcp-"
+"""How the ids of their sessions begin, so that none takes another's."""
+
+Handler = Callable[[Connection, Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolHostWanted:
+    """The subject of a look at the process behind a tool host."""
+
+    connection: ConnectionId
+
+
+@dataclass(slots=True, eq=False)
+class ToolHost:
+    """A tool host, and the session that it wants."""
+
+    connection: Connection
+    wanted: HostSession | None = None
+    line: frozenset[int] | None = None
+    """The process behind it and those above; None until that is known."""
+    session: OpenSession | None = None
+
+
+class ToolHosts:
+    """Handlers of what tool hosts send. Each raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        mint: Mint,
+        tickets: Tickets,
+        deadlines: Deadlines,
+        connections: Connections,
+        sessions: OpenSessions,
+        endings: Endings,
+        trustees: Trustees,
+        host: HostConversation,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._mint = mint
+        self._tickets = tickets
+        self._deadlines = deadlines
+        self._connections = connections
+        self._sessions = sessions
+        self._endings = endings
+        self._trustees = trustees
+        self._host = host
+        self._hosts: dict[ConnectionId, ToolHost] = {}
+        self._look: Deadline | None = None
+        self._is_stopping = False
+        sessions.changed = self._look_soon
+
+    # The token
+
+    def token_read(self, token: Secret | None) -> None:
+        """Put a token for tools in force, or none: who has shown the former one is cut off."""
+        revoked = self._trustees.replace_tools(token)
+        if revoked is None:
+            return
+        for connection in list(self._connections.by_number.values()):
+            if connection.grant is revoked:
+                error = WireError(ErrorCode.AUTH_FAILED, "the token was revoked")
+                self._connections.refuse(connection, error)
+
+    # Hello and session
+
+    def or_hello(self, others: Handler) -> Handler:
+        """Return the handler of `host.hello`: that of `others`, unless it is a tool host's."""
+
+        def handle(connection: Connection, message: HostHello) -> None:
+            if connection.grant is None or not connection.grant.is_for_tools:
+                others(connection, message)
+                return
+            check_version(message.protocol_version)
+            connection.standing = Standing.TOOL_HOST
+            connection.name = connection.host_kind = KIND
+            self._hosts[connection.id] = ToolHost(connection)
+            self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
+
+        return handle
+
+    def session_open(self, connection: Connection, message: SessionOpen) -> None:
+        """It wants its session, which opens once it is known whose process it is."""
+        host, wanted = self._hosts[connection.id], message.session
+        if wanted != HostSession(wanted.id, wanted.label, wanted.cwd):
+            text = "a tool host's session has an id, a label and a folder alone"
+            raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=wanted.id)
+        if not wanted.id.startswith(ID_PREFIX):
+            text = f"session.id: that of a tool host begins with {ID_PREFIX}"
+            raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=wanted.id)
+        if host.wanted is not None:
+            text = f"this connection has session {host.wanted.id} already"
+            raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
+        if wanted.id in self._sessions.open:
+            text = f"Session {wanted.id} is open already"
+            raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
+        host.wanted = wanted
+        self._tickets.identify(connection.id, (), ToolHostWanted(connection.id))
+
+    def identified(self, wanted: ToolHostWanted, found: Identified) -> None:
+        """It is known which process is behind a tool host, or that it cannot be told."""
+        host = self._hosts.get(wanted.connection)
+        if host is not None:
+            asker = found.asker
+            above = [one.pid for one in asker.ancestors] if asker is not None else []
+            host.line = frozenset(above if asker is None else (asker.pid, *above))
+            self._settle(host)
+
+    def _look_soon(self) -> None:
+        """A session came or went: see whose program has tapui otherwise, once this is done."""
+        if self._hosts and self._look is None:
+            self._look = self._deadlines.add(self._clock.now, Due.TOOL_SESSIONS, None)
+
+    def look(self) -> None:
+        """Open and close the sessions of tool hosts as those of other hosts came and went."""
+        self._look = None
+        for host in list(self._hosts.values()):
+            self._settle(host)
+
+    def _settle(self, host: ToolHost) -> None:
+        wanted, line, session = host.wanted, host.line, host.session
+        if wanted is None or line is None or self._is_stopping:
+            return
+        has_other = any(
+            one.pid in line for one in self._sessions.open.values() if one.pid is not None
+        )
+        if session is not None and session.is_open:
+            if has_other:
+                # Its providers have their time to leave; the tools are gone at once.
+                gone = ToolsChanged(session.id, [], session.revision + 1)
+                self._out.send(host.connection.id, gone)
+                self._endings.close(session, "its program has tapui otherwise")
+        elif not has_other and (session is None or session.is_gone):
+            self._open(host, wanted)
+
+    def _open(self, host: ToolHost, wanted: HostSession) -> None:
+        try:
+            self._host.session_open(host.connection, SessionOpen(wanted))
+            host.session = self._sessions.open[wanted.id]
+        except WireError as error:
+            host.wanted = None
+            self._connections.refuse(host.connection, error)
+
+    def session_update(self, connection: Connection, message: SessionUpdate) -> None:
+        """Its label changes, and nothing else."""
+        host = self._own(connection, message.session_id)
+        if message.label is None or message != SessionUpdate(message.session_id, message.label):
+            text = "a tool host changes the label of its session alone"
+            raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=message.session_id)
+        assert host.wanted is not None
+        host.wanted = replace(host.wanted, label=message.label)
+        if host.session is not None and host.session.is_open:
+            self._host.session_update(connection, message)
+
+    def session_close(self, connection: Connection, message: SessionClose) -> None:
+        """It gives its session up, and may open another."""
+        host = self._own(connection, message.session_id)
+        if message.replaced_by is not None:
+            text = "a tool host's session has no successor"
+            raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=message.session_id)
+        session, host.wanted, host.session = host.session, None, None
+        if session is not None and session.is_open:
+            self._endings.close(session, message.reason or "closed by its host")
+        elif session is None or session.is_gone:
+            self._out.send(connection.id, HostSessionClosed(message.session_id))
+
+    def _own(self, connection: Connection, session_id: str) -> ToolHost:
+        host = self._hosts[connection.id]
+        if host.wanted is None or host.wanted.id != session_id:
+            raise no_session(session_id)
+        return host
+
+    def own_only(self, invoke: Handler) -> Handler:
+        """Return the handler of `tool.invoke`, with which tool hosts call in their own session."""
+
+        def handle(connection: Connection, message: ToolInvoke) -> None:
+            if connection.standing is Standing.TOOL_HOST and not self._is_in(connection, message):
+                text = f"unknown session {message.session_id}"
+                outcome = ToolOutcome(message.id, error=text, error_code=CallError.NOT_FOUND)
+                self._out.send(connection.id, outcome)
+                return
+            invoke(connection, message)
+
+        return handle
+
+    def _is_in(self, connection: Connection, message: ToolInvoke) -> bool:
+        try:
+            session, _ = self._sessions.resolve(message.session_id)
+        except UnknownSessionError:
+            return False
+        return session.host == connection.id
+
+    # The end
+
+    def gone(self, connection: Connection) -> None:
+        """A tool host is gone: its session closes."""
+        host = self._hosts.pop(connection.id, None)
+        if host is not None and host.session is not None:
+            self._endings.close(host.session, "its client is gone")
+
+    def stop(self) -> None:
+        """The gateway is ending: nothing is opened again."""
+        self._is_stopping = True

@@ -1,0 +1,60 @@
+"""What a model reads of a tool and of a call's outcome, whichever host hands it over."""
+
+import os
+import stat
+
+import msgspec
+from msgspec import UNSET
+
+from tapui.wire.codec import compact
+from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
+
+MEDIA_BYTES = 5 * 1024 * 1024
+"""A larger image or sound is named by its path only, as every other file is."""
+IMAGES = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
+"""The kinds of image that models take."""
+
+
+def description_for_model(tool: OfferedTool) -> str:
+    """Return what the model reads of a tool, with what its provider says about itself."""
+    if tool.metadata is None:
+        return tool.description
+    about = bytes(tool.metadata).decode()
+    return f"{tool.description}\n\nProvider '{tool.provider}': {about}"
+
+
+def text_for_model(outcome: ToolOutcome) -> tuple[str, bool]:
+    """Return what the model reads as the result, and whether it is one (else an error).
+
+    What rules and gates added follows the result.
+    """
+    text, is_ok = _result_text(outcome)
+    return "\n\n".join([text, *(outcome.context or ())]), is_ok
+
+
+def _result_text(outcome: ToolOutcome) -> tuple[str, bool]:
+    if outcome.error is not None or outcome.error_code is not None:
+        again = " It may work if it is called again." if outcome.retryable else ""
+        return f"{outcome.error_code or 'INTERNAL'}: {outcome.error}{again}", False
+    if outcome.file is not None:
+        file = outcome.file
+        return f"The result is in the file {file.path} ({file.mime_type}, {file.size} bytes)", True
+    if outcome.data is UNSET:
+        return "", True
+    data = bytes(outcome.data)
+    if data.lstrip()[:1] == b'"':
+        return msgspec.json.decode(data, type=str), True
+    return bytes(compact(outcome.data)).decode(), True
+
+
+def media_of(file: FileResult) -> bytes | None:
+    """Return a file's content; None when it is too large or not there any more."""
+    try:
+        handle = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(handle, "rb") as opened:  # noqa: PTH123 - of a descriptor
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        data = opened.read(MEDIA_BYTES + 1)
+    return data if len(data) <= MEDIA_BYTES else None

@@ -1,0 +1,125 @@
+"""The MCP server on standard input and output, over a link to the gateway.
+
+Both protocol eras are served: the handshake up to 2025-11-25, and 2026-07-28. The list of tools is
+answered out of what is known, so it never waits for a call, a gateway or anything else.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.session import ServerSession
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    NotificationParams,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+)
+
+from tapui import __version__
+from tapui.hosts.mcp import shown
+from tapui.hosts.mcp.link import GatewayLink
+from tapui.text import safe_name
+
+QUIET = 0.1
+"""Seconds that the tools must stay as they are before the client is told of a change."""
+
+Context = ServerRequestContext[Any, Any]
+_log = logging.getLogger(__name__)
+
+
+class McpDoor:
+    """One MCP connection: the server's handlers, and what tells the client of changes."""
+
+    def __init__(self, link: GatewayLink) -> None:
+        self._link = link
+        self._tools: list[Tool] = shown.listed(link.tools)
+        self._bus = InMemorySubscriptionBus()
+        self._session: ServerSession | None = None
+        """That of a client of the handshake era, once its handshake is done."""
+        self._news = asyncio.Event()
+        self.server: Server[Any] = Server(
+            "tapui",
+            version=__version__,
+            title="tapui",
+            instructions="Tools of the providers that are bound to this session in tapui.",
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+        self.server.add_notification_handler(
+            "notifications/initialized", NotificationParams, self._initialized
+        )
+
+    async def serve(self) -> None:
+        """Serve the client until it closes our input."""
+        options = self.server.create_initialization_options(NotificationOptions(tools_changed=True))
+        telling = asyncio.create_task(self._tell_of_changes(), name="tell of the tools")
+        try:
+            async with stdio_server() as (read, write):
+                await self.server.run(read, write, options)
+        finally:
+            telling.cancel()
+            await asyncio.wait([telling])
+
+    # What the client asks
+
+    async def _initialized(self, context: Context, _params: NotificationParams) -> None:
+        self._session = context.session
+        self._named(context)
+
+    def _named(self, context: Context) -> None:
+        """Call the session by the client's name."""
+        client = context.session.client_params
+        if client is not None and client.client_info.name:
+            self._link.set_label(safe_name(client.client_info.name))
+
+    async def _list(
+        self, context: Context, _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        self._named(context)
+        return ListToolsResult(tools=self._tools, ttl_ms=0, cache_scope="private")
+
+    async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
+        self._named(context)
+        told = 0
+
+        async def tell(text: str) -> None:
+            nonlocal told
+            told += 1
+            await context.session.report_progress(told, None, text)
+
+        try:
+            outcome = await self._link.call(params.name, params.arguments or {}, tell)
+            return await shown.result_of(outcome)
+        except Exception as error:  # noqa: BLE001 - logged, and told as the result that it is
+            _log.exception("a call of %s failed", safe_name(params.name))
+            text = f"INTERNAL: {type(error).__name__}"
+            return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+    # What the client is told
+
+    def tools_changed(self) -> None:
+        """Take the tools that the link has now; the client is told once they rest."""
+        tools = shown.listed(self._link.tools)
+        if tools != self._tools:
+            self._tools = tools
+            self._news.set()
+
+    async def _tell_of_changes(self) -> None:
+        """Tell the client of other tools, in the way of its era. Never returns."""
+        while True:
+            await self._news.wait()
+            while self._news.is_set():
+                self._news.clear()
+                await asyncio.sleep(QUIET)
+            await self._bus.publish(ToolsListChanged())
+            if self._session is not None:
+                await self._session.send_tool_list_changed()

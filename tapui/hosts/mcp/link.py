@@ -1,0 +1,255 @@
+"""The door's link to the gateway: one session, its tools, and calls of them.
+
+It looks for a gateway until it finds one, and again when it has lost it. What is known of the tools
+is at hand at any time, whatever else is under way.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tapui.client import gateways
+from tapui.client.errors import GatewayError, NoGateway, Refused
+from tapui.client.gateways import FoundGateway
+from tapui.client.socket import GatewaySocket
+from tapui.home.paths import Home
+from tapui.home.tools_token import ToolsTokenFile
+from tapui.hosts.socket_port import HostSocket
+from tapui.invocation import command
+from tapui.wire.codec import raw
+from tapui.wire.host import (
+    HostAck,
+    HostHello,
+    HostSession,
+    HostSessionClosed,
+    HostSessionOpened,
+    SessionOpen,
+    SessionUpdate,
+    ToHost,
+    ToolsChanged,
+)
+from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
+from tapui.wire.message import (
+    Error,
+    Message,
+    OfferedTool,
+    ToolAbort,
+    ToolInvoke,
+    ToolOutcome,
+    ToolProgress,
+)
+
+FIRST_RETRY = 0.2
+LONGEST_RETRY = 2.0
+"""Seconds between two looks for a gateway; only files of the person are read."""
+LONGEST_REFUSED = 60.0
+"""The same after a gateway did not take the token, which it writes down each time."""
+_NOT_OPEN = "DISCONNECTED"
+_ELSEWHERE = "the gateway keeps the session closed: this program has tapui's tools otherwise"
+
+Tell = Callable[[str], Awaitable[None]]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class DoorCall:
+    """A call under way: the newest progress that was not told, and the outcome."""
+
+    progress: str | None = None
+    outcome: ToolOutcome | None = None
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class GatewayLink:
+    """The link; `run` keeps it until it is cancelled. `changed` is told of other tools."""
+
+    def __init__(
+        self,
+        home: Home,
+        port: int,
+        *,
+        is_explicit: bool,
+        label: str,
+        folder: Path,
+        changed: Callable[[], None],
+    ) -> None:
+        self._home = home
+        self._port = port
+        self._is_explicit = is_explicit
+        self._label = label
+        self._folder = folder
+        self._changed = changed
+        self._socket: HostSocket | None = None
+        self._lost = asyncio.Event()
+        self._session = ""
+        self._is_open = False
+        self._tools: list[OfferedTool] = []
+        self._calls: dict[str, DoorCall] = {}
+        self._count = 0
+        self._why = "no gateway was looked for yet"
+        self._refusals = 0
+        """How often in a row a gateway refused the token, or the session."""
+        self._has_opened = False
+        self.settled = asyncio.Event()
+        """Set once it is known whether there is a session, or why not."""
+
+    @property
+    def tools(self) -> list[OfferedTool]:
+        """The tools that can be called now."""
+        return self._tools
+
+    @property
+    def why_not(self) -> str:
+        """Why there is no session, for the person."""
+        return self._why
+
+    def set_label(self, label: str) -> None:
+        """Call the session by the client's name from now on."""
+        if label != self._label:
+            self._label = label
+            if self._socket is not None and self._session:
+                self._socket.send(SessionUpdate(self._session, label))
+
+    # The connection
+
+    async def run(self) -> None:
+        """Look for a gateway, stay with it, and look again, until cancelled."""
+        delay = FIRST_RETRY
+        while True:
+            try:
+                await self._stay(*await asyncio.to_thread(self._find))
+            except Refused as error:
+                self._refusals += 1
+                self._is_without(f"the gateway does not take this door: {error}")
+            except (GatewayError, OSError) as error:
+                self._is_without(str(error))
+            if self._has_opened:
+                self._has_opened, delay = False, FIRST_RETRY
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, LONGEST_REFUSED if self._refusals else LONGEST_RETRY)
+
+    def _find(self) -> tuple[FoundGateway, str]:
+        """Return a gateway and the token for it; raises `NoGateway` and `OSError`."""
+        token = ToolsTokenFile(self._home.state).read()
+        if token is None:
+            raise NoGateway(f"there is no token for tools; make one: {command('install mcp')}")
+        found = gateways.find(self._home, self._port, is_explicit=self._is_explicit)
+        return found, token.reveal()
+
+    def _is_without(self, why: str) -> None:
+        if why != self._why:
+            _log.warning("%s", why)
+        self._why = why
+        self.settled.set()
+
+    async def _stay(self, found: FoundGateway, token: str) -> None:
+        """Open the session at a gateway and keep it until the gateway is lost."""
+        socket = await GatewaySocket.open(found.url, token, ToHost, max_bytes=MAX_FRAME_BYTES)
+        self._lost.clear()
+        self._socket = port = HostSocket(socket, self._receive, self._lost.set)
+        port.send(HostHello("mcp", "mcp", PROTOCOL_VERSION))
+        try:
+            await self._lost.wait()
+        finally:
+            await self._leave()
+        if not self._why:  # else it said why it ended
+            self._is_without("the gateway is gone")
+
+    async def _leave(self) -> None:
+        """Let the connection go: what is under way has failed, and there are no tools."""
+        port, self._socket = self._socket, None
+        self._session = ""
+        self._closed("the gateway went away during the call")
+        if port is not None:
+            port.close()
+            await port.wait_closed()
+
+    def _closed(self, why: str) -> None:
+        self._is_open = False
+        for call_id in list(self._calls):
+            self._finished(ToolOutcome(call_id, error=why, error_code=_NOT_OPEN))
+        self._take([])
+
+    # What the gateway says
+
+    def _receive(self, message: Message) -> None:
+        match message:
+            case HostAck():
+                self._session = f"mcp-{secrets.token_hex(8)}"
+                self._why = _ELSEWHERE
+                session = HostSession(self._session, self._label, str(self._folder))
+                if self._socket is not None:
+                    self._socket.send(SessionOpen(session))
+            case HostSessionOpened(session_id=self._session, tools=tools):
+                self._is_open = self._has_opened = True
+                self._refusals = 0
+                self._why = ""
+                self._take(tools)
+                self.settled.set()
+            case ToolsChanged(session_id=self._session, tools=tools):
+                self._take(tools)
+            case HostSessionClosed(session_id=self._session):
+                self._closed("the session was closed")
+                self._why = _ELSEWHERE
+            case ToolOutcome():
+                self._finished(message)
+            case ToolProgress():
+                call = self._calls.get(message.id)
+                if call is not None:
+                    call.progress = message.message
+                    call.news.set()
+            case Error():
+                self._refused(message)
+            case _:
+                pass  # a line for a timeline, which a client of tools does not have
+
+    def _refused(self, error: Error) -> None:
+        if error.id is not None and error.id in self._calls:
+            text = error.message
+            self._finished(ToolOutcome(error.id, error=text, error_code=str(error.code)))
+            return
+        self._is_without(f"the gateway refused: {error.message}")
+        if error.reply_to in ("host.hello", "session.open"):
+            self._refusals += 1
+            self._lost.set()
+
+    def _take(self, tools: list[OfferedTool]) -> None:
+        if tools != self._tools:
+            self._tools = tools
+            self._changed()
+
+    # Calls
+
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> ToolOutcome:
+        """Call a tool and return its outcome; `tell` gets each progress.
+
+        When cancelled, the gateway is told that the call was given up.
+        """
+        self._count += 1
+        call_id = f"c-{self._count}"
+        if self._socket is None or not self._is_open:
+            return ToolOutcome(call_id, error=self._why, error_code=_NOT_OPEN)
+        call = self._calls[call_id] = DoorCall()
+        self._socket.send(ToolInvoke(call_id, self._session, tool, raw(arguments)))
+        try:
+            while call.outcome is None:
+                await call.news.wait()
+                call.news.clear()
+                if call.progress is not None:
+                    text, call.progress = call.progress, None
+                    await tell(text)
+            return call.outcome
+        finally:
+            del self._calls[call_id]
+            if call.outcome is None and self._socket is not None:
+                self._socket.send(ToolAbort(call_id, "the client gave the call up"))
+
+    def _finished(self, outcome: ToolOutcome) -> None:
+        call = self._calls.get(outcome.id)
+        if call is not None and call.outcome is None:
+            call.outcome = outcome
+            call.news.set()

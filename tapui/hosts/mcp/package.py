@@ -1,0 +1,28 @@
+"""Whether the package that the door needs is there: it is an extra, `tapui[mcp]`."""
+
+import re
+from importlib import metadata
+
+NAME = "mcp"
+INSTALL = "pip install 'tapui[mcp]'"
+_MAJOR = 2
+
+
+def fault() -> str | None:
+    """Return what is wrong with the package, or None."""
+    try:
+        version = metadata.version(NAME)
+    except metadata.PackageNotFoundError:
+        return f"the package {NAME} is not installed, which the MCP door needs"
+    found = re.match(r"\d{1,9}", version)
+    if found is None or int(found[0]) != _MAJOR:
+        return f"the package {NAME} is {version}, and the MCP door needs {_MAJOR}"
+    return None
+
+
+def installed() -> str | None:
+    """Return the package's version, or None."""
+    try:
+        return metadata.version(NAME)
+    except metadata.PackageNotFoundError:
+        return None

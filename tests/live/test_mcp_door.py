@@ -1,0 +1,60 @@
+"""The MCP door in the real CLI: a plain session, without port or extension, calls a tool."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.rig.copilot import Copilot
+from tests.rig.gateway import Gateway, Home
+from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.provider_process import ProviderProcess
+from tests.rig.waiting import until
+
+TOOL = "tapui-greet"
+
+
+def session_of_the_door(home: Home) -> dict[str, Any] | None:
+    said = home.run("status", "--json").stdout
+    sessions = json.loads(said)["state"]["sessions"] if said else []
+    return next((one for one in sessions if one["host"] == "mcp"), None)
+
+
+def offer_the_tool(copilot: Copilot, model: ModelServer) -> None:
+    """Prompt until the CLI, which is told of the tool meanwhile, offers it to the model."""
+    while not any(TOOL in one.tools for one in model.requests):
+        asked = len(model.requests)
+        copilot.prompt("what is there")
+        until(lambda before=asked: len(model.requests) > before, within=30, what="a request")
+
+
+def test_a_plain_cli_calls_a_providers_tool(
+    home: Home,
+    serve: Callable[..., Gateway],
+    start_copilot: Callable[..., Copilot],
+    model: ModelServer,
+) -> None:
+    installed = home.run("install", "mcp")
+    assert installed.returncode == 0, installed.stderr
+    gateway = serve("--no-attach")
+    copilot = start_copilot(args=())
+    session = until(lambda: session_of_the_door(home), within=60, what="the door's session")
+    assert session["cwd"] == str(copilot.cwd)
+    until(
+        lambda: "copilot" in (session_of_the_door(home) or {})["label"].lower(),
+        within=30,
+        what=lambda: f"the client's name: {session_of_the_door(home)}",
+    )
+    model.script(
+        Rule(calls=[(TOOL, {"name": "bob"})], when="say hello", needs=TOOL),
+        Rule(text="the model is done", role="tool"),
+        Rule(text="not yet", times=ALWAYS),
+    )
+    with ProviderProcess(gateway.url, gateway.token, session=session["id"]) as provider:
+        offer_the_tool(copilot, model)
+        copilot.prompt("say hello")
+        copilot.choose_first("Do you want to use this tool", within=30)
+        call = provider.answer(data={"said": "hello bob"})
+        assert (call["args"], call["sessionId"]) == ({"name": "bob"}, session["id"])
+        copilot.screen.wait_for("the model is done", within=30)
+        told = model.wait_for(lambda one: one.role == "tool").text
+        assert "hello bob" in told
