@@ -6,7 +6,7 @@ answered out of what is known, so it never waits for a call, a gateway or anythi
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -31,7 +31,7 @@ from tapui.text import safe_name
 QUIET = 0.1
 """Seconds that the tools must stay as they are before the client is told of a change."""
 
-Context = ServerRequestContext[Any, Any]
+Context: TypeAlias = ServerRequestContext[Any, Any]
 _log = logging.getLogger(__name__)
 
 
