@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from tapui.core.effects import EarlierTurns, LinesAfter, LinesBefore, ReadRecords
@@ -12,7 +13,8 @@ from tapui.wire.events import COLLECTIONS, Entry, TurnsRestored
 
 
 def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
-    """Return the events that were asked for, of this run but for earlier turns, oldest first.
+    """Return the events that were asked for, oldest first: lines of this run, calls, approvals and
+    turns of any.
 
     Raises `OSError` when a file cannot be read.
     """
@@ -23,17 +25,22 @@ def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
         return lines_before(folder, run, asked.session_id, asked.wanted)
     if isinstance(asked.wanted, LinesAfter):
         return lines_after(folder, run, asked.session_id, asked.wanted)
-    return _newest_about(folder, run, asked.wanted.subject, asked.wanted.kinds)
+    return _newest_about(folder, asked.wanted.subject, asked.wanted.kinds)
 
 
-def _newest_about(folder: Path, run: str, subject: str, kinds: tuple[str, ...]) -> list[Entry]:
+def _newest_about(folder: Path, subject: str, kinds: tuple[str, ...]) -> list[Entry]:
+    """Return the newest records about a subject, of the newest run that has any."""
     noun = kinds[0].partition(".")[0]
     collection = COLLECTIONS[noun]
     found: dict[str, Entry] = {}
-    for record in _of_run(folder, collection, run):
+    run = None
+    for record in _newest(folder, collection):
         if record.kind not in kinds or record.kind in found or record.event is None:
             continue
         if getattr(getattr(record.event, noun), "id", None) == subject:
+            if run is not None and record.run != run:
+                break  # an id that a host used once more
+            run = record.run
             found[record.kind] = Entry(record.run, record.seq, record.ts, record.event)
             # What began is older than what ended: nothing is left to look for.
             if len(found) == len(kinds) or record.kind == kinds[0]:
@@ -41,10 +48,7 @@ def _newest_about(folder: Path, run: str, subject: str, kinds: tuple[str, ...]) 
     return sorted(found.values(), key=lambda entry: entry.seq)
 
 
-def _of_run(folder: Path, collection: str, run: str) -> Iterator[Record]:
-    """Yield the records of a run, newest first, until another run's or too many."""
+def _newest(folder: Path, collection: str) -> Iterator[Record]:
+    """Yield the records of a collection, newest first, until they are too many."""
     with contextlib.closing(backward(folder, collection, Damage())) as newest:
-        for number, record in enumerate(newest):
-            if number >= MAX_LOOKED_AT or record.run != run:
-                return
-            yield record
+        yield from islice(newest, MAX_LOOKED_AT)

@@ -1,7 +1,6 @@
 """The person's own program that calls them (`notify.command`): run without a shell."""
 
 import asyncio
-import html
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
@@ -21,6 +20,8 @@ def arguments(command: Sequence[str], text: str) -> list[str]:
     `notify-send` reads its text as markup, so what could be markup is escaped for it.
     """
     if PurePath(command[0]).name == "notify-send":
+        import html  # only here: its tables of entities take as long to load as a pane
+
         text = html.escape(text, quote=False)
     return [command[0], *(part.replace(PLACE, text) for part in command[1:])]
 

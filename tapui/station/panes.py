@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import psutil
-
 _SECONDS = 5.0
 """How long tmux or zellij may take to answer."""
 _MOST_PANES = 10_000
@@ -110,6 +108,8 @@ def _run(*argv: str) -> str:
 
 def _ancestry(pid: int) -> list[int]:
     """Return a process and its ancestors, it first; empty when it has ended."""
+    import psutil  # only here: not before the first frame
+
     try:
         process = psutil.Process(pid)
         return [pid, *(one.pid for one in process.parents())]

@@ -22,8 +22,9 @@ class Digest:
     """What happened from `since` until `until`, in seconds since the epoch.
 
     `ended` are the turns that ended, oldest first; `running` counts those that go on. `usage` is
-    what all these turns used meanwhile, `files` what they changed from their beginning. `waited` is
-    for how many seconds something waited for the person, `waiting` counts what still does.
+    what all these turns used meanwhile, `files` what they changed from their beginning, and
+    `more_files` how many more. `waited` is for how many seconds something waited for the person,
+    `waiting` counts what still does.
     `answers` counts what was settled, by who did it.
     """
 
@@ -33,6 +34,7 @@ class Digest:
     running: int = 0
     failed_steps: int = 0
     files: list[FileChange] = field(default_factory=list)
+    more_files: int = 0
     usage: Usage = field(default_factory=Usage)
     waited: float = 0.0
     waiting: int = 0
@@ -72,10 +74,11 @@ def digest(
     turns = [turn for turns in state.turns.values() for turn in turns.turns if not turn.is_outside]
     ended = [turn for turn in turns if turn.ended_at is not None and turn.ended_at >= start]
     running = [turn for turn in turns if turn.told_state()[1] is None and turn.state == "running"]
-    usage, files = Usage(), dict[tuple[str, str], FileChange]()
+    usage, files, more = Usage(), dict[tuple[str, str], FileChange](), 0
     for turn in (*ended, *running):
         before = used.get((turn.session_id, turn.number))
         usage = added(usage, turn.usage if before is None else less(turn.usage, before))
+        more += turn.more_files.files
         for change in turn.files.values():
             key = (turn.session_id, change.path)
             files[key] = together(change.path, files.get(key), change)
@@ -99,6 +102,7 @@ def digest(
         running=len(running),
         failed_steps=failed_since(state, start),
         files=list(files.values()),
+        more_files=more,
         usage=usage,
         waited=_covered(spans, since, until),
         waiting=len(waiting),

@@ -203,11 +203,11 @@ def lines_changed(added: int | None, removed: int | None) -> str:
 
 def turn_lines(turn: LiveTurn) -> str:
     """Return how many lines a turn changed, or how many files where that is not known."""
-    files = turn.files.values()
+    files, more = turn.files.values(), turn.more_files
     if any(one.added is not None or one.removed is not None for one in files):
         added, removed = (one.added or 0 for one in files), (one.removed or 0 for one in files)
-        return lines_changed(sum(added), sum(removed))
-    return quantity(len(files), "file") if files else ""
+        return lines_changed(sum(added) + more.added, sum(removed) + more.removed)
+    return quantity(len(files) + more.files, "file") if files else ""
 
 
 def tokens(usage: Usage | None) -> str:

@@ -39,6 +39,7 @@ _ANSWERS = (
 class WaitingBand(Pane):
     """It keeps its height. A click, or Enter on a row, opens the request."""
 
+    DEFAULT_CLASSES: ClassVar[str] = "-quiet"
     TOPICS: ClassVar[frozenset[str]] = frozenset({"approvals", "sessions", "clock", "link"})
     kind = KIND
 

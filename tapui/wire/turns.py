@@ -103,6 +103,15 @@ class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A subagent's own, the newest `limits.SUBAGENT_STEPS`."""
 
 
+class MoreFiles(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """Files that a turn changed before those that it lists, and their lines. One of them that is
+    changed again is listed, and stays counted here."""
+
+    files: int = 0
+    added: int = 0
+    removed: int = 0
+
+
 class TurnHead(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A turn without its steps. `usage` and `files` are those of its subagents, too."""
 
@@ -121,6 +130,7 @@ class TurnHead(Struct, rename="camel", omit_defaults=True, frozen=True):
     usage: Usage = Usage()
     files: list[FileChange] = []
     """Those that were changed last, at most `limits.TURN_FILES`."""
+    more_files: MoreFiles = MoreFiles()
     is_outside: bool = False
     """Calls while the session was idle, such as the person's own: no turn of the agent."""
     is_history: bool = False

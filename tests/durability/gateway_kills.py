@@ -50,7 +50,9 @@ class End:
         self.told: list[Json] = []
 
     async def run(self, url: str, token: str, hello: Json) -> None:
-        with suppress(websockets.ConnectionClosed, ConnectionError):
+        # The gateway may be killed at any time, also within the handshake (InvalidMessage).
+        gone = (websockets.ConnectionClosed, websockets.InvalidMessage, ConnectionError)
+        with suppress(*gone):
             async with websockets.connect(url, compression=None, max_size=None) as socket:
                 self.socket = socket
                 await self.send({"type": "auth", "token": token})

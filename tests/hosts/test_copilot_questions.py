@@ -16,7 +16,7 @@ def test_a_plan_is_shown_whole_with_what_may_follow() -> None:
     assert form["plan"] == "# The plan\n1. Look"
     then = form["requestedSchema"]["properties"]["then"]
     assert then["enum"] == ["interactive", "autopilot", "exit_only"]
-    assert then["description"] == "(empty: autopilot)"
+    assert then["default"] == "autopilot"
     assert form["requestedSchema"]["required"] == []
 
 

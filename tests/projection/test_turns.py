@@ -13,7 +13,7 @@ from tapui.projection.turns.programs import is_answer, program
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.codec import encode, raw
-from tapui.wire.turns import FileChange, Step, Turn, TurnSource, Usage
+from tapui.wire.turns import FileChange, MoreFiles, Step, Turn, TurnSource, Usage
 from tests.records.test_replay import events as random_events
 from tests.records.turns import closed, opened, session, stamp
 
@@ -187,6 +187,20 @@ def test_files_that_changed_stand_in_the_head_with_their_lines(day: Day) -> None
     assert len(day.turn.head.files) == limits.TURN_FILES
 
 
+def test_files_beyond_those_that_a_head_names_are_counted_with_their_lines(day: Day) -> None:
+    day.happen("user.message", content="rename it everywhere")
+    for number in range(limits.TURN_FILES + 5):
+        day.start(f"c{number}", "edit")
+        day.finish(f"c{number}", changes=[FileChange(f"src/{number}.py", 3, 2)])
+    head = day.turn.head
+    assert (head.files[0].path, len(head.files)) == ("src/5.py", limits.TURN_FILES)
+    assert head.more_files == MoreFiles(5, 15, 10)
+    again = State()
+    fold(again, opened("s1"), stamp(0))
+    fold(again, ev.TurnsRestored("s1", [day.turn]), stamp(0))
+    assert again.turns["s1"].turns[0].more_files == head.more_files
+
+
 def test_a_call_that_waits_for_the_person_is_a_step_that_waits(day: Day) -> None:
     day.happen("user.message", content="go")
     day.start("c1", command="npm ci")
@@ -221,6 +235,16 @@ def test_a_permission_asked_before_its_call_begins_is_the_call(day: Day) -> None
     day.approve("withdrawn", call="c1", decided_by="cli")
     day.finish("c1")
     assert day.kinds() == [("call", "done", "npm ci")]
+
+
+def test_a_call_without_a_name_is_no_request_once_somebody_has_read_it(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", tool="", asked="t1")
+    day.start("c1", tool="", asked="t1")  # a host that uses an id once more
+    assert [(step.kind, step.state, step.tool) for step in day.steps] == [
+        ("call", "unknown", "unnamed"),
+        ("call", "running", "unnamed"),
+    ]
 
 
 def test_other_requests_are_steps_of_their_own(day: Day) -> None:
@@ -490,9 +514,12 @@ def test_a_session_that_is_forgotten_takes_its_turns_along() -> None:
 @settings(max_examples=60, database=None, deadline=None)
 @given(st.lists(random_events(), max_size=80))
 def test_any_events_in_any_order_fold_to_bounded_turns(run: list[Any]) -> None:
-    state = State()
+    state, read = State(), State()
     for seq, event in enumerate([opened("s1"), opened("s2"), *run]):
         fold(state, event, stamp(seq))
+        fold(read, event, stamp(seq))
+        read.snapshot()
+    assert read == state, "somebody's reading changed what follows"
     assert state.turns.keys() == state.sessions.keys()
     for turns in state.turns.values():
         assert len(turns.turns) <= limits.TURNS

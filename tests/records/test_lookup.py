@@ -1,4 +1,4 @@
-"""Looking up single records of the run that is under way."""
+"""Looking up single records."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tapui.core.effects import LinesBefore, ReadRecords, RecordsAbout
 from tapui.records import lookup, stream_lines
 from tapui.wire.events import StreamPosted
 from tapui.wire.message import Line
-from tests.records.turns import Writer, closed, opened, stamp, started
+from tests.records.turns import Writer, closed, finished, opened, stamp, started
 
 
 def posted(stream: str, seq: int, session_id: str = "s1") -> StreamPosted:
@@ -52,6 +52,27 @@ def test_the_newest_record_of_each_kind(state: Path, workspace: Path) -> None:
     assert [entry.seq for entry in lookup.find(folder, "r1", asked)] == [2]
     nobody = ReadRecords(1, "s1", RecordsAbout("c9", ("call.started", "call.finished")))
     assert lookup.find(folder, "r1", nobody) == []
+
+
+def test_records_of_an_earlier_run_are_found_and_runs_are_not_mixed(
+    state: Path, workspace: Path
+) -> None:
+    for run, ids in (("r1", ("c1", "c2")), ("r2", ("c2", "c3"))):
+        with Writer(state, run) as writer:
+            writer.turn(opened("s1", workspace), *(started("s1", id_) for id_ in ids))
+            if run == "r1":
+                writer.turn(finished("s1", "c1"), finished("s1", "c2"))
+            folder = writer.journal.folder_of("s1")
+    kinds = ("call.started", "call.finished")
+
+    def found(id_: str) -> list[tuple[str, str]]:
+        asked = ReadRecords(1, "s1", RecordsAbout(id_, kinds))
+        entries = lookup.find(folder, "r2", asked)
+        return [(entry.run, str(entry.event.__struct_config__.tag)) for entry in entries]
+
+    assert found("c1") == [("r1", kinds[0]), ("r1", kinds[1])]
+    assert found("c2") == [("r2", kinds[0])]
+    assert found("c9") == []
 
 
 def test_a_look_up_passes_a_bounded_number_of_records(

@@ -60,6 +60,7 @@ calls = st.builds(
     error=st.one_of(st.none(), text), duration=st.one_of(st.none(), st.floats(0, 1e6)),
     agent_id=st.one_of(st.none(), ids), exit_code=st.one_of(st.none(), st.integers(0, 2)),
     changes=st.one_of(st.none(), st.lists(changes, max_size=2)),
+    tool_call_id=st.one_of(st.none(), ids),
 )  # fmt: skip
 providers = st.builds(
     subjects.Provider, ids, text, st.sampled_from(["internal", "project", "external"]),

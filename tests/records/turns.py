@@ -48,6 +48,12 @@ def started(session_id: str, id_: str, size: int = 10) -> ev.CallStarted:
     return ev.CallStarted(session_id, call)
 
 
+def finished(session_id: str, id_: str) -> ev.CallFinished:
+    """Return the end of a call that `started` began."""
+    call = subjects.Call(id_, session_id, "ci", "greet", "done", stamp(0), duration=1.0)
+    return ev.CallFinished(session_id, call)
+
+
 def decided(id_: str, session_id: str | None = None) -> ev.ApprovalDecided:
     approval = subjects.Approval(id_, "mode", "approved", {"to": "plan"}, stamp(0), stamp(1))
     return ev.ApprovalDecided(approval, session_id)

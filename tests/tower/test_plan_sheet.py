@@ -30,9 +30,9 @@ def planned() -> State:
 @pytest.mark.parametrize(
     ("keys", "answer"),
     [
-        ([], {}),
-        (list("autopilot"), {"then": "autopilot"}),
-        (["tab", *"leap"], {"changes": "leap"}),
+        (["enter"], {"then": "interactive"}),
+        (["right", "enter"], {"then": "autopilot"}),
+        (["tab", *"leap"], {"then": "interactive", "changes": "leap"}),
     ],
 )
 async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, str]) -> None:
@@ -40,7 +40,8 @@ async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, st
         await rig.press("a")
         assert "The plan is ready: Look, then leap" in rig.text
         assert "2. Leap over the fence" in rig.text
-        assert "Go on with the plan in the mode (empty: interactive)" in rig.text
+        assert "Go on with the plan in the mode" in rig.text
+        assert "< interactive >" in rig.text
         assert "what is to change in the plan" in rig.text
         await rig.turn(1)
         await rig.press(*keys, "enter")

@@ -295,6 +295,19 @@ async def test_a_call_that_is_kept_no_longer_is_read_from_the_records() -> None:
         assert len([one for one in rig.feed.sent if isinstance(one, DetailRead)]) == 1
 
 
+async def test_a_call_of_an_earlier_run_is_read_from_the_records() -> None:
+    async with running(of_turns(current_turn=current())) as rig:
+        earlier = whole(10)
+        turn = replace(earlier, head=replace(earlier.head, is_history=True))
+        rig.feed.happen(ev.TurnsRestored("s1", [turn]))
+        await rig.settle()
+        await rig.press("2", "end", "enter")
+        await rig.press("down", "enter")
+        assert "before this run of tapui" in rig.app.screen.query_one(Reader).text
+        (read,) = [one for one in rig.feed.sent if isinstance(one, DetailRead)]
+        assert (read.of, read.subject, read.session_id) == ("call", "o10-1", "s1")
+
+
 async def test_a_call_that_the_records_do_not_have_says_so() -> None:
     async with running(turns_world()) as rig:
         await rig.press("2", *["up"] * 4, "enter")

@@ -30,12 +30,9 @@ def plan_form(detail: dict[str, Any]) -> dict[str, Any]:
     """Return a plan that waits for approval as a form: the plan whole, and what may follow."""
     actions = [str(one) for one in detail.get("actions") or ()]
     next_one = str(detail.get("recommendedAction") or "") or (actions[0] if actions else "")
-    then = {
-        "type": "string",
-        "enum": actions,
-        "title": "Go on with the plan in the mode",
-        "description": f"(empty: {next_one})" if next_one else "",
-    }
+    then = {"type": "string", "enum": actions, "title": "Go on with the plan in the mode"}
+    if next_one in actions:
+        then["default"] = next_one
     changes = {"type": "string", "title": "… or what is to change in the plan"}
     return {
         "message": f"The plan is ready: {detail.get('summary') or ''}".strip(),

@@ -16,7 +16,7 @@ from tapui.projection.turns.turn import LiveTurn
 from tapui.projection.turns.usage import added
 from tapui.projection.turns.usage import bounded as bounded_usage
 from tapui.wire import limits
-from tapui.wire.turns import FileChange, Step, StepState, Turn, TurnHead, TurnSource
+from tapui.wire.turns import FileChange, MoreFiles, Step, StepState, Turn, TurnHead, TurnSource
 
 TAPUI_ENDED = "unknown: tapui ended"
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z\Z")
@@ -117,6 +117,7 @@ def _absorb(turns: list[LiveTurn]) -> None:
     rest.usage = added(begun.usage, rest.usage)
     newer = list(rest.files.values())
     rest.files = begun.files
+    rest.changed_before(begun.more_files)
     rest.changed(newer)
     del turns[-2]
 
@@ -177,6 +178,11 @@ def _head(head: TurnHead, made: int) -> TurnHead:
         failed=min(_count(head.failed), max(_count(head.steps), made)),
         usage=bounded_usage(head.usage),
         files=[_file(one) for one in head.files[-limits.TURN_FILES :]],
+        more_files=MoreFiles(
+            _count(head.more_files.files),
+            _signed(head.more_files.added) or 0,
+            _signed(head.more_files.removed) or 0,
+        ),
         is_outside=head.is_outside,
         is_history=True,
     )

@@ -11,6 +11,7 @@ from tapui.projection.turns.usage import added
 from tapui.wire import limits
 from tapui.wire.turns import (
     FileChange,
+    MoreFiles,
     Turn,
     TurnHead,
     TurnSource,
@@ -38,6 +39,7 @@ class LiveTurn(Struct, eq=False, gc=False):
     failed: int = 0
     usage: Usage = Usage()
     files: dict[str, FileChange] = {}
+    more_files: MoreFiles = MoreFiles()
     is_outside: bool = False
     is_history: bool = False
     is_whole: bool = True
@@ -69,7 +71,17 @@ class LiveTurn(Struct, eq=False, gc=False):
             known = self.files.pop(path, None)
             self.files[path] = together(path, known, change)
         while len(self.files) > limits.TURN_FILES:
-            del self.files[next(iter(self.files))]
+            gone = self.files.pop(next(iter(self.files)))
+            self.changed_before(MoreFiles(1, gone.added or 0, gone.removed or 0))
+
+    def changed_before(self, more: MoreFiles) -> None:
+        """Count files that are not listed."""
+        known = self.more_files
+        self.more_files = MoreFiles(
+            min(known.files + more.files, _MOST),
+            bounded(known.added + more.added),
+            bounded(known.removed + more.removed),
+        )
 
     def used(self, usage: Usage) -> None:
         """Add what a model used."""
@@ -100,6 +112,7 @@ class LiveTurn(Struct, eq=False, gc=False):
             failed=self.failed,
             usage=self.usage,
             files=list(self.files.values()),
+            more_files=self.more_files,
             is_outside=self.is_outside,
             is_history=self.is_history,
         )
@@ -131,6 +144,7 @@ class LiveTurn(Struct, eq=False, gc=False):
             failed=head.failed,
             usage=head.usage,
             files={one.path: one for one in head.files},
+            more_files=head.more_files,
             is_outside=head.is_outside,
             is_history=head.is_history,
             is_whole=False,
@@ -160,4 +174,9 @@ def together(path: str, known: FileChange | None, change: FileChange) -> FileCha
 def _sum(one: N | None, other: N | None) -> N | None:
     if one is None or other is None:
         return other if one is None else one
-    return max(min(one + other, _MOST), -_MOST)
+    return bounded(one + other)
+
+
+def bounded(number: N) -> N:
+    """Return a number that JSON's readers keep exactly."""
+    return max(min(number, _MOST), -_MOST)

@@ -61,6 +61,7 @@ text or a pattern: `re:err(or)?`. Streams that are marked are shown together, by
 with the name of its stream. A muted stream is stored, but neither shown nor counted. From the list,
 the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 """
+    DEFAULT_CLASSES: ClassVar[str] = "-empty -stacked"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
             "pause",

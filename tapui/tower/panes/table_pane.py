@@ -23,6 +23,8 @@ from tapui.tower.view import View
 class TablePane(Pane):
     """Subclasses say which rows there are and what is said while there are none."""
 
+    DEFAULT_CLASSES: ClassVar[str] = "-empty"
+    """As it is before anything came. A class that is set later styles all that is in it anew."""
     BINDINGS: ClassVar[list[BindingType]] = bindings(
         "filter", "next-match", "previous-match", "sort", "reverse", "copy"
     )

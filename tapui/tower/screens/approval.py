@@ -20,6 +20,7 @@ from tapui.tower.reader import Paragraph
 from tapui.tower.requests import Answer, Option, explain, headline, options, subject
 from tapui.tower.rule_proposal import RuleProposal, proposal
 from tapui.tower.screens.answer import AnswerError, AnswerForm, AnswerInput
+from tapui.tower.screens.form_answer import FormAnswer
 from tapui.tower.screens.letters import Letter, Letters
 from tapui.tower.screens.pairing import PairingPanel
 from tapui.tower.screens.sheet import Sheet
@@ -41,7 +42,11 @@ class ApprovalScreen(Sheet):
     not follow by themselves: the person has left them waiting before.
     """
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["sheet.tcss", "approval.tcss"]
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        "sheet.tcss",
+        "approval.tcss",
+        "../workbench/arguments.tcss",
+    ]
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     CLOSES = "leaves it waiting"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -190,16 +195,18 @@ class ApprovalScreen(Sheet):
         approval = approval or self.approval
         if approval is None or not is_unsettled(approval):
             return
-        field: PairingPanel | AnswerForm | None = None
+        field: PairingPanel | AnswerForm | FormAnswer | None = None
         if approval.kind == "pairing":
             field = PairingPanel(approval)
-        elif approval.kind in ("userInput", "elicitation"):
+        elif approval.kind == "userInput":
             field = AnswerForm(approval, self.tower.bodies.detail(approval))
+        elif approval.kind == "elicitation":
+            field = FormAnswer(approval, self.tower.bodies.detail(approval))
         if field is not None:
             self.query_one(".fill").mount(field)
             self.call_after_refresh(self._focus_field, field)
 
-    def _focus_field(self, field: PairingPanel | AnswerForm) -> None:
+    def _focus_field(self, field: PairingPanel | AnswerForm | FormAnswer) -> None:
         if field.is_attached and field.approval_id == self.key:
             field.focus_inside()
             approval = self.approval
@@ -217,8 +224,9 @@ class ApprovalScreen(Sheet):
         found = [one for one in self.query(PairingPanel) if one.is_mounted]
         return [one for one in found if one.approval_id == self.key]
 
-    def _forms(self) -> list[AnswerForm]:
-        return [one for one in self.query(AnswerForm) if one.approval_id == self.key]
+    def _forms(self) -> list[AnswerForm | FormAnswer]:
+        found: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
+        return [one for one in found if one.approval_id == self.key]
 
     def _told(self) -> AnswerInput | None:
         """Return the line with what the agent is to be told."""
@@ -409,6 +417,18 @@ class ApprovalScreen(Sheet):
             self.action_choose("allow")
         else:
             self.action_decide()
+
+    def on_done(self) -> None:
+        """Enter in the last field of a form does the same."""
+        self.on_input_submitted()
+
+    def on_changed(self) -> None:
+        """Another answer is another decision."""
+        if not self._is_sent:
+            self._chosen = None
+        for form in self.query(FormAnswer):
+            form.mark()
+        self._prompt()
 
     def on_input_changed(self, event: AnswerInput.Changed) -> None:
         """Another answer is another decision."""

@@ -80,9 +80,10 @@ def digest_parts(view: View, found: Digest) -> list[Paragraph]:
         parts += [_turn(view, turn) for turn in found.ended[-SHOWN_TURNS:][::-1]]
         parts += _more(len(found.ended) - SHOWN_TURNS)
     if found.files:
-        parts += [Paragraph(""), title(quantity(len(found.files), "file") + " changed")]
+        count = len(found.files) + found.more_files
+        parts += [Paragraph(""), title(quantity(count, "file") + " changed")]
         parts += [Paragraph(_INSET + _file(one)) for one in found.files[-SHOWN_FILES:][::-1]]
-        parts += _more(len(found.files) - SHOWN_FILES)
+        parts += _more(count - min(len(found.files), SHOWN_FILES))
     return parts
 
 

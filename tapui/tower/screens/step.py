@@ -63,7 +63,7 @@ class StepScreen(Sheet):
 
     def _recorded(self, place: StepPlace) -> subjects.Call | None:
         turn, step = place.turn, place.step
-        if step.call_id is None or step.is_open or turn.is_history:
+        if step.call_id is None or step.is_open:
             return None
         return self.tower.bodies.recorded(turn.session_id, step.call_id)
 

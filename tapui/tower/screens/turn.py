@@ -55,6 +55,8 @@ class TurnScreen(Sheet):
         if changed:
             parts += [Paragraph(""), title(f"files, {steps.turn_lines(turn)}")]
             parts += [value(_file(one)) for one in reversed(changed)]
+            if turn.more_files.files:
+                parts.append(Paragraph(f"… {turn.more_files.files} before these", "muted"))
         self.reader.set_parts(parts)
 
 

@@ -45,7 +45,11 @@ class WorkbenchScreen(Sheet):
     """Calls `tool` in a session. `arguments`, where given, are what is written at first; else it
     is the draft that was left, or the schema's defaults."""
 
-    CSS_PATH: ClassVar[list[str | PurePath]] = ["sheet.tcss", "workbench.tcss"]
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        "sheet.tcss",
+        "workbench.tcss",
+        "../workbench/arguments.tcss",
+    ]
     TOPICS = frozenset({"calls", "clock"})
     BINDINGS: ClassVar[list[BindingType]] = bindings("call", "as-json", "copy-line", "stop")
 

@@ -36,7 +36,7 @@ class FieldLine(Vertical):
         self.field = field
         self.entry: AnswerInput | ChoiceLine
         if field.kind == "choice":
-            self.entry = ChoiceLine(field.choices, text)
+            self.entry = ChoiceLine(field.choices, text, field.names)
         else:
             self.entry = AnswerInput(
                 text, placeholder=field.takes, password=field.is_secret, compact=True

@@ -19,7 +19,8 @@ _SHOWN = 200
 
 
 class ChoiceLine(Static, can_focus=True):
-    """`value` is one of `choices`, which are JSON, or "" for none of them."""
+    """`value` is one of `choices`, which are JSON, or "" for none of them. `names` are shown in
+    their place where there are any."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "step(-1)", "Previous", show=False),
@@ -33,10 +34,14 @@ class ChoiceLine(Static, can_focus=True):
     class Submitted(Message):
         """Enter: the value is as it should be."""
 
-    def __init__(self, choices: Sequence[str], value: str = "") -> None:
+    def __init__(self, choices: Sequence[str], value: str = "", names: Sequence[str] = ()) -> None:
         super().__init__("", markup=False)
         self._choices = ("", *choices)
-        self._names = (_UNSET, *(_name(one) for one in choices))
+        named = names or [""] * len(choices)
+        self._names = (
+            _UNSET,
+            *(name or _name(one) for one, name in zip(choices, named, strict=True)),
+        )
         self._at = self._choices.index(value) if value in self._choices else 0
 
     @property

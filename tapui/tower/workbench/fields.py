@@ -37,7 +37,8 @@ class FieldError(ValueError):
 class Argument:
     """An argument: its name, what is said of it, and what may be typed.
 
-    `choices` are JSON. `default` is what stands in the field at first. A secret is masked.
+    `choices` are JSON, `names` what the schema calls them ("" where it does not). `default` is what
+    stands in the field at first. A secret is masked.
     """
 
     key: str
@@ -45,6 +46,7 @@ class Argument:
     title: str = ""
     about: str = ""
     choices: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
     is_required: bool = False
     is_secret: bool = False
     default: str = ""
@@ -171,13 +173,14 @@ def form_of(schema: Raw) -> Form:
 
 def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) -> Argument:
     found = _resolved(root, schema)
-    kind, choices = _kind_of(found)
+    kind, choices, names = _kind_of(found)
     field = Argument(
         key,
         kind,
         title=_text(found, "title"),
         about=_text(found, "description"),
         choices=choices,
+        names=names,
         is_required=is_required,
         is_secret=any(
             one.get("writeOnly") is True or one.get("format") == "password"
@@ -193,21 +196,40 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         raise NoForm(f"a form cannot show its default: {error}") from None
 
 
-def _kind_of(schema: Mapping[str, Any]) -> tuple[Kind, tuple[str, ...]]:
+def _kind_of(schema: Mapping[str, Any]) -> tuple[Kind, tuple[str, ...], tuple[str, ...]]:
+    """Return what a field takes; for one of a few values, these as JSON, and their names."""
+    if named := _named(schema):
+        return "choice", tuple(json_text(one) for one, _ in named), tuple(one for _, one in named)
     if any(name in schema for name in _COMBINING):
-        return "json", ()
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
+        return "json", (), ()
     type_ = schema.get("type")
-    if isinstance(values, list) and 0 < len(values) <= MAX_CHOICES:
-        return "choice", tuple(json_text(one) for one in values)
-    if type_ == "boolean":
-        return "choice", ("true", "false")
+    if type_ == "boolean" and "const" not in schema and "enum" not in schema:
+        return "choice", ("true", "false"), ()
     if isinstance(type_, list):
         others = [one for one in type_ if one != "null"]
         type_ = others[0] if len(others) == 1 else None
     if not isinstance(type_, str):
-        return "json", ()
-    return _KINDS.get(type_, "json"), ()
+        return "json", (), ()
+    return _KINDS.get(type_, "json"), (), ()
+
+
+def _named(schema: Mapping[str, Any]) -> list[tuple[object, str]]:
+    """Return the values of which a schema takes one, each with its name: `const`, `enum` (with
+    `enumNames`), or `oneOf`/`anyOf` of constants with titles, as forms of MCP have them."""
+    if "const" in schema:
+        return [(schema["const"], "")]
+    values, names = schema.get("enum"), schema.get("enumNames")
+    if isinstance(values, list) and 0 < len(values) <= MAX_CHOICES:
+        known = names if isinstance(names, list) and len(names) == len(values) else []
+        told = [one if isinstance(one, str) else "" for one in known] or [""] * len(values)
+        return list(zip(values, told, strict=True))
+    for combining in ("oneOf", "anyOf"):
+        found = schema.get(combining)
+        if isinstance(found, list) and 0 < len(found) <= MAX_CHOICES:
+            constants = [one for one in found if isinstance(one, dict) and "const" in one]
+            if len(constants) == len(found):
+                return [(one["const"], _text(one, "title")) for one in constants]
+    return []
 
 
 def _text(schema: Mapping[str, Any], name: str) -> str:
