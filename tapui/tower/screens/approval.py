@@ -35,6 +35,9 @@ DEAF_SECONDS = 0.5
 """A request takes no answer for so long after it came on screen."""
 
 
+_TAKES = "Enter takes this answer."
+
+
 class ApprovalScreen(Sheet):
     """Shows one request after the other, the most urgent one next.
 
@@ -482,7 +485,9 @@ class ApprovalScreen(Sheet):
         if approval.state == "revealed":
             return trouble + plain("Enter this code on the page that asks for it.")
         if any(form.has_focus_inside for form in self._forms()):
-            return trouble + plain("Enter takes this answer. Esc leaves the field.", "$text-muted")
+            is_form = approval.kind == "elicitation"
+            enter = "Enter goes on, in the last field to your answer." if is_form else _TAKES
+            return trouble + plain(f"{enter} Esc leaves the field.", "$text-muted")
         choose = "  Space chooses sessions." if approval.kind == "pairing" else ""
         return trouble + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
