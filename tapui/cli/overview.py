@@ -18,6 +18,7 @@ from tapui.projection.state import (
     is_open,
     is_waiting,
     listed,
+    model_words,
 )
 from tapui.projection.summary import summary_of
 from tapui.tower import marks
@@ -88,7 +89,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
                 one.id,
                 one.label,
                 one.mode or "",
-                one.model or "",
+                model_words(one),
                 _session_state(one),
                 str(len(one.providers)),
                 tools_of(folded, one) or "-",

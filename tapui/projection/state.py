@@ -127,3 +127,8 @@ def listed(sessions: Iterable[Session]) -> list[Session]:
 def is_connected(provider: Provider) -> bool:
     """Return whether the provider still has its connection."""
     return provider.state != "disconnected"
+
+
+def model_words(session: Session) -> str:
+    """Return a session's model with its reasoning effort, as far as they are known."""
+    return " · ".join(filter(None, (session.model, session.effort)))

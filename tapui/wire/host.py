@@ -79,6 +79,8 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     foreground: bool = False
     mode: Mode | None = None
     model: Text | None = None
+    effort: Text | None = None
+    """The model's reasoning effort; "" is none that the session was told."""
     agents: Agents | None = None
     reserved_tools: Ids | None = None
     replaces: Id | None = None
@@ -115,6 +117,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     foreground: bool | None = None
     mode: Mode | None = None
     model: Text | None = None
+    effort: Text | None = None
     agents: Agents | None = None
     tools_revision: Number | None = None
     can: Can | None = None

@@ -104,6 +104,8 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     foreground: bool = False
     mode: Mode | None = None
     model: str | None = None
+    effort: str | None = None
+    """The model's reasoning effort, as far as its host knows it; "" is the model's own."""
     workspace: str | None = None
     context: ContextUse | None = None
     budget: Budget | None = None

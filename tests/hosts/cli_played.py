@@ -43,6 +43,7 @@ class CliPlayed:
         self.is_restless = False
         self.queued: list[str] = []
         self.steering: list[str] = []
+        self.agents: list[str] = []
         self.commands: list[str] = []
         self.models: list[Json] = []
         self.unknown: set[str] = set()
@@ -196,7 +197,8 @@ class CliPlayed:
                     "items": items, "steeringMessages": self.steering, "inFlightSteeringCount": 0,
                 }  # fmt: skip
             case "session.tasks.list":
-                result = {"tasks": [_shell(command) for command in self.commands]}
+                tasks = [_shell(command) for command in self.commands]
+                result = {"tasks": tasks + [_agent(one) for one in self.agents]}
             case "session.history.compact":
                 result = {"success": not self.deaf, "messagesRemoved": 1, "tokensRemoved": 2}
             case "session.model.list":
@@ -231,6 +233,19 @@ def _shell(command: str) -> Json:
         "attachmentMode": "detached",
         "startedAt": "2036-01-01T00:00:00Z",
         "status": "running" if "over" not in command else "completed",
+    }
+
+
+def _agent(type_: str) -> Json:
+    return {
+        "type": "agent",
+        "id": type_,
+        "agentType": type_,
+        "description": "",
+        "prompt": "",
+        "toolCallId": f"call-{type_}",
+        "startedAt": "2036-01-01T00:00:00Z",
+        "status": "running",
     }
 
 

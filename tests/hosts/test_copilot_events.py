@@ -292,18 +292,29 @@ def test_idle_turns_and_intent(translator: Translator) -> None:
 @pytest.mark.parametrize(
     ("kind", "data", "update"),
     [
-        ("session.mode_changed", {"previousMode": "interactive", "newMode": "plan"}, "mode=plan"),
-        ("session.model_change", {"previousModel": "a", "newModel": "b"}, "model=b"),
-        ("session.title_changed", {"title": "Fix it"}, "label=Fix it"),
-        ("session.context_changed", {"cwd": "/code/foo"}, "cwd=/code/foo"),
+        (
+            "session.mode_changed",
+            {"previousMode": "interactive", "newMode": "plan"},
+            {"mode": "plan"},
+        ),
+        (
+            "session.model_change",
+            {"previousModel": "a", "newModel": "b"},
+            {"model": "b", "effort": ""},
+        ),
+        (
+            "session.model_change",
+            {"previousModel": "a", "newModel": "a", "reasoningEffort": "high"},
+            {"model": "a", "effort": "high"},
+        ),
+        ("session.title_changed", {"title": "Fix it"}, {"label": "Fix it"}),
+        ("session.context_changed", {"cwd": "/code/foo"}, {"cwd": "/code/foo"}),
     ],
 )
 def test_changes_of_the_session_are_updates(
-    translator: Translator, kind: str, data: dict[str, Any], update: str
+    translator: Translator, kind: str, data: dict[str, Any], update: dict[str, Any]
 ) -> None:
-    field, value = update.split("=")
-    changed = SessionUpdate("s1", **{field: value})  # type: ignore[arg-type]
-    assert translator.translate(recorded(kind, data)) == [changed]
+    assert translator.translate(recorded(kind, data)) == [SessionUpdate("s1", **update)]
     assert translator.translate(recorded(kind, data, agent="child-1")) == []
 
 

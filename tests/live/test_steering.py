@@ -98,8 +98,9 @@ def test_texts_after_the_turn_and_into_it(
     gateway: GatewayPlayed, copilot: Copilot, model: ModelServer, person: Person
 ) -> None:
     started = copilot.cwd / "started"
+    command = "touch started; until [ -e go ]; do sleep 0.2; done"
     model.script(
-        Rule(calls=bash("touch started; sleep 3"), when="run it"),
+        Rule(calls=bash(command), when="run it"),
         Rule(text="so be it", times=ALWAYS),
     )
     # A text that begins with / goes to the model, also while nothing is under way.
@@ -108,14 +109,15 @@ def test_texts_after_the_turn_and_into_it(
     assert model.wait_for(lambda one: "/help and !ls" in one.text).role == "user"
     gateway.wait(SessionEvent, event="session.idle")
     person.tell("o-2", "run it")
-    person.allow("sleep 3")
+    person.allow("until [ -e go ]")
     until(started.exists, what="the command")
     person.tell("o-3", "and then this")
     became(gateway, "o-3", "queued")
     person.tell("o-4", "/compact now", "now")
     done = became(gateway, "o-4", "done")
-    assert done.running == ["touch started; sleep 3"]
+    assert done.running == [command]
     assert "o-3" not in [one.id for one in gateway.of(OrderResult, state="done")]
+    (copilot.cwd / "go").touch()  # the CLI keeps what is queued until the command has ended
     became(gateway, "o-3", "done")
     assert states(gateway, "o-3") == ["queued", "done"]
     assert prompts(gateway) == [
@@ -125,6 +127,21 @@ def test_texts_after_the_turn_and_into_it(
         ("and then this", "queued", "tapui"),
     ]
     assert not gateway.of(SessionEvent, event="session.compaction_start")
+
+
+def test_the_agent_rests_while_its_command_goes_on(
+    gateway: GatewayPlayed, copilot: Copilot, model: ModelServer, person: Person
+) -> None:
+    command = "touch started; until [ -e go ]; do sleep 0.2; done"
+    model.script(Rule(calls=bash(command), when="run it"), Rule(text="so be it", times=ALWAYS))
+    person.tell("o-1", "run it")
+    person.allow("until [ -e go ]")
+    until((copilot.cwd / "started").exists, what="the command")
+    person.tell("o-2", "and now this", "now")
+    assert became(gateway, "o-2", "done").running == [command]
+    gateway.wait(SessionEvent, event="session.idle", within=30)
+    (copilot.cwd / "go").touch()  # what it says to the agent is a turn
+    until(lambda: len(gateway.of(SessionEvent, event="session.idle")) == 2, what="rest", within=30)
 
 
 def test_a_stop_and_what_it_leaves(
@@ -185,6 +202,7 @@ def test_mode_model_effort_name_and_context(
     gateway.wait(SessionUpdate, label='Mine "again"')
     person.order(SessionSet("o-3", person.session, "effort", "high"))
     became(gateway, "o-3", "done")
+    gateway.wait(SessionUpdate, effort="high")
     person.order(SessionSet("o-4", person.session, "effort", "nonsense"))
     assert "there is no effort nonsense" in (became(gateway, "o-4", "failed").error or "")
     person.order(ModelsRead("mr-1", person.session))

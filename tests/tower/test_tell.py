@@ -284,3 +284,11 @@ async def test_the_turn_says_where_its_prompt_was_written() -> None:
         rig.feed.happen(ev.SessionHappened(session_id="s1", event="user.message", data=Raw(data)))
         await rig.settle()
         assert "you, at tapui send: “go on”" in rig.text
+
+
+async def test_the_effort_in_force_is_shown_with_the_model() -> None:
+    async with running(able(effort="high"), size=(120, 36)) as rig:
+        await rig.press("1", "full_stop")
+        assert "reasoning effort (now high)" in rig.text
+        await rig.press("escape", "enter")
+        assert "gpt-5 · high" in rig.text

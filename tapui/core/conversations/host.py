@@ -53,6 +53,9 @@ from tapui.wire.message import NowText
 from tapui.wire.subjects import Session
 from tapui.wire.tower import Notice
 
+_SHOWN = ("label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent")
+"""Fields of an update that a session shows as they are."""
+
 LOCAL_KIND = "local"
 
 
@@ -189,6 +192,7 @@ class HostConversation:
                 foreground=wanted.foreground,
                 mode=wanted.mode,
                 model=wanted.model,
+                effort=wanted.effort,
                 workspace=wanted.workspace,
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
@@ -214,11 +218,7 @@ class HostConversation:
         session = own_session(self._sessions, connection, message.session_id)
         if message.mode is not None:
             self._modes.changed_by_host(session, message.mode, connection.name)
-        changes = {
-            name: value
-            for name in ("label", "cwd", "foreground", "model", "can", "cannot", "silent")
-            if (value := getattr(message, name)) is not None
-        }
+        changes = {name: value for name in _SHOWN if (value := getattr(message, name)) is not None}
         shown = (session.view.label, session.view.foreground)
         if changes:
             self._sessions.update(session, **changes)

@@ -45,7 +45,7 @@ async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | 
 async def describe(
     client: "CopilotClient", session: "CopilotSession", *, cwd: str, report: Report
 ) -> dict[str, Any]:
-    """Return fields of `HostSession`: label, cwd, mode, model, agents, reserved_tools.
+    """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools.
 
     `cwd` is the session's folder where the CLI does not say another. What the CLI does not tell
     is None, and reported.
@@ -66,6 +66,7 @@ async def describe(
         "cwd": cwd,
         "mode": as_mode(mode.value) if mode else None,
         "model": model.model_id if model else None,
+        "effort": (model.reasoning_effort or "") if model else None,
         "agents": [as_agent(one.name, one.tools) for one in agents.agents] if agents else None,
         "reserved_tools": sorted(
             UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS

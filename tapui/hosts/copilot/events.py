@@ -260,7 +260,10 @@ class Translator:
         return self._update(event, mode=as_mode(data.new_mode.value))
 
     def _model(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, model=data.new_model)
+        if event.agent_id is not None or not data.new_model:
+            return []
+        effort = data.reasoning_effort or ""
+        return [SessionUpdate(self.session_id, model=data.new_model, effort=effort)]
 
     def _title(self, event: "CopilotEvent", data: Any) -> list[Message]:
         return self._update(event, label=data.title)

@@ -17,6 +17,7 @@ from tapui.hosts.copilot.hooks import CliHooks
 from tapui.hosts.copilot.outgoing import Outgoing
 from tapui.hosts.copilot.permissions import Permissions, allows_all
 from tapui.hosts.copilot.questions import Questions
+from tapui.hosts.copilot.resting import BEGINNINGS, Resting
 from tapui.hosts.copilot.settlement import Ledger, settle
 from tapui.hosts.copilot.steering import Steering
 from tapui.hosts.copilot.toolset import Toolset
@@ -136,6 +137,7 @@ class AttachedSession:
         self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
         self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
         self._writing = Writing(session_id, uplink)
+        self._resting = Resting(self._chores.spawn, self._rests, uplink.report)
         self._usage = UsageTold(session_id, uplink, self._translator.compacts)
 
     # Coming and going
@@ -375,6 +377,10 @@ class AttachedSession:
                 self._writing.add(data.message_id, data.delta_content)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
+            case "session.idle" if event.agent_id is None and not self._resting.is_news(
+                is_aborted=data.aborted is True
+            ):
+                self._steered(name, event)
             case _:
                 self._steered(name, event)
                 if name in _WRITTEN and event.agent_id is None:
@@ -394,13 +400,27 @@ class AttachedSession:
                 self.steering.rested(is_aborted=data.aborted is True)
             case "session.model_change":
                 self.steering.model_changed(data.new_model)
+        if name in BEGINNINGS:
+            self._resting.began()
+        elif name == "abort":
+            self._resting.stopped()
         session = self._session
         if session is None:
             return
-        if name == "session.idle":
+        if name == "assistant.idle":
+            self._resting.paused(session)
+        elif name == "session.idle":
             self._chores.spawn(self._usage.turn_ended(session))
         elif name == "session.model_change":
             self._chores.spawn(self._usage.threshold(session))
+
+    def _rests(self) -> None:
+        """The agent rests, and the CLI has not said `session.idle`: commands go on behind it."""
+        self._writing.close()
+        if self.is_open:
+            self._uplink.send(SessionEvent(session_id=self.id, event="session.idle"))
+        if self._session is not None:
+            self._chores.spawn(self._usage.turn_ended(self._session))
 
     def in_foreground(self, foreground: bool) -> None:
         """Tell the gateway whether the session is the one on the CLI's screen."""

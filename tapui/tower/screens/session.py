@@ -4,6 +4,7 @@ from tapui import times
 from tapui.projection.asking import by_whom
 from tapui.projection.offered import tools_that_wait
 from tapui.projection.orders import became, wanted
+from tapui.projection.state import model_words
 from tapui.tower import marks, steps
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.screens.sheet import Sheet, fact
@@ -41,7 +42,7 @@ class SessionScreen(Sheet):
             *fact("host", session.host),
             *fact("runs", _headless(session)),
             *fact("mode", session.mode),
-            *fact("model", session.model),
+            *fact("model", model_words(session)),
             *fact("context", context_words(session.context)),
             *fact("used", _used(view, session)),
             *fact("providers", ", ".join(one.name for one in providers)),

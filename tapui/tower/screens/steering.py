@@ -27,7 +27,7 @@ class SessionOrders:
         """Return them with their letters; what is not possible says why."""
         return [
             self._action("o", "model", self._model_words(), self.choose_model),
-            self._action("e", "effort", "reasoning effort", self.choose_effort),
+            self._action("e", "effort", self._effort_words(), self.choose_effort),
             self._action("k", "compact", "compact the context", self.compact),
             self._action("n", "label", "rename", self.rename),
             *self._of_headless(),
@@ -46,6 +46,10 @@ class SessionOrders:
     def _model_words(self) -> str:
         model = self._session.model
         return f"model (now {model})" if model else "model"
+
+    def _effort_words(self) -> str:
+        effort = self._session.effort
+        return f"reasoning effort (now {effort})" if effort else "reasoning effort"
 
     def _action(
         self, letter: str, ability: Ability, does: str, act: Callable[[], None]
@@ -127,4 +131,5 @@ class SessionOrders:
 
         title = f"Reasoning effort of {self._session_name}"
         choices = [Choice(one, one) for one in efforts]
-        self._app.push_screen(ChooseScreen(title, choices, selected=None), chosen)
+        selected = self._session.effort or None
+        self._app.push_screen(ChooseScreen(title, choices, selected=selected), chosen)
