@@ -36,6 +36,7 @@ COMMANDS = [
     ("config",),
     ("install",),
     ("uninstall",),
+    ("mcp-door",),
     ("doctor",),
     ("completion",),
     ("demo",),

@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import attachment, results, toolset
+from tapui.hosts import for_models
+from tapui.hosts.copilot import attachment, toolset
 from tapui.hosts.copilot import host as host_module
 from tapui.wire.host import (
     Sender,
@@ -188,7 +189,7 @@ def test_image_reaches_the_model_as_an_image_and_other_files_by_their_path(
     link.symlink_to(file)
     linked = answered_with(cli, hosted, FileResult(str(link), "image/png", size))
     assert "binaryResultsForLlm" not in linked
-    monkeypatch.setattr(results, "IMAGE_BYTES", size - 1)
+    monkeypatch.setattr(for_models, "MEDIA_BYTES", size - 1)
     large = answered_with(cli, hosted, FileResult(str(file), "image/png", size))
     assert "binaryResultsForLlm" not in large
     assert large["resultType"] == "success"

@@ -93,7 +93,8 @@ class ToolHosts:
         self._trustees = trustees
         self._host = host
         self._hosts: dict[ConnectionId, ToolHost] = {}
-        self._look: Deadline | None = None
+        self.pending: Deadline | None = None
+        """The look that comes next, because sessions came or went."""
         self._is_stopping = False
         sessions.changed = self._look_soon
 
@@ -155,12 +156,12 @@ class ToolHosts:
 
     def _look_soon(self) -> None:
         """A session came or went: see whose program has tapui otherwise, once this is done."""
-        if self._hosts and self._look is None:
-            self._look = self._deadlines.add(self._clock.now, Due.TOOL_SESSIONS, None)
+        if self._hosts and self.pending is None:
+            self.pending = self._deadlines.add(self._clock.now, Due.TOOL_SESSIONS, None)
 
     def look(self) -> None:
         """Open and close the sessions of tool hosts as those of other hosts came and went."""
-        self._look = None
+        self.pending = None
         for host in list(self._hosts.values()):
             self._settle(host)
 
