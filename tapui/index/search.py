@@ -117,7 +117,11 @@ class Search:
 
     def is_there(self, file: int) -> bool:
         """Return whether a file of records is still there. Raises `sqlite3.Error`."""
-        return self._path_of(self.opened(), file) is not None
+        return self.path_of(file) is not None
+
+    def path_of(self, file: int) -> Path | None:
+        """Return where a file of records is now, None if it is gone. Raises `sqlite3.Error`."""
+        return self._path_of(self.opened(), file)
 
     def progress(self) -> Progress:
         """Return how much is indexed."""
@@ -264,14 +268,19 @@ class Search:
 
 def record_of(hit: Hit) -> Record | None:
     """Return the record that a hit leads to, or None if it is no longer there."""
+    return record_at(Path(hit.path), hit.offset, hit.run, hit.seq)
+
+
+def record_at(path: Path, offset: int, run: str, seq: int) -> Record | None:
+    """Return the record of a run and number at a place in a file, or None if it is not there."""
     try:
-        with opened(Path(hit.path)) as fd:
+        with opened(path) as fd:
             size = os.fstat(fd).st_size
-            line = next(lines_between(fd, hit.offset, size), None)
+            line = next(lines_between(fd, offset, size), None)
     except OSError:
         return None
     record = parse(line[2]) if line is not None else None
-    is_it = record is not None and (record.run, record.seq) == (hit.run, hit.seq)
+    is_it = record is not None and (record.run, record.seq) == (run, seq)
     return record if is_it else None
 
 

@@ -21,7 +21,7 @@ INDEX_FOLDER = "index"
 INDEX_FILE = "records.sqlite"
 DAMAGE_FILE = "damaged"
 """Beside the index: device and inode of one that a reader found damaged."""
-VERSION = 2
+VERSION = 3
 """Another number in the file than this one: it is made again."""
 SHARD_BYTES = 64 * 1024 * 1024
 """Text beyond which the next shard begins.
@@ -52,6 +52,7 @@ CREATE TABLE rows (
     text BLOB NOT NULL);
 CREATE INDEX rows_by_file ON rows (file);
 CREATE INDEX prompts ON rows (session, id) WHERE kind = 'prompt';
+CREATE INDEX approvals ON rows (session, id) WHERE kind = 'approval';
 CREATE TABLE changes (
     id INTEGER PRIMARY KEY, row INTEGER NOT NULL, file INTEGER NOT NULL, name TEXT NOT NULL,
     path TEXT NOT NULL, added INTEGER, removed INTEGER, is_probable INTEGER NOT NULL,

@@ -17,6 +17,7 @@ from tapui.runtime import tuning
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
 from tapui.station import config_file, terminal
 from tapui.station.backstage import Backstage
+from tapui.station.earlier_requests import earlier_requests_of
 from tapui.station.finding import finder_of
 from tapui.station.log_file import faults_logged
 from tapui.station.notify_command import NotifyCommand
@@ -211,6 +212,7 @@ def _app(
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",
         finder=finder_of(home.state),
+        earlier_requests=earlier_requests_of(home.state),
         store=None if options.is_demo else CopilotSessions(home.copilot, os.environ),
     )
     return app

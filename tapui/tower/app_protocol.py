@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from tapui.tower.bodies import Bodies
+from tapui.tower.earlier_requests import EarlierRequests
 from tapui.tower.finding import FoundRecord
 from tapui.tower.keys.queue import KeyQueue
 from tapui.tower.orders_given import OrdersGiven
@@ -83,6 +84,10 @@ class Tower(Protocol):
     @property
     def typed(self) -> KeyQueue:
         """The keys that come."""
+
+    @property
+    def earlier_requests(self) -> EarlierRequests | None:
+        """What was asked earlier; None where nothing is recorded."""
 
     @property
     def on_rule(self) -> OnRule | None:

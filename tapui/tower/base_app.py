@@ -12,6 +12,7 @@ from tapui.text import safe_text
 from tapui.tower.app_protocol import OnRule
 from tapui.tower.bodies import Bodies
 from tapui.tower.clipboard import Clipboard
+from tapui.tower.earlier_requests import EarlierRequests
 from tapui.tower.feed import Feed
 from tapui.tower.finding import Finder, LastFind
 from tapui.tower.glyphs import AsciiGlyphs
@@ -46,9 +47,9 @@ class BaseApp(PlainApp):
     registry, unless others are wanted. `keys` are the person's own, by action, without faults.
     `glyphs` is `ascii` for terminals that draw others wrongly. `copies` is the folder of the file
     with what was copied last. `finder` makes what looks in the records, on the thread that calls
-    it; None: nothing can be found here. `store` has the stored sessions, None where there are none.
-    `note` stands in the header. `clock` is seconds since the
-    epoch, `ticks` seconds that only go forward.
+    it; None: nothing can be found here. `earlier_requests` are those that the records have. `store`
+    has the stored sessions, None where there are none. `note` stands in the header. `clock` is
+    seconds since the epoch, `ticks` seconds that only go forward.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class BaseApp(PlainApp):
         glyphs: str = "unicode",
         copies: Path | None = None,
         finder: Callable[[], Finder] | None = None,
+        earlier_requests: EarlierRequests | None = None,
         store: SessionStore | None = None,
         panes: Sequence[PaneKind] = PANES,
         note: str = "",
@@ -84,6 +86,7 @@ class BaseApp(PlainApp):
         if glyphs == "ascii":
             self.add_line_filter(AsciiGlyphs())
         self.finder = finder
+        self.earlier_requests = earlier_requests
         self.store = store
         self.last_find = LastFind()
         self._copies = Clipboard(self, copies)

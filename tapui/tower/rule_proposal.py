@@ -1,14 +1,12 @@
 """The rules that would allow a request: what they are, and what else they would have allowed."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
+from tapui.policies.rules import PolicyRule
 from tapui.projection import asking
+from tapui.tower.earlier_requests import NOTHING, Matched, matched
 from tapui.tower.view import View
-from tapui.tower.words import quantity
 from tapui.wire.subjects import Approval, RequestPart
-
-_MOST_LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +19,16 @@ class RuleProposal:
     fault: str = ""
     toml: str = ""
     rules: list[str] = field(default_factory=list)
-    matched: list[str] = field(default_factory=list)
-    """What was asked, and how often."""
-    looked_at: int = 0
+    given: tuple[PolicyRule, ...] = ()
+    """The rules themselves."""
+    folder: str = ""
+    here: Matched = NOTHING
+    """Of what this session asked for, as far as the tower has it."""
 
-    def lines(self) -> list[str]:
-        """Return what the person is shown."""
+    def lines(self, recorded: str = "") -> list[str]:
+        """Return what the person is shown; `recorded` is what the records say."""
         shown = [f"allow {one}" for one in self.rules]
-        if not self.looked_at:
-            return [*shown, "Nothing else was asked here lately."]
-        asked = quantity(self.looked_at, "earlier request")
-        found = ", ".join(self.matched[:_MOST_LINES]) or "none of them"
-        more = len(self.matched) - _MOST_LINES
-        rest = f" and {more} more" if more > 0 else ""
-        return [*shown, f"of {asked} here it would have allowed: {found}{rest}"]
+        return [*shown, self.here.words("In this session"), *filter(None, [recorded])]
 
 
 def proposal(view: View, approval: Approval) -> RuleProposal:
@@ -73,11 +67,6 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
         and one.session_id == approval.session_id
         and one.id != approval.id
     ]
-    matched: Counter[str] = Counter()
-    for one in earlier:
-        other = of_permission(asking.detail_of(one), folder)
-        if judge(other, rules, folder, Guards()).effect == "allow":
-            matched[asking.request(one)] += 1
     return RuleProposal(
         toml="\n".join(one.as_toml() for one in new or wanted),
         rules=[
@@ -85,8 +74,9 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
             f" in {one.folder}"
             for one in new or wanted
         ],
-        matched=[f"{text} ({times}×)" for text, times in matched.most_common()],
-        looked_at=len(earlier),
+        given=tuple(rules),
+        folder=folder,
+        here=matched(earlier, rules, folder),
     )
 
 

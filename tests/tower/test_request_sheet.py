@@ -1,11 +1,15 @@
 """The sheet of requests: one follows the other, and no decision goes to another than the shown."""
 
+import threading
+from collections.abc import Iterator
+
 import pytest
 from msgspec.structs import replace
 from textual.events import Key, Paste
 
 from tapui.projection.state import State
 from tapui.tower.changes import MAX_LINES, changes
+from tapui.tower.earlier_requests import EarlierFault
 from tapui.tower.reader import Reader
 from tapui.tower.screens.approval import ApprovalScreen
 from tapui.tower.screens.call import CallScreen
@@ -17,7 +21,8 @@ from tapui.tower.screens.sheet import Sheet
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import ApprovalDecide
-from tests.tower.running import Running, running
+from tests.rig.waiting import until_async
+from tests.tower.running import Running, running, screen_text
 from tests.tower.scripted import approval, at, lines, posts, session, world
 
 COMMAND = {
@@ -387,13 +392,52 @@ async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written(
         found = await sheet(rig)
         await rig.press("r")
         assert "allow shell “pnpm test” in /code/s1" in rig.text
-        assert "of 2 earlier requests here it would have allowed: pnpm test -y (1×)" in rig.text
+        assert "of 2 requests it would have allowed 1: pnpm test -y (1×)" in rig.text
         assert written == []
         await rig.press("enter")
         assert written == ['[[rules]]\nallow = "pnpm test"\nfolder = "/code/s1"\n']
         assert rig.feed.sent == []
         assert "The rule is written" in rig.text
         assert not found.query(".proposal")
+
+
+async def test_a_rule_is_shown_with_what_the_records_say_while_the_sheet_goes_on() -> None:
+    goes_on = threading.Event()
+
+    def earlier(folder: str, most: int) -> Iterator[subjects.Approval]:
+        assert (folder, most > 100) == ("/code/s1", True)
+        assert goes_on.wait(30)
+        yield from (command(f"e{n}", text, waited=1) for n, text in enumerate(["pnpm test", "ls"]))
+
+    state = asked(command("a1", "pnpm test -x", waited=9))
+    async with running(
+        state, size=(120, 36), on_rule=lambda _: None, earlier_requests=earlier
+    ) as rig:
+        await sheet(rig)
+        await rig.press("r")
+        assert "In the records: looking …" in rig.text
+        assert "Enter writes" in rig.text
+        goes_on.set()
+        await rig.app.workers.wait_for_complete(
+            [one for one in rig.app.workers if one.group == "proposal"]
+        )
+        await rig.settle()
+        told = "In the records of this folder of 2 requests it would have allowed 1: pnpm test (1×)"
+        assert told in rig.text
+
+
+@pytest.mark.parametrize("said", ["Nothing is indexed of the records yet.", "broken"])
+async def test_records_that_cannot_be_read_are_told(said: str) -> None:
+    def earlier(_folder: str, _most: int) -> Iterator[subjects.Approval]:
+        raise EarlierFault(said)
+
+    state = asked(command("a1", "pnpm test -x", waited=9))
+    async with running(
+        state, size=(120, 36), on_rule=lambda _: None, earlier_requests=earlier
+    ) as rig:
+        await sheet(rig)
+        await rig.press("r")
+        await until_async(lambda: said in screen_text(rig.app), what="the fault")
 
 
 async def test_a_rule_that_cannot_be_written_is_told() -> None:

@@ -1,6 +1,7 @@
 """The sheet of a request: shown in full; a letter chooses, Enter decides, the next follows."""
 
-from collections.abc import Container, Iterable
+import asyncio
+from collections.abc import Container, Iterable, Sequence
 from pathlib import PurePath
 from typing import ClassVar
 
@@ -14,6 +15,7 @@ from textual.widgets import Static
 from tapui.projection import asking
 from tapui.projection.state import is_unsettled, is_waiting
 from tapui.tower import marks
+from tapui.tower.earlier_requests import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.plain import plain, plain_lines
 from tapui.tower.reader import Paragraph
@@ -331,9 +333,21 @@ class ApprovalScreen(Sheet):
             self._trouble = made.fault or f"Rules cannot be written {where}."
             return
         self._proposal = made
-        shown = Static(Content("\n").join([plain(one, limit=300) for one in made.lines()]))
+        looks = self.tower.earlier_requests is not None
+        shown = Static(_lines(made.lines("In the records: looking …" if looks else "")))
         shown.add_class("proposal")
         self.query_one(".fill").mount(shown)
+        if looks:
+            self.run_worker(self._look_back(made, shown), group="proposal", exclusive=True)
+
+    async def _look_back(self, made: RuleProposal, shown: Static) -> None:
+        """Show what the rules would have allowed of all that was recorded in their folder."""
+        earlier = self.tower.earlier_requests
+        if earlier is None:
+            return
+        told = await asyncio.to_thread(_recorded, earlier, made)
+        if shown.is_attached and self._proposal is made:
+            shown.update(_lines(made.lines(told)))
 
     def _write_rule(self) -> None:
         """Write the rules that are shown; the gateway reads them, and answers by them."""
@@ -498,3 +512,16 @@ class ApprovalScreen(Sheet):
         unseen = plain_lines(f"{below:,} more lines below\n" if below else "", "bold")
         rest = plain("    Esc takes the choice back", "$text-muted")
         return unseen + plain(f"Enter {option.enter}", tone) + rest
+
+
+def _lines(texts: Sequence[str]) -> Content:
+    return Content("\n").join([plain(one, limit=300) for one in texts])
+
+
+def _recorded(earlier: EarlierRequests, made: RuleProposal) -> str:
+    """Return what rules would have allowed of what was recorded. Blocks for as long as it takes."""
+    try:
+        found = matched(earlier(made.folder, MOST), made.given, made.folder)
+    except EarlierFault as fault:
+        return str(fault)
+    return found.words("In the records of this folder")
