@@ -67,6 +67,13 @@ def one_line(text: str) -> str:
     return kept[: limits.MAX_SUMMARY - 1] + "…"
 
 
+def within(text: str, folder: str) -> str:
+    """Return a text that begins with a path in `folder` without the folder; others as they are."""
+    rest = text.removeprefix(f"{folder.rstrip('/')}/")
+    is_in = folder.startswith("/") and folder != "/" and rest != text
+    return rest if is_in and rest[:1] not in ("", "/", " ") and "/../" not in f"/{rest}/" else text
+
+
 def _of_fields(tool: str, args: Mapping[Any, Any]) -> str:
     for name in _PATTERN_FIRST if tool in _PATTERN else _NAMES:
         value = args.get(name)

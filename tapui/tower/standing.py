@@ -8,6 +8,7 @@ from tapui.projection import alarms, asking
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.orders import is_stopping
 from tapui.projection.state import State, is_local, is_open
+from tapui.projection.summary import within
 from tapui.tower.marks import NO_EVENT, Mark
 from tapui.tower.urgency import requests
 from tapui.tower.view import View
@@ -75,12 +76,12 @@ def of_session(
     raised = {one.kind: one for one in alarms.of_session(state, session.id)}
     if asked is not None and not is_stopped:
         mark = WAITS_LONG if "waiting" in raised else WAITING
-        return Footing(Need.WAITING, mark, about(asked), asked.created_at, failed)
+        return Footing(Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed)
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
         return Footing(Need.IDLE, IDLE, held, session.opened_at, failed)
     does = now_of(state, session.id)
-    said, is_said, since = _does(does)
+    said, is_said, since = _does(does, session.cwd)
     since = since or session.opened_at
     if writing and is_said:
         said = f"“{writing}”"
@@ -98,13 +99,13 @@ def of_session(
     return Footing(need, mark, said, since, failed, is_said=is_said)
 
 
-def _does(now: SessionNow | None) -> tuple[str, bool, str | None]:
+def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
     """Return what a session does in words, whether those are the agent's own, and since when."""
     if now is None:
         return "", False, None
     if now.kind in ("call", "waiting"):
         who = f"{now.agent}: " if now.agent and now.agent != now.tool else ""
-        return f"{who}{now.tool:<6} {now.text}".rstrip(), False, now.since
+        return f"{who}{now.tool:<6} {within(now.text, folder)}".rstrip(), False, now.since
     return f"“{now.text}”" if now.text else "", True, now.since
 
 
@@ -113,9 +114,9 @@ def _loop(loop: Loop) -> str:
     return f"{what}, {loop.times}×"
 
 
-def about(approval: subjects.Approval) -> str:
-    """Return what is asked, with its verb."""
-    return f"{asking.verb(approval):<6} {asking.request(approval)}"
+def about(approval: subjects.Approval, folder: str) -> str:
+    """Return what is asked, with its verb; paths in the session's folder without it."""
+    return f"{asking.verb(approval):<6} {within(asking.request(approval), folder)}"
 
 
 def for_how_long(standing: Footing, now: float) -> str:
@@ -132,7 +133,9 @@ def of_agent(
     state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
 ) -> Footing:
     """Return how a subagent that is at work stands."""
+    session = state.sessions.get(session_id)
+    folder = session.cwd if session is not None else ""
     if asked is not None:
-        return Footing(Need.WAITING, WAITING, about(asked), asked.created_at)
-    said, is_said, since = _does(agent_now(state, session_id, agent.id))
+        return Footing(Need.WAITING, WAITING, about(asked, folder), asked.created_at)
+    said, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
     return Footing(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)

@@ -13,6 +13,7 @@ from tapui import times
 from tapui.projection import alarms
 from tapui.projection.asking import by_whom
 from tapui.projection.state import is_unsettled
+from tapui.projection.summary import within
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
 from tapui.tower import marks
@@ -179,10 +180,10 @@ def label_of(step: LiveStep) -> str:
     return _LABELS[step.kind]
 
 
-def step_words(step: LiveStep) -> str:
-    """Return what a step is about, and why it failed."""
+def step_words(step: LiveStep, folder: str) -> str:
+    """Return what a step is about, and why it failed; paths in the session's folder without it."""
     step.condense()
-    said = step.summary
+    said = within(step.summary, folder)
     if step.kind in _SAID:
         said = f"“{said}”"
     elif step.kind == "subagent":

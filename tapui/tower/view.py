@@ -297,6 +297,11 @@ class View:
         """Providers that are connected."""
         return [one for one in self.state.providers.values() if is_connected(one)]
 
+    def folder_of(self, session_id: str) -> str:
+        """Return a session's folder, "" where none is known."""
+        session = self.state.sessions.get(session_id)
+        return session.cwd if session is not None else ""
+
     def session_name(self, session_id: str | None) -> str:
         """Return a session's label (not made safe), or its id where it has none."""
         return session_name(self.state, session_id)

@@ -9,6 +9,7 @@ from textual.widgets import Static
 
 from tapui import times
 from tapui.projection import asking
+from tapui.projection.summary import within
 from tapui.tower import marks
 from tapui.tower.columns import Cell, Column, Row, first_key
 from tapui.tower.order import held
@@ -145,7 +146,7 @@ class WaitingBand(Pane):
 def _asked_row(view: View, request: Request) -> Row:
     approval = request.approval
     agent = agent_name(view.state, approval)
-    said = asking.request(approval)
+    said = _said(view, approval)
     reason = asking.reason(approval)
     return Row(
         approval.id,
@@ -167,9 +168,14 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
             Cell(times.moment(at) if (at := view.decided_at.get(approval.id)) else "", "muted"),
             Cell(_outcome(approval), mark.tone, mark.glyph, mark.tone),
             Cell(asking.session_name(view.state, approval.session_id), "muted"),
-            Cell(f"{asking.verb(approval)}  {asking.request(approval)}", "muted"),
+            Cell(f"{asking.verb(approval)}  {_said(view, approval)}", "muted"),
         ),
     )
+
+
+def _said(view: View, approval: subjects.Approval) -> str:
+    """Return what is asked; a path in the session's folder without it."""
+    return within(asking.request(approval), view.folder_of(approval.session_id or ""))
 
 
 def _outcome(approval: subjects.Approval) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from tapui.projection.heads import cut
-from tapui.projection.summary import head_strings, one_line, summary, summary_of
+from tapui.projection.summary import head_strings, one_line, summary, summary_of, within
 from tapui.wire import limits, subjects
 from tapui.wire.codec import raw
 
@@ -91,3 +91,23 @@ def test_the_head_of_an_object_tells_its_first_texts(fields: dict[str, str], at:
         assert fields[name] == text
     if found:
         assert list(found) == list(fields)[: len(found)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/code/shop/cart.py", "cart.py"),
+        ("/code/shop/cart.py  +2 −0", "cart.py  +2 −0"),
+        ("/code/shop2/cart.py", "/code/shop2/cart.py"),
+        ("/code/shop", "/code/shop"),
+        ("/code/shop/", "/code/shop/"),
+        ("/code/shop/../.bashrc", "/code/shop/../.bashrc"),
+        ("/code/shop/a/..", "/code/shop/a/.."),
+        ("/code/shop//etc/passwd", "/code/shop//etc/passwd"),
+        ("cat /code/shop/cart.py", "cat /code/shop/cart.py"),
+    ],
+)
+def test_a_path_within_the_folder_is_said_without_it(text: str, said: str) -> None:
+    assert within(text, "/code/shop") == said
+    assert within(text, "/code/shop/") == said
+    assert within(text, "") == within(text, "/") == within(text, "code/shop") == text

@@ -43,7 +43,7 @@ async def test_a_session_is_started_from_a_sheet(size: tuple[int, int]) -> None:
         await rig.press("plus")
         assert "Start a session without a screen" in rig.text
         assert "/code/app" in rig.text
-        await rig.press("g", "o", "tab", "m", "tab", *"plan", "enter")
+        await rig.press("g", "o", "tab", "m", "tab", "p", "enter")
         sent = started(rig)
         assert (sent.folder, sent.prompt, sent.model, sent.mode) == ("/code/app", "go", "m", "plan")
         assert (sent.trust_folder, sent.unattended) == (False, False)
@@ -57,8 +57,8 @@ async def test_a_session_is_started_from_a_sheet(size: tuple[int, int]) -> None:
 
 async def test_what_cannot_be_is_said_in_the_sheet() -> None:
     async with running(state(), size=(120, 36)) as rig:
-        await rig.press("plus", "tab", "tab", *"fast", "enter")
-        assert "There is no mode fast" in rig.text
+        await rig.press("plus", "shift+tab", "home", *"code", "enter")
+        assert "must be an absolute path" in rig.text
         assert rig.feed.sent == []
         await rig.press("escape")
         assert rig.feed.sent == []

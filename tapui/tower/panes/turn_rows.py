@@ -166,7 +166,7 @@ def _row(view: View, key: str, place: StepPlace, turn_key: str, *, is_unfolded: 
         key,
         (
             Cell(
-                steps.step_words(step),
+                steps.step_words(step, view.folder_of(place.turn.session_id)),
                 "error" if is_wrong else quiet,
                 lead=(
                     (f"{inset}{times.moment(step.at)} ", "muted"),

@@ -285,7 +285,8 @@ before this run of tapui.
         """What the selected row is called."""
         place, turn = self._rows.places.get(self.selected), self._rows.turns.get(self.selected)
         if place is not None:
-            return f"{steps.label_of(place.step)}  {steps.step_words(place.step)}"
+            folder = self.tower.view.folder_of(place.turn.session_id)
+            return f"{steps.label_of(place.step)}  {steps.step_words(place.step, folder)}"
         return f"Turn {turn.number}" if turn is not None else ""
 
     def row_actions(self) -> list[RowAction]:

@@ -13,6 +13,8 @@ from tapui.tower.plain import plain
 from tapui.tower.safe_input import SafeInput
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.sessions_started import StartDraft
+from tapui.tower.workbench.choice_line import ChoiceLine
+from tapui.tower.workbench.json_text import json_text
 from tapui.wire.limits import MAX_ID, MAX_PATH, MAX_TELL
 from tapui.wire.message import Mode
 
@@ -21,12 +23,11 @@ _FIELDS = (
     ("folder", "Folder", "an absolute path, or one that begins with ~/", MAX_PATH),
     ("prompt", "Prompt", "what it is to do; empty: it waits for you", MAX_TELL),
     ("model", "Model", "empty: the usual one", MAX_ID),
-    ("mode", "Mode", f"{', '.join(_MODES[:-1])} or {_MODES[-1]}; empty: interactive", MAX_ID),
 )
 
 
 class StartScreen(LiveScreen[StartDraft | None]):
-    """Four lines; Enter in the last goes on. The result is what was written, None for nothing."""
+    """Three lines and the mode; Enter goes on. The result is what was written, None for nothing."""
 
     CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -52,6 +53,9 @@ class StartScreen(LiveScreen[StartDraft | None]):
                     compact=True,
                     id=name,
                 )
+            yield Static(plain("Mode", "$text-muted"), markup=False)
+            mode = json_text(self._draft.mode or _MODES[0])
+            yield ChoiceLine([json_text(one) for one in _MODES], mode, can_be_unset=False)
             yield Static("", classes="trouble", markup=False)
             hint = "Enter starts it    Tab next line    Esc back"
             yield Static(plain(hint, "$text-muted"), classes="keys", markup=False)
@@ -61,19 +65,25 @@ class StartScreen(LiveScreen[StartDraft | None]):
         self.query_one("#prompt" if self._draft.folder else "#folder", SafeInput).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Close with what was written, unless something is wrong with it."""
+        """Enter in a line."""
         event.stop()
+        self._start()
+
+    def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
+        """Enter at the mode."""
+        event.stop()
+        self._start()
+
+    def _start(self) -> None:
+        """Close with what was written, unless something is wrong with it."""
         given = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
         folder = _folder(given["folder"])
-        fault = ""
         if not folder.startswith("/"):
             fault = "The folder must be an absolute path, or begin with ~/."
-        elif given["mode"] not in ("", *_MODES):
-            fault = f"There is no mode {given['mode']}: {', '.join(_MODES)}."
-        if fault:
             self.query_one(".trouble", Static).update(plain(fault, "$warning"))
             return
-        mode = next((one for one in _MODES if one == given["mode"]), None)
+        chosen = self.query_one(ChoiceLine).value
+        mode = next(one for one in _MODES if json_text(one) == chosen)
         self.dismiss(StartDraft(folder, given["prompt"], given["model"], mode))
 
     def action_close(self) -> None:

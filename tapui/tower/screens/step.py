@@ -52,7 +52,8 @@ class StepScreen(Sheet):
         step.condense()
         self._call = view.call(step.call_id or "") or self._recorded(place) or self._call
         mark = steps.mark_of(view, step)
-        name = f"{steps.label_of(step)}  {steps.step_words(step)}"
+        words = steps.step_words(step, view.folder_of(place.turn.session_id))
+        name = f"{steps.label_of(step)}  {words}"
         seconds = steps.lasted(steps.seconds_of(step, view.now))
         note = ", ".join(one for one in (mark.word, seconds) if one)
         self.set_frame(mark, name, note, "warning" if mark.tone == "warning" else "muted")

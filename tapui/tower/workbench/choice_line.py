@@ -34,14 +34,21 @@ class ChoiceLine(Static, can_focus=True):
     class Submitted(Message):
         """Enter: the value is as it should be."""
 
-    def __init__(self, choices: Sequence[str], value: str = "", names: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        choices: Sequence[str],
+        value: str = "",
+        names: Sequence[str] = (),
+        *,
+        can_be_unset: bool = True,
+    ) -> None:
         super().__init__("", markup=False)
-        self._choices = ("", *choices)
-        named = names or [""] * len(choices)
-        self._names = (
-            _UNSET,
-            *(name or _name(one) for one, name in zip(choices, named, strict=True)),
-        )
+        named = [
+            name or _name(one)
+            for one, name in zip(choices, names or [""] * len(choices), strict=True)
+        ]
+        self._choices = ("", *choices) if can_be_unset else tuple(choices)
+        self._names = (_UNSET, *named) if can_be_unset else tuple(named)
         self._at = self._choices.index(value) if value in self._choices else 0
 
     @property
@@ -52,10 +59,10 @@ class ChoiceLine(Static, can_focus=True):
     def render(self) -> Content:
         """Return the line."""
         arrows = "bold $accent" if self.has_focus else "$text-muted"
-        name = plain(self._names[self._at], "$text-muted" if not self._at else "", limit=_SHOWN)
-        place = plain(
-            f"  {self._at} of {len(self._choices) - 1}" if self._at else "", "$text-muted"
-        )
+        name = plain(self._names[self._at], "" if self.value else "$text-muted", limit=_SHOWN)
+        among = [one for one in self._choices if one]
+        said = f"  {among.index(self.value) + 1} of {len(among)}" if self.value else ""
+        place = plain(said, "$text-muted")
         return plain("< ", arrows) + name + plain(" >", arrows) + place
 
     def on_key(self, event: Key) -> None:
