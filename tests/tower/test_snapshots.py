@@ -31,6 +31,7 @@ from tapui.tower.screens.line import LineScreen
 from tapui.tower.screens.live import LiveScreen
 from tapui.tower.screens.moment import MomentScreen
 from tapui.tower.screens.provider import ProviderScreen
+from tapui.tower.screens.quitting import QuitScreen
 from tapui.tower.screens.record import RecordScreen
 from tapui.tower.screens.session import SessionScreen
 from tapui.tower.screens.sheet import Sheet
@@ -77,7 +78,15 @@ def compare(
 ) -> None:
     """Compare the picture after `keys`, `then`, and `more` keys."""
     feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, glyphs=glyphs, on_demo=lambda: None)
+    app = TowerApp(
+        feed,
+        clock=clock,
+        ticks=clock,
+        theme=theme,
+        glyphs=glyphs,
+        on_demo=lambda: None,
+        can_go_on=True,
+    )
 
     async def prepare(pilot: Pilot[str]) -> None:
         await settle(pilot, feed)
@@ -437,6 +446,19 @@ def test_tell(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, [names.get(one, one) for one in keys], state=_able())
 
 
+def _without_screens() -> State:
+    """The world of the turns, with a session that was started here."""
+    state = turns_world()
+    id_, one = next(iter(state.sessions.items()))
+    state.sessions[id_] = replace(one, headless=True)
+    return state
+
+
+STATES: dict[type[Screen[Any]], Callable[[], State]] = {
+    AskLineScreen: _able,
+    QuitScreen: _without_screens,
+}
+"""The worlds of screens that the others do not open."""
 OPENED: dict[type[Screen[Any]], list[str]] = {
     TurnScreen: [PANES["turns"], "down", "down", "full_stop", "o"],
     LineScreen: [PANES["streams"], "enter"],
@@ -445,6 +467,7 @@ OPENED: dict[type[Screen[Any]], list[str]] = {
     MomentScreen: [PANES["streams"], "w"],
     StartScreen: ["1", "plus"],
     LeavingScreen: ["q"],
+    QuitScreen: ["q"],
     InspectedScreen: INSPECTOR,
 }
 """The keys that open a screen which has no test of its own above."""
@@ -458,7 +481,7 @@ def test_opened(snap_compare: Compare, kind: type[Screen[Any]], theme: str) -> N
     size = (80, 24) if theme == "tapui-dark" else (120, 36)
     keys, more = OPENED[kind], MORE.get(kind, ())
     then = inspected if kind is InspectedScreen else None
-    state = _able() if kind is AskLineScreen else None
+    state = STATES[kind]() if kind in STATES else None
     compare(snap_compare, size, keys, theme=theme, then=then, more=more, shows=kind, state=state)
 
 
