@@ -40,7 +40,7 @@ def mcp_door(folders: Home) -> Iterator[Diagnosed]:
             yield Diagnosed(_ID, "ok", f"Copilot CLI starts the MCP door ({path})")
     yield from _token(token, install)
     if (fault := package.fault()) is not None:
-        yield Diagnosed("mcp-package", "warning", fault, package.INSTALL)
+        yield Diagnosed("mcp-package", "warning", fault, package.install_line())
     else:
         yield Diagnosed("mcp-package", "ok", f"{package.NAME} {package.installed()}")
 

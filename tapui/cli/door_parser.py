@@ -40,6 +40,6 @@ def add_doors(commands: "Commands") -> None:
         "mcp_door",
         "give an MCP client the tools of providers, on standard input and output",
         "MCP clients start it (`tapui install mcp` prints their lines). It waits for a\n"
-        "gateway, and needs `pip install 'tapui[mcp]'`.",
+        "gateway. It needs the extra `tapui[mcp]`.",
     )
     add_port(door, "the gateway's port")

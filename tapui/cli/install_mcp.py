@@ -47,7 +47,7 @@ def install(home: Home, *, is_dry: bool) -> None:
     _make_token(token, is_dry=is_dry)
     _tell_of_others(config)
     if (fault := package.fault()) is not None:
-        output.note(f"{fault}: {package.INSTALL}")
+        output.note(f"{fault}: {package.install_line()}")
 
 
 def _make_token(token: ToolsTokenFile, *, is_dry: bool) -> None:

@@ -86,6 +86,13 @@ class GatewaySocket:
         except WireError as error:
             raise GatewayLost(f"the gateway said something unreadable: {error.text}") from None
 
+    async def ping(self) -> None:
+        """Return when the gateway has answered a ping; raises `GatewayLost`."""
+        try:
+            await (await self._socket.ping())
+        except ConnectionClosed as error:
+            raise _lost(error) from None
+
     async def expect(self, kind: type[M]) -> M:
         """Return the next message of a type; others are passed over. An error is `Refused`."""
         while True:

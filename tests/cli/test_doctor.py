@@ -172,4 +172,4 @@ def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None
     hide_the_package(home)
     home.run("install", "mcp")
     found = findings(home, PYTHONPATH=str(home.root / "hidden"))["mcp-package"]
-    assert found == ("warning", "pip install 'tapui[mcp]'")
+    assert found == ("warning", f"{sys.executable} -m pip install 'tapui[mcp]'")

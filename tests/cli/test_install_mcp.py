@@ -88,9 +88,9 @@ def test_without_the_package_one_line_says_what_to_install(home: Home) -> None:
     assert (door.returncode, door.stdout) == (1, "")
     assert door.stderr == (
         "tapui: the package mcp is not installed, which the MCP door needs: "
-        "pip install 'tapui[mcp]'\n"
+        f"{sys.executable} -m pip install 'tapui[mcp]'\n"
     )
-    assert "pip install 'tapui[mcp]'" in home.run("install", "mcp", env=env).stderr
+    assert "-m pip install 'tapui[mcp]'" in home.run("install", "mcp", env=env).stderr
 
 
 async def test_a_gateway_that_runs_takes_the_token_until_it_is_revoked(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.client import gateways
-from tapui.client.errors import GatewayError, NoGateway, Refused
+from tapui.client.errors import GatewayError, GatewayLost, NoGateway, Refused
 from tapui.client.gateways import FoundGateway
 from tapui.client.socket import GatewaySocket
 from tapui.home.paths import Home
@@ -47,7 +47,9 @@ FIRST_RETRY = 0.2
 LONGEST_RETRY = 2.0
 """Seconds between two looks for a gateway; only files of the person are read."""
 LONGEST_REFUSED = 60.0
-"""The same after a gateway did not take the token, which it writes down each time."""
+"""Seconds between two tries of the same token with a gateway that refuses it: it records each."""
+PING_SECONDS = 4.0
+"""Seconds between two pings, and until a gateway that does not answer one is given up."""
 _NOT_OPEN = "DISCONNECTED"
 _ELSEWHERE = "the gateway keeps the session closed: this program has tapui's tools otherwise"
 
@@ -91,8 +93,8 @@ class GatewayLink:
         self._calls: dict[str, DoorCall] = {}
         self._count = 0
         self._why = "no gateway was looked for yet"
-        self._refusals = 0
-        """How often in a row a gateway refused the token, or the session."""
+        self._refusal: Refused | None = None
+        """Why the gateway that was lost did not want the door."""
         self._has_opened = False
         self.settled = asyncio.Event()
         """Set once it is known whether there is a session, or why not."""
@@ -101,11 +103,6 @@ class GatewayLink:
     def tools(self) -> list[OfferedTool]:
         """The tools that can be called now."""
         return self._tools
-
-    @property
-    def why_not(self) -> str:
-        """Why there is no session, for the person."""
-        return self._why
 
     def set_label(self, label: str) -> None:
         """Call the session by the client's name from now on."""
@@ -119,18 +116,24 @@ class GatewayLink:
     async def run(self) -> None:
         """Look for a gateway, stay with it, and look again, until cancelled."""
         delay = FIRST_RETRY
+        refused: tuple[FoundGateway, str] | None = None
+        again_at, pause = 0.0, LONGEST_RETRY
+        clock = asyncio.get_running_loop().time
         while True:
             try:
-                await self._stay(*await asyncio.to_thread(self._find))
+                found = await asyncio.to_thread(self._find)
+                if found != refused or clock() >= again_at:
+                    await self._stay(*found)
             except Refused as error:
-                self._refusals += 1
                 self._is_without(f"the gateway does not take this door: {error}")
+                pause = min(pause * 2, LONGEST_REFUSED) if found == refused else LONGEST_RETRY
+                refused, again_at = found, clock() + pause
             except (GatewayError, OSError) as error:
                 self._is_without(str(error))
             if self._has_opened:
                 self._has_opened, delay = False, FIRST_RETRY
             await asyncio.sleep(delay)
-            delay = min(delay * 2, LONGEST_REFUSED if self._refusals else LONGEST_RETRY)
+            delay = min(delay * 2, LONGEST_RETRY)
 
     def _find(self) -> tuple[FoundGateway, str]:
         """Return a gateway and the token for it; raises `NoGateway` and `OSError`."""
@@ -147,17 +150,33 @@ class GatewayLink:
         self.settled.set()
 
     async def _stay(self, found: FoundGateway, token: str) -> None:
-        """Open the session at a gateway and keep it until the gateway is lost."""
+        """Open the session at a gateway and keep it until the gateway is lost.
+
+        Raises `GatewayError`; `Refused` where the gateway does not take the token or the session.
+        """
         socket = await GatewaySocket.open(found.url, token, ToHost, max_bytes=MAX_FRAME_BYTES)
         self._lost.clear()
+        self._refusal = None
         self._socket = port = HostSocket(socket, self._receive, self._lost.set)
         port.send(HostHello("mcp", "mcp", PROTOCOL_VERSION))
+        pinging = asyncio.create_task(self._ping(socket), name="ping the gateway")
         try:
             await self._lost.wait()
         finally:
+            pinging.cancel()
+            await asyncio.wait([pinging])
             await self._leave()
-        if not self._why:  # else it said why it ended
-            self._is_without("the gateway is gone")
+        raise self._refusal or GatewayLost("the gateway is gone")
+
+    async def _ping(self, socket: GatewaySocket) -> None:
+        """Give up a gateway that answers nothing: it was stopped, or hangs."""
+        try:
+            while True:
+                await asyncio.sleep(PING_SECONDS)
+                async with asyncio.timeout(PING_SECONDS):
+                    await socket.ping()
+        except (TimeoutError, GatewayLost):
+            self._lost.set()
 
     async def _leave(self) -> None:
         """Let the connection go: what is under way has failed, and there are no tools."""
@@ -186,7 +205,6 @@ class GatewayLink:
                     self._socket.send(SessionOpen(session))
             case HostSessionOpened(session_id=self._session, tools=tools):
                 self._is_open = self._has_opened = True
-                self._refusals = 0
                 self._why = ""
                 self._take(tools)
                 self.settled.set()
@@ -211,11 +229,11 @@ class GatewayLink:
         if error.id is not None and error.id in self._calls:
             text = error.message
             self._finished(ToolOutcome(error.id, error=text, error_code=str(error.code)))
-            return
-        self._is_without(f"the gateway refused: {error.message}")
-        if error.reply_to in ("host.hello", "session.open"):
-            self._refusals += 1
+        elif error.code.is_fatal or error.reply_to in ("host.hello", "session.open"):
+            self._refusal = Refused(error.code, error.message)
             self._lost.set()
+        else:
+            _log.warning("the gateway refused %s: %s", error.reply_to, error.message)
 
     def _take(self, tools: list[OfferedTool]) -> None:
         if tools != self._tools:

@@ -1,11 +1,17 @@
 """Whether the package that the door needs is there: it is an extra, `tapui[mcp]`."""
 
 import re
+import shlex
+import sys
 from importlib import metadata
 
 NAME = "mcp"
-INSTALL = "pip install 'tapui[mcp]'"
 _MAJOR = 2
+
+
+def install_line() -> str:
+    """Return the command that installs the package where this tapui is."""
+    return f"{shlex.quote(sys.executable)} -m pip install 'tapui[mcp]'"
 
 
 def fault() -> str | None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib
 import logging
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ FIRST_LIST = 1.0
 def run(home: Home, port: int, *, is_explicit: bool) -> None:
     """Serve until the input ends. Standard output is the protocol's alone."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=LOG_FORMAT)
+    # The thread that reads the input cannot be woken: an interrupt ends the process as it is.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(home, port, is_explicit=is_explicit))
 
 

@@ -1,0 +1,117 @@
+"""The MCP door's link to the gateway, where it goes wrong; and what is on its standard output."""
+
+import asyncio
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+import websockets
+
+from tapui.home.paths import Home as Folders
+from tapui.home.run_folder import RunFolder
+from tapui.home.tools_token import ToolsTokenFile
+from tapui.hosts.mcp.link import GatewayLink
+from tests.hosts.mcp_client import connected, session_of
+from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.peers import Provider
+from tests.rig.waiting import until_async
+
+
+async def test_a_gateway_that_hangs_is_given_up_and_found_again(
+    home: Home, gateway: Gateway
+) -> None:
+    ToolsTokenFile(home.tapui).make()
+    async with connected(home, "legacy", "--port", str(gateway.port)) as client:
+        session = await session_of(gateway)
+        async with await Provider.bind(gateway.url, gateway.token, session=session) as provider:
+            await client.has("greet")
+            calling = asyncio.create_task(client.call("greet"))
+            await provider.expect("tool.call")
+            gateway.signal(signal.SIGSTOP)
+            try:
+                async with asyncio.timeout(30):
+                    result = await calling
+                assert result.is_error
+                assert result.content[0].text.startswith("DISCONNECTED: ")
+                assert await client.names() == []
+            finally:
+                gateway.signal(signal.SIGCONT)
+            await provider.expect("session.lifecycle", within=15, state="shutdown.pending")
+        again = await session_of(gateway)
+        async with await Provider.bind(gateway.url, gateway.token, session=again):
+            await client.has("greet")
+
+
+async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Path) -> None:
+    folders = Folders.at(tmp_path / "tapui", tmp_path / "copilot")
+    token = ToolsTokenFile(folders.state)
+    token.make()
+    shown: list[str] = []
+
+    async def refuse(socket: websockets.ServerConnection) -> None:
+        shown.append(json.loads(await socket.recv())["token"])
+        error = {"type": "error", "code": "AUTH_FAILED", "message": "unknown token"}
+        await socket.send(json.dumps(error))
+
+    async with websockets.serve(refuse, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        folder = RunFolder.claim(folders, port)
+        folder.announce(f"ws://127.0.0.1:{port}", "0.1.0", tmp_path)
+        link = GatewayLink(
+            folders, port, is_explicit=True, label="l", folder=tmp_path, changed=lambda: None
+        )
+        running = asyncio.create_task(link.run())
+        async with asyncio.timeout(15):
+            await link.settled.wait()
+        outcome = await link.call("greet", {}, tell=None)  # type: ignore[arg-type]
+        assert outcome.error == "the gateway does not take this door: unknown token"
+        first = token.path.read_text()
+        token.remove()
+        token.make()
+        await until_async(lambda: token.path.read_text() in shown, what="the other token")
+        assert shown[0] == first
+        running.cancel()
+        await asyncio.wait([running])
+        folder.release()
+
+
+@pytest.mark.parametrize("tail", ["", "not json\n", '{"jsonrpc": "2.0", "id": 9, "method": 7}\n'])
+def test_standard_output_has_the_protocol_alone(home: Home, tail: str) -> None:
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a client \x1b[0m", "version": "1"},
+    }
+    asked = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+    ]
+    home.root.mkdir(exist_ok=True)
+    door = subprocess.Popen(
+        tapui_argv("mcp-door"),
+        env=home.env(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert door.stdin is not None
+    assert door.stdout is not None
+    door.stdin.write("".join(json.dumps(one) + "\n" for one in asked) + tail)
+    door.stdin.flush()
+    answers = [json.loads(door.stdout.readline()) for _ in range(2)]
+    door.stdin.close()  # the client has gone: the door ends
+    rest = door.stdout.read()
+    said = door.stderr.read() if door.stderr else ""
+    assert door.wait(15) == 0
+    door.stdout.close()
+    if door.stderr:
+        door.stderr.close()
+    assert [one["id"] for one in answers] == [1, 2]
+    assert answers[0]["result"]["capabilities"]["tools"] == {"listChanged": True}
+    assert answers[1]["result"]["tools"] == []
+    assert [json.loads(line) for line in rest.splitlines()] == []
+    assert "no token for tools" in said
