@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway, Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
@@ -17,6 +19,15 @@ def session_of_the_door(home: Home) -> dict[str, Any] | None:
     said = home.run("status", "--json").stdout
     sessions = json.loads(said)["state"]["sessions"] if said else []
     return next((one for one in sessions if one["host"] == "mcp"), None)
+
+
+def is_door(process: psutil.Process, home: Home) -> bool:
+    """Return whether a process is the door of this test's CLI."""
+    try:
+        is_one = "mcp-door" in process.cmdline()
+        return is_one and process.environ().get("TAPUI_HOME") == str(home.tapui)
+    except psutil.Error:
+        return False  # it has ended, or is another user's
 
 
 def offer_the_tool(copilot: Copilot, model: ModelServer) -> None:
@@ -44,6 +55,9 @@ def test_a_plain_cli_calls_a_providers_tool(
         within=30,
         what=lambda: f"the client's name: {session_of_the_door(home)}",
     )
+    # While this CLI is attached otherwise, its session here would be closed: see `pid`.
+    (door,) = [one for one in psutil.process_iter() if is_door(one, home)]
+    assert copilot.pid in [one.pid for one in door.parents()]
     model.script(
         Rule(calls=[(TOOL, {"name": "bob"})], when="say hello", needs=TOOL),
         Rule(text="the model is done", role="tool"),
