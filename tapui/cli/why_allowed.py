@@ -15,6 +15,7 @@ from tapui.projection.summary import summary_of
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.wire import events as ev
+from tapui.wire.message import BUILTIN_PROVIDER
 from tapui.wire.subjects import AppliedRule, Approval, Call
 
 _COLLECTIONS = ("calls", "approvals", "sessions")
@@ -22,8 +23,10 @@ _MOST = 200_000
 """Records of a collection that are looked through, from the newest."""
 _UNKNOWN = (
     "unknown: Copilot did not ask tapui. It asks for no permission here, a rule of its own allows "
-    "it, or it was told to allow everything before tapui came"
+    "it, it was told to allow everything before tapui came, or another program has it approve "
+    "everything without a word (set_approve_all), which Copilot tells nobody"
 )
+_OWN_TOOL = "nobody: it is a tool of tapui's own that only reads, and is not asked about"
 
 
 @dataclass(slots=True)
@@ -41,6 +44,8 @@ class Answer:
         """Return who it was, in words."""
         if self.by == "unknown":
             return _UNKNOWN
+        if self.by == BUILTIN_PROVIDER:
+            return _OWN_TOOL
         name = asking.rule_name(self.rule) if self.rule is not None else asking.by_whom(self.by)
         return f"{name}{f': {self.reason}' if self.reason else ''}"
 
@@ -84,9 +89,9 @@ def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
     ids = {call_id}  # what the session calls it, too
     for record in records:
         match record.event:
-            case ev.CallStarted(call=found) if found.id == call_id:
+            case ev.CallStarted(call=found) if call_id in (found.id, found.tool_call_id):
                 call = found
-                ids |= {found.tool_call_id or call_id}
+                ids |= {found.id, found.tool_call_id or call_id}
     for record in records:
         match record.event:
             case (
@@ -97,7 +102,20 @@ def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
                 data = _data(happened)
                 if data.get("toolCallId") in ids and answer.by == "unknown":
                     answer = Answer(str(data.get("by") or "unknown"), "", record.ts)
+    if call is not None and answer.by == "unknown":
+        answer = _unasked(call)
     return call, answer
+
+
+def _unasked(call: Call) -> Answer:
+    """Return who allowed a call that Copilot asked nobody about."""
+    from tapui.core.sessions.membership import READ_ONLY_BUILTINS
+
+    if call.provider == BUILTIN_PROVIDER and call.tool in READ_ONLY_BUILTINS:
+        return Answer(BUILTIN_PROVIDER, at=call.started_at)
+    if asking.by_whom(call.caller or "") == "you":
+        return Answer(call.caller or "", at=call.started_at)
+    return Answer()
 
 
 def _records(session: str | None) -> list[Record]:

@@ -422,6 +422,8 @@ class Inquiry:
     invoke: ToolInvoke | None = None
     open: dict[str, RuleEntry] = field(default_factory=dict)
     deadline: Deadline | None = None
+    question: str = ""
+    """Why the person is to be asked, where a rule of theirs says so."""
 
 
 # Orders

@@ -64,18 +64,22 @@ def judge(
     return _of_one(asked, holding, guards)
 
 
-def denying(
+def strictest(
     asked: Iterable[AskedFor], rules: Sequence[PolicyRule], folder: str | None
 ) -> PolicyRule | None:
-    """Return the rule that forbids a call, whatever else was allowed; None where none does."""
+    """Return the rule that forbids a call, whatever else was allowed, or else the one that has it
+    asked about; None where there is neither."""
+    asking: PolicyRule | None = None
     for one in asked:
         held = [rule for rule in rules if rule.kind == one.kind and rule.holds_in(folder)]
-        if not any(rule.effect == "deny" for rule in held) or not one.subject:
+        if all(rule.effect == "allow" for rule in held) or not one.subject:
             continue
         verdict = judge(one, held, folder, Guards())
         if verdict.effect == "deny":
             return verdict.rule
-    return None
+        if verdict.effect == "ask":
+            asking = asking or verdict.rule
+    return asking
 
 
 def _best(rules: Iterable[PolicyRule]) -> PolicyRule | None:

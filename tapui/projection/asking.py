@@ -92,9 +92,21 @@ def _request(approval: Approval, detail: Mapping[str, Any]) -> str:
     field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
     if field is None:
         return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
-    if field == "toolName" and detail.get("args"):
-        return f"{detail[field]} {encode(detail['args']).decode('utf-8', 'replace')}"
+    if field == "toolName":
+        given = detail.get("args") or detail.get("toolArgs")
+        return f"{detail[field]} {_arguments(detail)}" if given else str(detail[field])
     return f"{detail[field]}{changed_lines(approval)}"
+
+
+def _arguments(detail: Mapping[str, Any]) -> str:
+    """Return the arguments of a call: of one that a hook asks about, the command if it runs one."""
+    args = detail.get("args")
+    if not args:
+        args = detail.get("toolArgs")
+        command = args.get("command") if isinstance(args, Mapping) else None
+        if isinstance(command, str):
+            return command
+    return encode(args).decode("utf-8", "replace")
 
 
 def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str | None:

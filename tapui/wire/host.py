@@ -253,10 +253,11 @@ class ToolsChanged(Message, tag="tools.changed", frozen=True):
 
 
 class HookDecision(Message, tag="hook.decision", frozen=True):
-    """The answer to `hook.preToolUse`."""
+    """The answer to `hook.preToolUse`. `ask`: a rule wants the person to be asked, also where the
+    session asks about nothing; the `reason` is theirs to read."""
 
     id: str
-    decision: Literal["allow", "deny", "context"]
+    decision: Literal["allow", "deny", "context", "ask"]
     reason: str | None = None
     context: str | None = None
 

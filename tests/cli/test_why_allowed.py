@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.cli.running import run
+from tests.cli.running import Command, provider, run
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host
 
@@ -64,6 +64,25 @@ async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
         code, out, err = await run(home, "why-allowed", "call-r9")
         assert (code, out) == (1, "")
         assert "no record has a call call-r9" in err
+
+
+async def test_calls_that_copilot_asks_nobody_about_are_named_too(
+    gateway: Gateway, home: Home
+) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1")
+        await host.invoke("s1", "tap_list_streams", toolCallId="t-1")
+        await host.expect("tool.outcome", id="i1")
+        code, out, _ = await run(home, "why-allowed", "t-1")
+        assert code == 0
+        assert "tap_list_streams" in out
+        assert "a tool of tapui's own that only reads" in out
+    async with provider(gateway) as one:
+        command = await Command.start(home, "call", "greet")
+        call = await one.expect("tool.call")
+        await one.send({"type": "tool.result", "id": call["id"], "data": 1})
+        await command.end()
+        assert "allowed by you\n" in (await run(home, "why-allowed", call["id"]))[1]
 
 
 async def test_a_file_that_is_saved_holds_without_a_restart(

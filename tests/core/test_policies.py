@@ -251,6 +251,16 @@ def test_a_call_that_is_forbidden_is_refused_before_it_runs(talk: Conversation) 
     assert event["gate"]["rule"]["place"] == "config.toml:9"
 
 
+def test_a_rule_that_asks_is_told_to_the_host_before_the_call_runs(talk: Conversation) -> None:
+    host = talk.host(hooks=True)
+    host.open("s1")
+    talk.rules(*ask("npm publish"), *deny("rm"))
+    asked = {"decision": "ask", "reason": "your rule “npm publish” asks each time"}
+    assert calls(host, "cd x && npm publish", "k1").items() >= asked.items()
+    assert calls(host, "npm publish; rm x", "k2")["decision"] == "deny"
+    assert calls(host, "npm ci", "k3")["decision"] == "allow"
+
+
 def test_a_rule_goes_before_the_gates_of_providers(talk: Conversation) -> None:
     host = talk.host(hooks=True)
     host.open("s1")

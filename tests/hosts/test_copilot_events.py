@@ -432,6 +432,10 @@ def test_a_call_in_allow_all_says_who_allowed_it(translator: Translator) -> None
     ]
     begun = told(translator.translate(bash_start()))
     assert begun[1] == ("permission.completed", {"toolCallId": CALL, "by": "allow-all"})
+    ours = recorded("tool.execution_start", {"toolCallId": "c2", "toolName": "greet"})
+    assert told(translator.translate(ours)) == [
+        ("permission.completed", {"toolCallId": "c2", "by": "allow-all"})
+    ]
     change = {"previousMode": "allow-all", "mode": "manual"}
     translator.translate(recorded("session.permissions_changed", change))
     assert len(translator.translate(bash_start())) == 1

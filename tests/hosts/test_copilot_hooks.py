@@ -32,6 +32,7 @@ class Asked:
         self.reports: list[str] = []
         self.came = asyncio.Event()
         self._answer = answer
+        self.asks_nothing = False
         self.hooks = CliHooks(
             "s1",
             Uplink(
@@ -39,6 +40,7 @@ class Asked:
                 lambda: f"c{len(self.questions)}",
                 lambda text, _: self.reports.append(text),
             ),
+            asks_nothing=lambda: self.asks_nothing,
         )
 
     def _send(self, question: Message) -> None:
@@ -278,3 +280,15 @@ async def test_a_section_stays_as_it_is_where_nobody_says_otherwise(
     left.hooks.close()
     assert await section(left, "tone", "Be calm.") == "Be calm."
     assert [len(one.reports) for one in (refused, silent, early, left)] == [1, 1, 1, 0]
+
+
+async def test_what_a_rule_asks_about_is_asked_where_the_cli_asks_nothing() -> None:
+    asked = Asked(lambda one: HookDecision(one.id, "ask", "your rule asks", "and know this"))
+    asked.hooks.open()
+    assert await asked.tool() == {"additionalContext": "and know this"}
+    asked.asks_nothing = True
+    assert await asked.tool() == {
+        "permissionDecision": "ask",
+        "permissionDecisionReason": "your rule asks",
+        "additionalContext": "and know this",
+    }

@@ -21,6 +21,9 @@ allow = ["touch allowed*", "mkdir allowed"]
 [[rules]]
 deny = "touch forbidden"
 reason = "not on my machine"
+
+[[rules]]
+ask = "touch asked"
 """
 
 
@@ -86,3 +89,10 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     assert told.role == "tool"
     copilot.screen.wait_for("forbid it is over", within=30)
     assert not (copilot.cwd / "forbidden").exists()
+    model.script(*runs("ask it", "touch asked"))
+    copilot.prompt("ask it")
+    copilot.screen.wait_for("Do you want to allow this tool call", within=30)
+    assert not (copilot.cwd / "asked").exists()
+    tower.approve("touch asked")
+    copilot.screen.wait_for("ask it is over", within=30)
+    assert (copilot.cwd / "asked").exists()

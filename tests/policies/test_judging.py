@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapui.policies.judging import denying, judge
+from tapui.policies.judging import judge, strictest
 from tapui.policies.requests import of_call, of_permission
 from tapui.policies.rules import PolicyRule, RuleEffect
 from tests.policies.judged import FOLDER, GUARDS, allow, ask, deny, on, on_command
@@ -219,7 +219,8 @@ def test_calls_are_forbidden_by_what_they_do() -> None:
     ]
 
     def is_denied(tool: str, **args: object) -> bool:
-        return denying(of_call(tool, args, FOLDER), rules, FOLDER) is not None
+        rule = strictest(of_call(tool, args, FOLDER), rules, FOLDER)
+        return rule is not None and rule.effect == "deny"
 
     assert is_denied("bash", command="sudo rm x")
     assert is_denied("write_bash", input="rm x\n")
@@ -232,6 +233,10 @@ def test_calls_are_forbidden_by_what_they_do() -> None:
     assert is_denied("view", path="/home/me/.aws/credentials")
     assert is_denied("grep", pattern="x", paths=["/tmp", "/home/me/.aws/x"])
     assert not is_denied("bash", command="npm publish")
+    asking = strictest(of_call("bash", {"command": "npm publish"}, FOLDER), rules, FOLDER)
+    assert asking is not None
+    assert asking.pattern == "npm publish"
+    assert strictest(of_call("bash", {"command": "npm ci"}, FOLDER), rules, FOLDER) is None
     assert not is_denied("view", path=".env")
     assert not is_denied("tower-pong")
     assert not is_denied("bash")

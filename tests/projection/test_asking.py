@@ -41,6 +41,13 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
             approval("permission", {"kind": "mcp", "toolName": "ping", "args": {"n": [1]}}),
             ("call", 'ping {"n":[1]}'),
         ),
+        (
+            approval(
+                "permission",
+                {"kind": "hook", "toolName": "bash", "toolArgs": {"command": "a\nb", "x": 1}},
+            ),
+            ("hook", "bash a ⏎ b"),
+        ),
         (approval("permission", {"kind": "new", "x": 1}), ("new", '{"kind":"new","x":1}')),
         (approval("permission"), ("allow", "")),
         (approval("permission", [1, "x"]), ("allow", '[1,"x"]')),

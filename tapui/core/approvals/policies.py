@@ -14,7 +14,7 @@ from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.tickets import Tickets
 from tapui.policies.guarded import Guards
-from tapui.policies.judging import Judgement, denying, judge
+from tapui.policies.judging import Judgement, judge, strictest
 from tapui.policies.reading import FolderRules
 from tapui.policies.requests import AskedFor, of_call, of_permission
 from tapui.policies.rules import PolicyRule
@@ -123,17 +123,19 @@ class Policies:
         """Return whether a rule forbids anything in a session, or may."""
         return session.awaits_rules or any(one.effect == "deny" for one in self._of(session))
 
-    def denial(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
-        """Return the rule that forbids a call, whoever allowed it; None where none does."""
+    def strictest(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
+        """Return the rule that forbids a call, whoever allowed it, or else the one by which it is
+        asked about; None where there is neither."""
         rules = self._of(session)
-        if not any(one.effect == "deny" for one in rules):
+        effects = {one.effect for one in rules}
+        if effects <= {"allow"}:
             return None
         try:
             given = msgspec.json.decode(args, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return _UNREADABLE
+            return _UNREADABLE if "deny" in effects else None
         folder = session.folder or session.view.cwd
-        return denying(of_call(tool, given, folder), rules, session.folder)
+        return strictest(of_call(tool, given, folder), rules, session.folder)
 
     # Answers
 
@@ -202,6 +204,11 @@ class Policies:
 def refusal(rule: PolicyRule) -> str:
     """Return what the agent reads of a call that a rule forbids."""
     return rule.reason or f"the person's rule “{_text(rule.pattern)}” forbids it"
+
+
+def question(rule: PolicyRule) -> str:
+    """Return what the person reads where a rule has them asked, whatever else was allowed."""
+    return rule.reason or f"your rule “{_text(rule.pattern)}” asks each time"
 
 
 def applied(rule: PolicyRule) -> AppliedRule:

@@ -9,7 +9,7 @@ from math import isfinite
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.core.approvals.policies import BY_RULE, Policies, applied, refusal
+from tapui.core.approvals.policies import BY_RULE, Policies, applied, question, refusal
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
@@ -153,8 +153,10 @@ class CallerConversation:
         session = inquiry.session
         if inquiry.asker.inquiries.get(inquiry.request_id) is not inquiry:
             return  # it was given up while the rules were read
-        rule = self._policies.denial(session, inquiry.tool, args)
-        if rule is not None:
+        rule = self._policies.strictest(session, inquiry.tool, args)
+        if rule is not None and rule.effect == "ask":
+            inquiry.question = question(rule)
+        elif rule is not None:
             verdict = Verdict(denied_by=BY_RULE, reason=refusal(rule), rule=applied(rule))
             self._gates.begin(inquiry, verdict, args)
             return
@@ -175,10 +177,10 @@ class CallerConversation:
             return
         if invoke is None:
             context = "\n\n".join(settled.contexts) or None
-            self._out.send(
-                asker.id,
-                HookDecision(inquiry.request_id, settled.decision, settled.reason, context),
-            )
+            answer = HookDecision(inquiry.request_id, settled.decision, settled.reason, context)
+            if inquiry.question and settled.decision != "deny":
+                answer = replace(answer, decision="ask", reason=inquiry.question)
+            self._out.send(asker.id, answer)
         elif settled.decision == "deny":
             self._no_call(asker, invoke.id, settled.reason or "denied", CallError.UNAUTHORIZED)
         else:

@@ -276,7 +276,7 @@ class Translator:
 
     def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if self._is_ours(data.tool_name):
-            return []
+            return self._unasked(data.tool_call_id)
         shell = getattr(data, "shell_tool_info", None)
         self._calls[data.tool_call_id] = _Started(
             data.tool_name,
@@ -286,18 +286,19 @@ class Translator:
         )
         if len(self._calls) > _REMEMBERED_CALLS:
             self._calls.popitem(last=False)
-        begun = self._event(
+        return self._event(
             "tool.execution_start",
             toolCallId=data.tool_call_id,
             tool=data.tool_name,
             args=_arguments(data.arguments),
             agentId=event.agent_id,
-        )
-        if self.allows_all:
-            begun += self._event(
-                "permission.completed", toolCallId=data.tool_call_id, by="allow-all"
-            )
-        return begun
+        ) + self._unasked(data.tool_call_id)
+
+    def _unasked(self, call_id: str) -> list[Message]:
+        """Return who allows a call that begins, where the CLI asks about nothing."""
+        if not self.allows_all:
+            return []
+        return self._event("permission.completed", toolCallId=call_id, by="allow-all")
 
     def _permission_mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
         mode = getattr(data.mode, "value", data.mode)

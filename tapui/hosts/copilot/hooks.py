@@ -6,6 +6,7 @@ about a tool other than a plain yes is a refusal.
 """
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,12 +54,16 @@ class CliHooks:
     """The hooks of one session.
 
     Nothing is asked until `open()`: what comes before waits, within its time. After `close()` the
-    session is no longer tapui's to govern, and every tool and prompt goes ahead.
+    session is no longer tapui's to govern, and every tool and prompt goes ahead. `asks_nothing`
+    says whether the CLI asks for no permission now.
     """
 
-    def __init__(self, session_id: str, uplink: Uplink) -> None:
+    def __init__(
+        self, session_id: str, uplink: Uplink, *, asks_nothing: Callable[[], bool]
+    ) -> None:
         self._session_id = session_id
         self._uplink = uplink
+        self._asks_nothing = asks_nothing
         self._is_closed = False
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
@@ -173,8 +178,15 @@ class CliHooks:
         match answer:
             case HookDecision(decision="allow"):
                 return None  # not "allow", which would take the person's own prompt away
-            case HookDecision(decision="context"):
-                return {"additionalContext": answer.context or ""}
+            case HookDecision(decision="ask") if self._asks_nothing():
+                asks: PreToolUseHookOutput = {
+                    "permissionDecision": "ask",
+                    "permissionDecisionReason": _shown(answer.reason or ""),
+                }
+                return asks | {"additionalContext": answer.context} if answer.context else asks
+            case HookDecision(decision="context" | "ask"):
+                # Where the CLI asks by itself, a question of ours would be a second one.
+                return {"additionalContext": answer.context} if answer.context else None
             case HookDecision():
                 return _refusal(answer.reason or "denied")
             case Error(code=ErrorCode.INVALID_SESSION):
@@ -243,8 +255,11 @@ class CliHooks:
 
 
 def _refusal(reason: str) -> "PreToolUseHookOutput":
-    text = safe_text(reason, limit=REASON_LENGTH, newlines=True)
-    return {"permissionDecision": "deny", "permissionDecisionReason": text}
+    return {"permissionDecision": "deny", "permissionDecisionReason": _shown(reason)}
+
+
+def _shown(reason: str) -> str:
+    return safe_text(reason, limit=REASON_LENGTH, newlines=True)
 
 
 def _arguments(given: Any) -> dict[str, Any]:
