@@ -122,6 +122,8 @@ class OpenSession:
     asks_sections_apart: bool
     """Whether its host asks about sections without a prompt."""
     last_activity: float
+    client: int | None = None
+    """The process that a tool host serves, of which no descendant answers from the command line."""
     is_apart: bool = False
     """Whether a tool host has it: only those are in it who name it, whom the person moves there, or
     who are in every session. It takes no prompts, and has none of the built-in tools."""

@@ -163,6 +163,9 @@ MAX_ABILITIES = 20
 """Things that a host says it can or cannot do in a session; efforts that a model knows."""
 MAX_MODELS = 200
 """Models that a session can be switched to."""
+TOOL_SESSIONS_PER_MINUTE = 60
+"""Sessions that all tool hosts together may open: each has a folder for its records."""
+
 MAX_STARTS = 20
 """Sessions that are being started at once."""
 START_TIMEOUT = 90.0

@@ -6,6 +6,7 @@ import pytest
 
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.model import Standing
+from tapui.wire import limits
 from tapui.wire.subjects import Asker, Program
 from tests.core.harness import (
     INTERNAL_TOKEN,
@@ -223,6 +224,57 @@ def test_it_changes_the_label_alone(talk: Conversation, field: dict[str, Any]) -
     error = host.error({"type": "session.update", "sessionId": "mcp-1", **field})
     assert error["code"] == "UNAUTHORIZED"
     assert talk.gateway.state.sessions["mcp-1"] == before
+
+
+def test_what_it_says_of_its_session_is_bounded(talk: Conversation) -> None:
+    host = talk.tool_host()
+    session = {"id": "mcp-1", "label": "l", "cwd": "/"}
+    for field in ({"label": "l" * 257}, {"cwd": "/" * 4_097}):
+        error = host.error(type="session.open", session={**session, **field})
+        assert error["code"] == "INVALID_JSON"
+    host.open("mcp-1")
+    error = host.error(type="session.update", sessionId="mcp-1", label="l" * 257)
+    assert error["code"] == "INVALID_JSON"
+
+
+def test_so_many_sessions_are_opened_in_a_minute(talk: Conversation) -> None:
+    first, second = talk.tool_host(), talk.tool_host()
+    for number in range(limits.TOOL_SESSIONS_PER_MINUTE):
+        host = (first, second)[number % 2]
+        host.open(f"mcp-{number}")
+        host.say(type="session.close", sessionId=f"mcp-{number}").hear()
+    session = {"id": "mcp-more", "label": "l", "cwd": "/"}
+    assert second.error(type="session.open", session=session)["code"] == "RATE_LIMITED"
+    talk.wait(60)
+    second.hear()
+    assert second.open("mcp-more")["sessionId"] == "mcp-more"
+
+
+def test_no_command_below_its_client_answers_for_the_person(talk: Conversation) -> None:
+    talk.asker = DOOR
+    talk.host().open("s1")
+    host = opened(talk)
+    host.say(type="session.update", sessionId="mcp-1", label="a client")
+    command = talk.tower(role="client", name="tapui stop-turn")
+    talk.asker = Asker(4900, "tapui", [Program(4899, "bash"), Program(CLI, "node")], "/dev/pts/9")
+    order = {"type": "session.stop", "id": "x", "sessionId": "s1"}
+    error = command.error(order)
+    assert error["code"] == "UNAUTHORIZED"
+    assert "was started by the MCP client 'a client' (process 3000)" in error["message"]
+    # A tower there is the person's own, as it is below a provider.
+    assert talk.tower().error(order)["code"] == "NOT_FOUND"
+    host.drop()
+    assert command.error(order)["code"] == "NOT_FOUND"
+
+
+def test_the_first_process_is_nobodys_client(talk: Conversation) -> None:
+    talk.asker = Asker(4711, "python", [Program(1, "init")], None)
+    talk.host().open("s1")
+    opened(talk)
+    talk.asker = Asker(4900, "tapui", [Program(1, "init")], "/dev/pts/9")
+    command = talk.tower(role="client", name="tapui stop-turn")
+    order = {"type": "session.stop", "id": "x", "sessionId": "s1"}
+    assert command.error(order)["code"] == "NOT_FOUND"
 
 
 def test_its_session_has_no_successor(talk: Conversation) -> None:

@@ -62,6 +62,8 @@ class ToolHost:
     wanted: HostSession | None = None
     line: frozenset[int] | None = None
     """The process behind it and those above; None until that is known."""
+    client: int | None = None
+    """The process that has started it, unless that is the system's first."""
     session: OpenSession | None = None
 
 
@@ -96,6 +98,8 @@ class ToolHosts:
         self.pending: Deadline | None = None
         """The look that comes next, because sessions came or went."""
         self._is_stopping = False
+        self._openings: list[float] = []
+        """When sessions were wanted within the last minute."""
         sessions.changed = self._look_soon
 
     # The token
@@ -133,6 +137,10 @@ class ToolHosts:
         if wanted != HostSession(wanted.id, wanted.label, wanted.cwd):
             text = "a tool host's session has an id, a label and a folder alone"
             raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=wanted.id)
+        _check_label(wanted.label)
+        if len(wanted.cwd) > limits.MAX_PATH:
+            text = f"session.cwd: at most {limits.MAX_PATH} characters"
+            raise WireError(ErrorCode.INVALID_JSON, text, session_id=wanted.id)
         if not wanted.id.startswith(ID_PREFIX):
             text = f"session.id: that of a tool host begins with {ID_PREFIX}"
             raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=wanted.id)
@@ -142,8 +150,18 @@ class ToolHosts:
         if wanted.id in self._sessions.open:
             text = f"Session {wanted.id} is open already"
             raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
+        self._count_opening(wanted.id)
         host.wanted = wanted
         self._tickets.identify(connection.id, (), ToolHostWanted(connection.id))
+
+    def _count_opening(self, session_id: str) -> None:
+        now = self._clock.now
+        self._openings = [when for when in self._openings if when > now - 60.0]
+        most = limits.TOOL_SESSIONS_PER_MINUTE
+        if len(self._openings) >= most:
+            text = f"more than {most} sessions of tool hosts a minute"
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session_id)
+        self._openings.append(now)
 
     def identified(self, wanted: ToolHostWanted, found: Identified) -> None:
         """It is known which process is behind a tool host, or that it cannot be told."""
@@ -152,6 +170,7 @@ class ToolHosts:
             asker = found.asker
             above = [one.pid for one in asker.ancestors] if asker is not None else []
             host.line = frozenset(above if asker is None else (asker.pid, *above))
+            host.client = next((pid for pid in above[:1] if pid > 1), None)
             self._settle(host)
 
     def _look_soon(self) -> None:
@@ -185,6 +204,7 @@ class ToolHosts:
         try:
             self._host.session_open(host.connection, SessionOpen(wanted))
             host.session = self._sessions.open[wanted.id]
+            host.session.client = host.client
         except WireError as error:
             host.wanted = None
             self._connections.refuse(host.connection, error)
@@ -195,6 +215,7 @@ class ToolHosts:
         if message.label is None or message != SessionUpdate(message.session_id, message.label):
             text = "a tool host changes the label of its session alone"
             raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=message.session_id)
+        _check_label(message.label)
         assert host.wanted is not None
         host.wanted = replace(host.wanted, label=message.label)
         if host.session is not None and host.session.is_open:
@@ -249,3 +270,9 @@ class ToolHosts:
     def stop(self) -> None:
         """The gateway is ending: nothing is opened again."""
         self._is_stopping = True
+
+
+def _check_label(label: str) -> None:
+    """Check a label, which all clients are told. Raises `WireError` (`INVALID_JSON`)."""
+    if len(label) > limits.MAX_ID:
+        raise WireError(ErrorCode.INVALID_JSON, f"label: at most {limits.MAX_ID} characters")

@@ -1,9 +1,9 @@
 """Who may answer from the command line: the person, and not the programs that are asked about.
 
 A command (`role: "client"`) that decides, answers or sends is taken once the process behind it is
-known: it has a terminal, and it is no descendant of a session's own process or of a provider. A
-tower is taken unless a session's process is its ancestor. It is a guard and no wall between
-programs of one user: whoever reads the token and speaks the protocol is a tower.
+known: it has a terminal, and it is no descendant of a session's own process, of an MCP client or of
+a provider. A tower is taken unless a session's process is its ancestor. It is a guard and no wall
+between programs of one user: whoever reads the token and speaks the protocol is a tower.
 """
 
 from collections.abc import Callable, Iterator
@@ -145,6 +145,12 @@ class CommandLine:
                 )
         if not is_command:
             return None
+        for session in self._sessions.in_order():
+            if session.client in line:
+                return (
+                    f"process {asker.pid} was started by the MCP client '{session.view.label}' "
+                    f"(process {session.client})"
+                )
         for provider, pid in self._provider_pids(found):
             if pid in line:
                 return f"process {asker.pid} was started by provider '{provider}' (process {pid})"
