@@ -100,8 +100,10 @@ class Policies:
     # Verdicts
 
     def _of(self, session: OpenSession) -> tuple[PolicyRule, ...]:
-        given = session.given_rules
-        return (*self._rules, *given, *session.folder_rules, *session.kept_rules)
+        given, folder, kept = session.given_rules, session.folder_rules, session.kept_rules
+        if not (given or folder or kept):
+            return self._rules
+        return (*self._rules, *given, *folder, *kept)
 
     def asked(self, session: OpenSession, detail: dict[str, Any]) -> AskedFor:
         """Return what a permission request of a session asks for."""
@@ -121,7 +123,8 @@ class Policies:
 
     def has_denials(self, session: OpenSession) -> bool:
         """Return whether a rule forbids anything in a session, or may."""
-        return session.awaits_rules or any(one.effect == "deny" for one in self._of(session))
+        rules = self._of(session)
+        return session.awaits_rules or (bool(rules) and any(one.effect == "deny" for one in rules))
 
     def strictest(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
         """Return the rule that forbids a call, whoever allowed it, or else the one by which it is

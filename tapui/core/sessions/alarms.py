@@ -72,12 +72,13 @@ class Alarms:
         out.watch(self.happened)
 
     def happened(self, event: ev.Event) -> None:
-        """Look at an event."""
-        if isinstance(event, (ev.AlarmRaised, ev.AlarmCleared)):
-            return
-        handle = self._table.get(type(event))
+        """Look at an event. This runs for each event of the gateway."""
+        kind = type(event)
+        handle = self._table.get(kind)
         if handle is not None:
             handle(event)
+        if not self._busy or kind is ev.AlarmRaised or kind is ev.AlarmCleared:
+            return
         busy = self._busy.get(getattr(event, "session_id", None) or "")
         if busy is not None:
             busy.last = self._clock.now
