@@ -479,3 +479,24 @@ async def test_a_session_whose_program_answers_nothing_says_so() -> None:
         assert "no answer" in row
         assert "its program answers nothing: it is stopped, or hangs" in row
         assert keys(rig, 1)[0] == "s1"
+
+
+async def test_a_path_in_the_session_s_folder_is_shown_without_it_and_whole_where_it_is_asked() -> (
+    None
+):
+    async with running(State(sessions={"s1": session("s1", "a")}), size=(200, 50)) as rig:
+        path = "/code/s1/c.py"
+        rig.feed.happen(
+            ev.SessionHappened("s1", "user.message", Raw(b'{"content":"go"}')),
+            ev.CallStarted("s1", call("c1", "edit", args=Raw(json.encode({"path": path})))),
+        )
+        await rig.settle()
+        assert rig.text.count("c.py") == 3  # sessions, turns, calls
+        detail = {"kind": "write", "fileName": path, "diff": "+x"}
+        asked = approval("a1", "permission", detail, session_id="s1")
+        rig.feed.happen(ev.ApprovalRequested(asked, "s1"))
+        await rig.settle()
+        assert path not in rig.text
+        assert "write  c.py" in rig.text
+        await rig.press("a")
+        assert path in rig.text

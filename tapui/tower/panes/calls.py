@@ -8,7 +8,7 @@ from textual.binding import BindingType
 
 from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
-from tapui.projection.summary import summary_of
+from tapui.projection.summary import summary_of, within
 from tapui.projection.turns.programs import has_failed
 from tapui.tower import marks
 from tapui.tower.app_protocol import RowAction
@@ -235,7 +235,7 @@ def _row(view: View, call: subjects.Call) -> Row:
         call.id,
         (
             Cell(call.tool, "strong" if is_live else ""),
-            Cell(_about(call), "error" if has_failed(call) else "" if is_live else "muted"),
+            Cell(_about(view, call), "error" if has_failed(call) else "" if is_live else "muted"),
             Cell(mark.word, mark.tone, mark.glyph, mark.tone),
             Cell(call.provider, "muted" if marks.is_own_tool(call) else ""),
             Cell(session, "muted"),
@@ -253,10 +253,11 @@ def _row(view: View, call: subjects.Call) -> Row:
     )
 
 
-def _about(call: subjects.Call) -> str:
+def _about(view: View, call: subjects.Call) -> str:
     """Return what a call is about: its main argument, then how far it is or why it failed."""
     more = call.error if call.state == "failed" else call.progress if is_in_flight(call) else None
-    return "   ".join(one for one in (summary_of(call), more) if one)
+    said = within(summary_of(call), view.folder_of(call.session_id))
+    return "   ".join(one for one in (said, more) if one)
 
 
 def _is_late(call: subjects.Call, now: float) -> bool:
