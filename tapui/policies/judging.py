@@ -16,6 +16,7 @@ from tapui.wire.subjects import RuleEffect
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _HEAD = 200
 """Characters of a command that is too long to be taken apart, as its only part."""
+_POWERSHELL = "no rule allows what PowerShell runs: tapui does not read its language"
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 
 
@@ -120,6 +121,8 @@ def _settled(
 def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
     from tapui.policies.commands import CommandPart, parsed
 
+    if asked.is_powershell:
+        return _of_powershell(asked, rules, guards)
     command = parsed(asked.subject)
     strict = [one for one in rules if one.effect != "allow"]
     allowing = [one for one in rules if one.effect == "allow" and one.source != "session"]
@@ -141,6 +144,22 @@ def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) ->
     guard = command_guard(asked.subject, command, guards)
     why = command.doubts[0] if command.doubts else ""
     return _settled(asked, rules, parts, guard, why or _disagreement(asked, command.parts))
+
+
+def _of_powershell(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
+    """Judge a command that is not taken apart: only rules that deny and ask are looked for in it,
+    wherever their words stand, in capitals or not."""
+    from tapui.policies.commands import parsed
+
+    text = asked.subject.casefold()
+    strict = _best(
+        one
+        for one in rules
+        if one.effect != "allow"
+        and patterns.occurs(text, tuple(word.casefold() for word in one.words))
+    )
+    guard = command_guard(asked.subject, parsed(asked.subject), guards)
+    return _settled(asked, rules, [JudgedPart(asked.subject[:_HEAD], strict)], guard, _POWERSHELL)
 
 
 def _of_part(

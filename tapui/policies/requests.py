@@ -9,6 +9,8 @@ from typing import Any
 
 from tapui.policies.rules import RuleKind
 
+POWERSHELL = "powershell"
+"""The `shell` of a permission request whose command is PowerShell's."""
 _KINDS: dict[str, RuleKind] = {
     "shell": "shell",
     "commands": "shell",
@@ -29,6 +31,7 @@ _SHELL_TOOLS = {
     "write_powershell": "input",
 }
 """Tools that run a command, with the argument that has it."""
+_POWERSHELL = frozenset({"powershell", "write_powershell"})
 _WRITING = frozenset({"create", "edit", "write", "apply_patch", "str_replace_editor", "multi_edit"})
 _READING = frozenset({"view", "read", "grep", "glob", "rg", "show_file"})
 _FETCHING = frozenset({"web_fetch", "fetch", "fetch_url"})
@@ -43,7 +46,8 @@ class AskedFor:
 
     `subjects` are the command, the URL, the tool …, each as rules may name it; for files, the
     absolute paths. `real_paths` are the same files without links, where that is known.
-    `segments` are the parts of a command as the CLI sees them. `key` is the same for requests for
+    `segments` are the parts of a command as the CLI sees them; `is_powershell`, which no rule that
+    allows reads. `key` is the same for requests for
     exactly the same.
     """
 
@@ -53,11 +57,17 @@ class AskedFor:
     is_relative: bool = False
     real_paths: tuple[str, ...] = ()
     segments: tuple[str, ...] | None = None
+    is_powershell: bool = False
 
     @property
     def subject(self) -> str:
         """The command, URL, tool or path."""
         return self.subjects[0] if self.subjects else ""
+
+
+def shell_of(tool: str) -> str | None:
+    """Return the `shell` of a request to call a tool, where it is not the usual one."""
+    return POWERSHELL if tool in _POWERSHELL else None
 
 
 def of_permission(detail: Mapping[str, Any], folder: str) -> AskedFor:
@@ -68,7 +78,11 @@ def of_permission(detail: Mapping[str, Any], folder: str) -> AskedFor:
     match kind:
         case "shell":
             return AskedFor(
-                kind, (_text(detail, "fullCommandText"),), key, segments=_segments(detail)
+                kind,
+                (_text(detail, "fullCommandText"),),
+                key,
+                segments=_segments(detail),
+                is_powershell=detail.get("shell") == POWERSHELL,
             )
         case "write" | "read":
             paths = _paths(detail)
@@ -91,7 +105,8 @@ def of_call(tool: str, args: Mapping[str, Any], folder: str) -> list[AskedFor]:
     """Return what a call of a tool asks for: the tool, and what it runs, writes, reads, fetches."""
     asked = [AskedFor("tool", (tool,), "")]
     if (name := _SHELL_TOOLS.get(tool)) is not None:
-        asked.append(AskedFor("shell", (_text(args, name),), ""))
+        is_powershell = tool in _POWERSHELL
+        asked.append(AskedFor("shell", (_text(args, name),), "", is_powershell=is_powershell))
     elif tool in _WRITING:
         kind: RuleKind = "read" if args.get("command") == "view" else "write"
         asked.append(_files(kind, _paths(args), folder, ""))

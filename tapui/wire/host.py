@@ -196,9 +196,14 @@ class ApprovalWithdraw(Message, tag="approval.withdraw", frozen=True):
 
 
 class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
-    """The complete list of sessions that the host sees but cannot reach."""
+    """The complete list of sessions that the host sees but cannot reach.
+
+    `ports` are those on which the programs that it sees can be told to do things, reached or not:
+    no rule allows a command that names one.
+    """
 
     unattached: Annotated[list[Unattached], Meta(max_length=limits.MAX_UNATTACHED)]
+    ports: Annotated[list[int], Meta(max_length=limits.MAX_SEEN_PORTS)] | None = None
 
 
 class HostNotice(Message, tag="host.notice", frozen=True):

@@ -95,6 +95,8 @@ MAX_RULE_TEXT = 500
 """Characters of a rule's pattern, or of a part of a request, as they are shown."""
 MAX_PORTS = 16
 """Ports of the program in which a session lives."""
+MAX_SEEN_PORTS = 200
+"""Ports of programs that a host sees."""
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that."""
 MAX_SPANS = 200

@@ -159,6 +159,23 @@ def test_the_port_of_the_sessions_own_program_is_guarded(talk: Conversation) -> 
     assert answers(host) == [("r3", "approve")]
 
 
+def test_ports_of_programs_that_are_only_seen_are_guarded_while_they_are(
+    talk: Conversation,
+) -> None:
+    host, other = talk.host(), talk.host()
+    host.open("s1")
+    talk.rules(*allow("curl"))
+    other.say(type="sessions.unattached", unattached=[], ports=[18283, 18284])
+    asks(host, "curl http://localhost:18283/", "r1")
+    assert answers(host) == []
+    other.say(type="sessions.unattached", unattached=[], ports=[18284])
+    asks(host, "curl http://localhost:18283/ -v", "r2")
+    asks(host, "curl http://localhost:18284/", "r3")
+    other.drop()
+    asks(host, "curl http://localhost:18284/ -v", "r4")
+    assert answers(host) == [("r2", "approve"), ("r4", "approve")]
+
+
 # Folders
 
 

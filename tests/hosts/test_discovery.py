@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapui.hosts.copilot import unattached as unattached_
-from tapui.hosts.copilot.discovery import Discovery, Process
+from tapui.hosts.copilot.discovery import Discovery, Process, ports_of
 from tapui.hosts.copilot.extension_file import ExtensionFile
 from tests.hosts.conftest import Pretender
 from tests.rig.waiting import until
@@ -119,14 +119,18 @@ def test_ports_of_known_processes_are_not_asked_for_again(
     (again,) = discovery.scan(known=[found.process])
     assert again.ports == ()
     assert again.sessions == ("s1",)
+    assert again.listens == found.ports
+    assert ports_of([again]) == list(found.ports)
 
 
-def test_ports_that_are_forbidden_are_not_even_looked_for(
+def test_ports_that_are_forbidden_are_no_way_in(
     copilot_home: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend("127.0.0.1").hold("s1")
+    cli = pretend("127.0.0.1")
+    cli.hold("s1")
     (found,) = Discovery(copilot_home, with_ports=False).scan()
     assert found.ports == ()
+    assert ports_of([found]) == cli.ports
     assert not found.is_attachable
     monkeypatch.setattr(unattached_, "START_TIME", -1.0)
     (told,) = unattached_.unattached([found], copilot_home, with_ports=False)

@@ -253,3 +253,28 @@ def test_calls_are_forbidden_by_what_they_do() -> None:
 def test_odd_requests_are_asked(detail: dict[str, object], kind: str) -> None:
     found = on([*allow("a"), file_rule("allow", "/a")], **{**detail, "kind": kind})
     assert found.effect is None or detail.get("fullCommandText") == "a"
+
+
+# PowerShell
+
+
+@pytest.mark.parametrize("command", ["npm ci", "npm test; Remove-Item x", "Get-ChildItem"])
+def test_nothing_allows_what_powershell_runs(command: str) -> None:
+    rules = [*allow("npm ci", "npm test", "Get-ChildItem"), *allow(command, is_exact=True)]
+    judged = on_command(command, rules, shell="powershell")
+    assert judged.effect is None
+    assert "PowerShell" in judged.why
+    assert judged.unkeepable == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["remove-item -Recurse x", "if ($true) { Remove-Item x }", "1..3 | % { & REMOVE-ITEM $_ }"],
+)
+def test_what_is_denied_is_looked_for_in_powershell_too(command: str) -> None:
+    rules = [*deny("Remove-Item"), *ask("npm publish")]
+    assert on_command(command, rules, shell="powershell").effect == "deny"
+    assert on_command("NPM publish", rules, shell="powershell").effect == "ask"
+    rule = strictest(of_call("powershell", {"command": command}, FOLDER), rules, FOLDER)
+    assert rule is not None
+    assert rule.effect == "deny"

@@ -51,6 +51,16 @@ class Policies:
         self._rules: tuple[PolicyRule, ...] = ()
         self._guards = Guards()
         self._is_on = False
+        self._seen: dict[int, frozenset[int]] = {}
+        """Ports of the programs that a host sees, by its connection."""
+
+    # What hosts see
+
+    def ports_seen(self, host: int, ports: Sequence[int]) -> None:
+        """A host sees programs with these ports; none once it is gone."""
+        self._seen.pop(host, None)
+        if ports:
+            self._seen[host] = frozenset(ports)
 
     # What the shell has read
 
@@ -119,7 +129,7 @@ class Policies:
 
     def _guards_now(self) -> Guards:
         ports = {port for one in self._sessions.open.values() for port in one.ports}
-        return Guards(self._guards.ports | ports, self._guards.paths)
+        return Guards(self._guards.ports.union(ports, *self._seen.values()), self._guards.paths)
 
     def has_denials(self, session: OpenSession) -> bool:
         """Return whether a rule forbids anything in a session, or may."""

@@ -247,11 +247,14 @@ class HostConversation:
         self._endings.close(session, message.reason or "closed by its host")
 
     def unattached(self, connection: Connection, message: SessionsUnattached) -> None:
-        """Sessions that the host sees but cannot reach."""
+        """Sessions that the host sees but cannot reach, and ports of what it sees."""
+        if message.ports is not None:
+            self._policies.ports_seen(connection.id, message.ports)
         self._out.emit(UnattachedFound(connection.name, message.unattached))
 
     def gone(self, connection: Connection) -> None:
         """A host disconnected: its sessions close."""
+        self._policies.ports_seen(connection.id, ())
         self._starts.host_gone(connection)
         mine = [one for one in self._sessions.open.values() if one.host == connection.id]
         for session in mine:

@@ -9,13 +9,14 @@ import os
 import re
 import stat
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
 from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
+from tapui.wire import limits
 
 LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
@@ -53,6 +54,8 @@ class Cli:
     """The ways into its sessions that tapui's extension opens, where it is installed."""
     is_headless: bool = False
     """Whether it is the server of another program, which has its sessions to itself."""
+    listens: tuple[int, ...] = ()
+    """Its loopback ports, as far as they were looked up, also where none counts as a way in."""
 
     @property
     def is_attachable(self) -> bool:
@@ -77,13 +80,15 @@ class Discovery:
     """Looks for CLIs of the user `uid` in `copilot_home`.
 
     Folders that have not changed since the last look are not opened again, so that a look costs
-    a `stat` per session that ever was. Without `with_ports`, no CLI counts as having one.
+    a `stat` per session that ever was. Without `with_ports`, no port counts as a way in.
     """
 
     copilot_home: Path
     uid: int = field(default_factory=os.getuid)
     with_ports: bool = True
     _known: dict[str, tuple[int, list[_Lock]]] = field(default_factory=dict)
+    _listening: dict[Process, tuple[int, ...]] = field(default_factory=dict)
+    """The ports of the processes of the last look."""
 
     def scan(self, *, known: Collection[Process] = ()) -> list[Cli]:
         """Return the CLIs that run now. Of those in `known`, the ports are not looked up."""
@@ -95,6 +100,7 @@ class Discovery:
             cli = self._inspect(pid, locks, known)
             if cli is not None:
                 found.append(cli)
+        self._listening = {one.process: one.listens for one in found}
         return found
 
     def _locks(self) -> list[_Lock]:
@@ -145,13 +151,22 @@ class Discovery:
                 cwd = process.cwd()
                 is_headless = "--headless" in process.cmdline()
             this = Process(pid, started)
-            ports = listening_ports(pid) if self.with_ports and this not in known else ()
+            is_known = this in known
+            listens = self._listening.get(this, ()) if is_known else listening_ports(pid)
         except psutil.Error:
             return None
         locks.sort(key=lambda lock: lock.written, reverse=True)
         sessions = tuple(lock.session for lock in locks)
         doors = doors_of(self.copilot_home, pid, self.uid)
-        return Cli(this, sessions, ports, cwd, doors, is_headless)
+        ports = listens if self.with_ports and not is_known else ()
+        return Cli(this, sessions, ports, cwd, doors, is_headless, listens)
+
+
+def ports_of(found: Iterable[Cli]) -> list[int]:
+    """Return the ports by which these CLIs can be told to do things."""
+    ports = {port for cli in found for port in cli.listens}
+    ports |= {door.port for cli in found for door in cli.doors}
+    return sorted(ports)[: limits.MAX_SEEN_PORTS]
 
 
 def holders(copilot_home: Path, session_id: str) -> list[int]:

@@ -294,6 +294,11 @@ class Translator:
             agentId=event.agent_id,
         ) + self._unasked(data.tool_call_id)
 
+    def tool_of(self, call_id: str | None) -> str:
+        """Return the tool of a call under way; "" for one that is not known."""
+        started = self._calls.get(call_id or "")
+        return "" if started is None else started.tool
+
     def _unasked(self, call_id: str) -> list[Message]:
         """Return who allows a call that begins, where the CLI asks about nothing."""
         if not self.allows_all:

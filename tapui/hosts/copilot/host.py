@@ -13,7 +13,7 @@ from pathlib import Path
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.discovery import Cli, Discovery, Process
+from tapui.hosts.copilot.discovery import Cli, Discovery, Process, ports_of
 from tapui.hosts.copilot.doors import ExtensionDoor
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.headless import HeadlessServer
@@ -53,7 +53,6 @@ from tapui.wire.steering import (
     SessionStop,
     SessionTell,
 )
-from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
@@ -113,7 +112,7 @@ class CopilotHost:
         self._attachments: dict[_Key, Attachment] = {}
         self._running: dict[_Key, asyncio.Task[None]] = {}
         self._troubles: dict[_Key, _Trouble] = {}
-        self._listed: list[Unattached] | None = None
+        self._listed: SessionsUnattached | None = None
         self._attachable_at = 0.0
         self._refusal = ""
         self.is_lost = False
@@ -178,12 +177,14 @@ class CopilotHost:
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
+            self._tell_seen(found, [])
         else:
             for cli in found:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
             self._forget_ended({cli.process for cli in found} | doors)
-            self._list_unattached(found)
+            apart = [one for one in found if one.process not in self._attachments]
+            self._tell_seen(found, apart)
 
     def _forget_ended(self, here: "set[Process | ExtensionDoor]") -> None:
         for key in [one for one in self._troubles if one not in here]:
@@ -219,12 +220,13 @@ class CopilotHost:
             else:
                 self._start(port, None, (port,), (), "")
 
-    def _list_unattached(self, found: list[Cli]) -> None:
-        apart = [one for one in found if one.process not in self._attachments]
+    def _tell_seen(self, found: list[Cli], apart: list[Cli]) -> None:
+        """Tell which sessions cannot be reached, of the CLIs `apart`, and the ports of all."""
         listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
-        if listed != self._listed:
-            self._listed = listed
-            self._send(SessionsUnattached(unattached=listed))
+        told = SessionsUnattached(unattached=listed, ports=ports_of(found))
+        if told != self._listed:
+            self._listed = told
+            self._send(told)
 
     # Attaching
 

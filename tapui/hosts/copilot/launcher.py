@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapui.hosts.copilot.discovery import Cli, Discovery
+from tapui.hosts.copilot.discovery import Cli, Discovery, ports_of
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.child import Ended
@@ -23,7 +23,6 @@ from tapui.wire.host import HostAck, HostHello, SessionsUnattached
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
 from tapui.wire.starting import HostWanted
-from tapui.wire.subjects import Unattached
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
@@ -84,7 +83,7 @@ class CopilotLauncher:
         )
         self._running: asyncio.Task[None] | None = None
         self._port: HostPort | None = None
-        self._listed: list[Unattached] | None = []
+        self._listed: SessionsUnattached | None = SessionsUnattached(unattached=[], ports=[])
         self._is_accepted = False
         self._wanted_until = 0.0
         """Until when somebody waits for a host that starts sessions, by the loop's clock."""
@@ -142,9 +141,10 @@ class CopilotLauncher:
 
     def _list(self, found: list[Cli]) -> None:
         listed = unattached(found, self._copilot_home, with_ports=self._with_ports)
-        if self._is_accepted and listed != self._listed:
-            self._listed = listed
-            self._send(SessionsUnattached(unattached=listed))
+        told = SessionsUnattached(unattached=listed, ports=ports_of(found))
+        if self._is_accepted and told != self._listed:
+            self._listed = told
+            self._send(told)
 
     def _receive(self, message: Message) -> None:
         match message:

@@ -24,6 +24,7 @@ from tapui.hosts.copilot.toolset import Toolset
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.copilot.usage import UsageTold
 from tapui.hosts.copilot.writing import Writing
+from tapui.policies.requests import shell_of
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -363,6 +364,9 @@ class AttachedSession:
             case "permission.requested":
                 if not data.resolved_by_hook:
                     request = data.permission_request.to_dict()
+                    tool = self._translator.tool_of(request.get("toolCallId"))
+                    if (shell := shell_of(tool)) is not None:
+                        request["shell"] = shell
                     self._permissions.requested(data.request_id, request, event.agent_id)
             case "permission.completed":
                 source = data.decision_source
