@@ -77,7 +77,7 @@ async def test_a_client_lists_and_calls_what_is_bound_to_its_session(
             (session,) = [
                 one for one in tower.snapshot["state"]["sessions"] if one["host"] == "mcp"
             ]
-        assert session["label"] == "mcp"  # the official client's name
+        assert session["label"] == "MCP: mcp"  # the official client's name
         assert not session.get("foreground")
     await client.has()
 

@@ -202,6 +202,7 @@ class HostActor:
         session = h.HostSession(
             *(id_, id_, "/"), agents=AGENTS, reserved_tools=reserved, replaces=replaces,
             can=ABILITIES[: self.dice.randrange(7)], cannot={"label": "no"},
+            pid=self.dice.choice((None, None, *self.world.pids)),
         )  # fmt: skip
         self.link.say(h.SessionOpen(session))
 

@@ -266,6 +266,7 @@ def check_nothing_is_left(world: "World") -> None:
     assert not r.streams._logs
     assert not r.injects._brakes
     assert not r.budgets._pushes
-    assert len(r.trustees.grants) == 2
+    assert len(r.trustees.grants) == 2 + world.has_tools_token
+    assert not r.tool_hosts._hosts
     assert not world.gateway.watchers
     assert not world.tools._pending

@@ -14,7 +14,7 @@ from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import tower as t
-from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, TOOLS_TOKEN
 
 if TYPE_CHECKING:
     from tests.simulator.world import Link, World
@@ -46,6 +46,7 @@ class Ledger:
         self._grants: dict[str, set[str] | None] = {
             PROVIDER_TOKEN: None,
             INTERNAL_TOKEN: None,
+            TOOLS_TOKEN: set(),
         }
         self._widened: dict[int, set[str]] = {}
         """Sessions into which the person moved one connection, beyond its token."""
@@ -87,7 +88,11 @@ class Ledger:
         standing = self._world.gateway.standing(link.number)
         if isinstance(message, p.Auth) and standing is Standing.AWAIT_AUTH:
             link.token = message.token or link.token
-        elif isinstance(message, m.ToolInvoke) and standing in (Standing.HOST, Standing.TOWER):
+        elif isinstance(message, m.ToolInvoke) and standing in (
+            Standing.HOST,
+            Standing.TOOL_HOST,
+            Standing.TOWER,
+        ):
             self.invokes.setdefault((link.number, message.id), self._world.now)
         elif isinstance(message, h.HookPreToolUse) and standing is Standing.HOST:
             self.hooks.setdefault((link.number, message.id), self._world.now)
@@ -202,6 +207,8 @@ class Ledger:
             assert self.prompts.pop((number, message.id), 0), "a prompt prepared twice"
         elif isinstance(message, m.Error):
             self._refused(number, message)
+        elif isinstance(message, h.HostSessionOpened):
+            self._tools[message.session_id] = message.revision  # a tool host's opens again
         elif isinstance(message, h.ToolsChanged):
             assert message.revision > self._tools.get(message.session_id, 0), "revisions rise"
             self._tools[message.session_id] = message.revision

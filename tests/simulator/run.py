@@ -7,6 +7,7 @@ from tests.simulator.host import HostActor
 from tests.simulator.invariants import check, check_nothing_is_left, check_nothing_waits
 from tests.simulator.provider import ProviderActor
 from tests.simulator.shell import ShellWorld
+from tests.simulator.tool_host import ToolHostActor
 from tests.simulator.tower import TowerActor
 from tests.simulator.world import World
 
@@ -83,6 +84,9 @@ def _gather(world: World) -> None:
         ProviderActor(world)
     for _ in range(dice.randint(0, 2)):
         TowerActor(world)
+    if not isinstance(world, ShellWorld):  # what its shell does with them has tests of its own
+        for _ in range(dice.randint(0, 2)):
+            ToolHostActor(world)
     if dice.random() < 0.5:
         ProviderActor(world, ORIGIN)
 

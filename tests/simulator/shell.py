@@ -308,6 +308,7 @@ class ShellWorld(World):
     """Everything that a seed brings about, with faults inside."""
 
     link_type = PortLink
+    pids = ()  # looking for processes takes a thread, which no seed decides
 
     def __init__(self, seed: int) -> None:
         self.entries: list[Entry] = []

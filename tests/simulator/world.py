@@ -23,13 +23,16 @@ from tapui.core.effects import (
 )
 from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
+from tapui.core.model import Standing
+from tapui.secret import Secret
 from tapui.settings import Settings
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
+from tapui.wire.subjects import Asker, Program
 from tapui.wire.surrogates import without_surrogates
-from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, CountingMint
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
 from tests.simulator.ledger import Ledger
 
 TRACE = 200
@@ -142,6 +145,8 @@ class World:
     """Everything that a seed brings about."""
 
     link_type = Link
+    pids: tuple[int, ...] = (901, 902)
+    """Processes in which sessions live, and below which some tool hosts do."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -173,7 +178,9 @@ class World:
         self._numbers = 0
         self._pace = self.dice.choice((0.001, 0.02, 0.3))
         self._inside: dict[ConnectionId, Callable[[Message], None]] = {}
+        self.has_tools_token = True
         self._begin()
+        self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
         self.tools = BuiltinTools(self._open_inside, 60.0)
         self.turn()
 
@@ -202,6 +209,18 @@ class World:
 
     def check_records(self) -> None:
         """Check what is on the disk."""
+
+    def revoke_tools(self) -> None:
+        """The token for tools is revoked, and made again some time later."""
+        self._give_tools(is_there=False)
+        self.later(2.0, lambda: self._give_tools(is_there=True))
+
+    def _give_tools(self, *, is_there: bool) -> None:
+        self.note("the token for tools is %s", "there" if is_there else "revoked")
+        self.is_touched = True
+        self.has_tools_token = is_there
+        token = Secret(TOOLS_TOKEN) if is_there else None
+        self.gateway.tools_token_read(token, self.now)
 
     def number(self) -> int:
         """Return a number that nobody else has."""
@@ -295,15 +314,20 @@ class World:
         elif isinstance(effect, CopyFile):
             self._copy_file(effect)
         elif isinstance(effect, Identify):
-            asking = effect.ticket
-            self.at(self.now + self.latency(), lambda: self._nobody_found(asking))
+            asking, number = effect.ticket, effect.connection
+            self.at(self.now + self.latency(), lambda: self._identified(asking, number))
         elif isinstance(effect, ReadRecords):
             reading = effect.ticket
             self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
 
-    def _nobody_found(self, ticket: int) -> None:
+    def _identified(self, ticket: int, number: ConnectionId) -> None:
+        """Find the process of some tool hosts, and nobody else's."""
         self.is_touched = True
-        self.gateway.identified(ticket, self.now, Identified(None, {}))
+        asker = None
+        if self.gateway.standing(number) is Standing.TOOL_HOST and self.dice.random() < 0.7:
+            above = Program(self.dice.choice(self.pids), "node")
+            asker = Asker(4711, "python", [above], None)
+        self.gateway.identified(ticket, self.now, Identified(asker, {}))
 
     def _nothing_read(self, ticket: int) -> None:
         self.is_touched = True

@@ -79,7 +79,7 @@ class McpDoor:
         """Call the session by the client's name."""
         client = context.session.client_params
         if client is not None and client.client_info.name:
-            self._link.set_label(safe_name(client.client_info.name))
+            self._link.set_label(f"MCP: {safe_name(client.client_info.name)}")
 
     async def _list(
         self, context: Context, _params: PaginatedRequestParams | None
