@@ -2,18 +2,18 @@
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from tapui.hosts.copilot import history, sdk
+from tapui.hosts.copilot import sdk, settings
+from tapui.hosts.copilot.beginning import Beginning
 from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.description import ask, describe
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import Translator, name_of
 from tapui.hosts.copilot.hooks import CliHooks
+from tapui.hosts.copilot.joining import Joining, join
 from tapui.hosts.copilot.outgoing import Outgoing
 from tapui.hosts.copilot.permissions import Permissions, allows_all
 from tapui.hosts.copilot.questions import Questions
@@ -25,17 +25,13 @@ from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.copilot.usage import UsageTold
 from tapui.hosts.copilot.writing import Writing
 from tapui.policies.requests import shell_of
-from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
-    HostSession,
     ModeResult,
     ModeSet,
     SessionClose,
     SessionEvent,
-    SessionHistory,
     SessionLog,
-    SessionOpen,
     SessionSend,
     SessionUpdate,
 )
@@ -43,12 +39,6 @@ from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
-    from copilot.session import (
-        PermissionNoResult,
-        SectionOverride,
-        SessionHooks,
-        SystemMessageSection,
-    )
     from copilot.session_events import SessionEvent as CopilotEvent
 
 _EARLY = 1_000
@@ -64,20 +54,6 @@ _CONSENT = (
     "answer it there. Its second choice is remembered for the repository; until then tapui only "
     "watches, and no rule of yours denies anything"
 )
-
-
-class Joining(Protocol):
-    """How a session is joined where it is no person's: it is made, say."""
-
-    async def __call__(
-        self,
-        client: "CopilotClient",
-        *,
-        hooks: "SessionHooks",
-        sections: "dict[SystemMessageSection, SectionOverride]",
-        on_event: "Callable[[CopilotEvent], None]",
-    ) -> "CopilotSession":
-        """Join it. Raises `AttachError`."""
 
 
 class AttachedSession:
@@ -104,17 +80,12 @@ class AttachedSession:
     ) -> None:
         self.id = session_id
         self._by_extension = by_extension
-        self._pid = pid
         self._joining = joining
-        self._start = start
         self.ended = asyncio.Event()
         """Set when the session said that it shuts down."""
         self.is_open = False
         """Whether the gateway knows it."""
         self._uplink = uplink
-        self._workspace = workspace
-        self._cwd = cwd
-        self._ports = [port] if port is not None else None
         self._chores = Chores(uplink.report)
         self._session: CopilotSession | None = None
         self._since = datetime.now(UTC)
@@ -135,6 +106,17 @@ class AttachedSession:
         self._questions = Questions(session_id, uplink, self._chores.spawn)
         self._translator = translator = Translator(session_id, self.toolset.is_ours)
         self.hooks = CliHooks(session_id, uplink, asks_nothing=lambda: translator.allows_all)
+        self._beginning = Beginning(
+            session_id,
+            uplink,
+            translator,
+            workspace=workspace,
+            cwd=cwd,
+            ports=[port] if port is not None else None,
+            pid=pid,
+            start=start,
+            is_headless=joining is not None,
+        )
         self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
         self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
         self._writing = Writing(session_id, uplink)
@@ -148,32 +130,15 @@ class AttachedSession:
     ) -> None:
         """Join the session and open it at the gateway; raises `AttachError`."""
         session = await self._resume(client)
-        workspace = session.workspace_path or self._workspace
-        self._ledger.keep_in(workspace / "files" / "tap")
+        beginning, abilities = self._beginning, self.steering.abilities
+        self._ledger.keep_in(beginning.workspace(session) / "files" / "tap")
         self._translator.allows_all = await allows_all(session)
-        abilities = self.steering.abilities
         abilities.look(session)
-        is_headless = self._joining is not None
-        opening = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
-        self._opened = asyncio.get_running_loop().create_future()
-        self._uplink.send(
-            SessionOpen(
-                session=HostSession(
-                    id=self.id,
-                    foreground=foreground,
-                    replaces=replaces,
-                    workspace=str(workspace),
-                    can=[*abilities.can, "close"] if is_headless else list(abilities.can),
-                    cannot=dict(abilities.cannot),
-                    ports=self._ports,
-                    pid=self._pid,
-                    headless=is_headless,
-                    sections=True if is_headless else None,
-                    start=self._start,
-                    **opening,
-                )
-            )
+        opening = await beginning.open(
+            client, session, abilities, foreground=foreground, replaces=replaces
         )
+        self._opened = asyncio.get_running_loop().create_future()
+        self._uplink.send(opening)
         try:
             async with asyncio.timeout(_OPEN_TIME):
                 await self._opened
@@ -196,19 +161,12 @@ class AttachedSession:
             return await self._joining(
                 client, hooks=hooks, sections=self.hooks.sections(), on_event=self._happened
             )
-        return await sdk.call(
-            "attach to the session",
-            client.resume_session(
-                self.id,
-                tools=[],
-                hooks=self.hooks.handlers(),
-                suppress_resume_event=True,
-                include_sub_agent_streaming_events=False,
-                on_event=self._happened,
-                # An extension hears of permissions, and may answer them, only if it handles them;
-                # the CLI asks the person all the same. Elsewhere a handler takes their dialog away.
-                on_permission_request=left_open if self._by_extension else None,
-            ),
+        return await join(
+            client,
+            self.id,
+            hooks=self.hooks.handlers(),
+            on_event=self._happened,
+            by_extension=self._by_extension,
         )
 
     def _wait_for_consent(self) -> None:
@@ -226,37 +184,13 @@ class AttachedSession:
         except (AttachError, OSError) as error:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        activity = await ask("activity", session.rpc.metadata.is_processing(), self._uplink.report)
-        is_busy = activity is not None and activity.processing
-        await self._tell_history(session, is_busy=is_busy)
-        if is_busy:
-            self._uplink.send(SessionEvent(session_id=self.id, event="session.busy"))
-        await self._tell_of_subagents(session)
+        await self._beginning.tell(session, self._since)
         await self._usage.begin(session)
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
         self.hooks.open()
         self._outgoing.send_on()
-
-    async def _tell_history(self, session: "CopilotSession", *, is_busy: bool) -> None:
-        """Tell what happened before this host came."""
-        workspace = session.workspace_path or self._workspace
-        read = partial(history.read, workspace, self.id, self._since, is_busy=is_busy)
-        try:
-            turns = await asyncio.to_thread(read)
-        except OSError as error:
-            text = f"what happened before tapui came cannot be read: {error.strerror}"
-            self._uplink.report(text, "warning")
-            return
-        if turns:
-            self._uplink.send(SessionHistory(self.id, raw(turns)))
-
-    async def _tell_of_subagents(self, session: "CopilotSession") -> None:
-        """Tell of the subagents that began before this host came: their calls are theirs."""
-        listed = await ask("subagents", session.rpc.tasks.list(), self._uplink.report)
-        for message in self._translator.subagents(listed.tasks if listed is not None else ()):
-            self._uplink.send(message)
 
     def lost(self) -> None:
         """The connection is gone, and our tools with it; the session may come back."""
@@ -489,25 +423,9 @@ class AttachedSession:
             self._chores.spawn(self._set_mode(order, self._session))
 
     async def _set_mode(self, order: ModeSet, session: "CopilotSession") -> None:
-        from copilot.rpc import ModeSetRequest
-        from copilot.session_events import SessionMode
-
         try:
-            request = ModeSetRequest(mode=SessionMode(order.mode))
-            result = await sdk.call("switch the mode", session.rpc.mode.set(request))
-            if result.confirmation is not None or result.mode_applied is False:
-                raise AttachError(
-                    f"the CLI did not switch to {order.mode} ({result.message or result.status}): "
-                    "switch it there (Shift+Tab)"
-                )
+            await settings.set_mode(session, order.mode)
         except AttachError as error:
             self._uplink.send(ModeResult(id=order.id, ok=False, error=str(error)))
         else:
             self._uplink.send(ModeResult(id=order.id, ok=True))
-
-
-def left_open(_request: object, _invocation: object) -> "PermissionNoResult":
-    """Leave a permission request to whoever answers it: the person there, or `Permissions`."""
-    from copilot.session import PermissionNoResult
-
-    return PermissionNoResult()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.wire import limits
+from tapui.wire.message import Mode
 from tapui.wire.steering import EFFORTS, ModelChoice
 
 if TYPE_CHECKING:
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 
 COMPACT_TIME = 570.0
 """Seconds that a compaction may take: a model writes a summary. The gateway waits longer."""
+
+
+async def set_mode(session: "CopilotSession", mode: Mode) -> None:
+    """Switch the mode, now."""
+    from copilot.rpc import ModeSetRequest
+    from copilot.session_events import SessionMode
+
+    request = ModeSetRequest(mode=SessionMode(mode))
+    result = await sdk.call("switch the mode", session.rpc.mode.set(request))
+    if result.confirmation is not None or result.mode_applied is False:
+        raise AttachError(
+            f"the CLI did not switch to {mode} ({result.message or result.status}): "
+            "switch it there (Shift+Tab)"
+        )
 
 
 async def compact(session: "CopilotSession") -> None:
