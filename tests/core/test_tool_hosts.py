@@ -393,6 +393,35 @@ def test_who_is_in_every_session_is_in_it_too_and_may_still_prompt_the_others(
     assert line["line"]["level"] == "keep"
 
 
+def test_a_provider_of_all_sessions_is_in_it_once_the_person_agreed(talk: Conversation) -> None:
+    talk.host().open("s1", foreground=True)
+    host, tower = opened(talk), talk.tower()
+    provider = talk.connect(PROVIDER_TOKEN)
+    provider.hello(session="all")
+    assert provider.hear_one("error")["code"] == "UNAUTHORIZED"
+    provider.say(type="session.ready", sessionId="mcp-1")
+    talk.wait(2)
+    assert host.hear() == []
+    (asked,) = talk.events("approval.requested")
+    tower.say(type="approval.decide", approvalId=asked["approval"]["id"], decision="approve")
+    provider.hello(session="all")
+    talk.wait(2)
+    assert names(host.hear_one("tools.changed")) == ["greet"]
+
+
+def test_what_sits_in_the_foreground_session_is_not_in_it(talk: Conversation) -> None:
+    copilot = talk.host()
+    copilot.open("s1", foreground=True)
+    talk.provider("s1")
+    host = opened(talk)
+    copilot.say(type="session.update", sessionId="s1", foreground=False)
+    copilot.say(type="session.close", sessionId="s1")
+    talk.wait(20)
+    assert host.hear() == []
+    host.invoke("mcp-1")
+    assert host.hear_one("tool.outcome")["errorCode"] == "NOT_FOUND"
+
+
 def test_it_takes_no_order_and_no_mode(talk: Conversation) -> None:
     host, tower = opened(talk), talk.tower()
     for message in (

@@ -136,6 +136,12 @@ async def test_an_error_is_a_result_with_its_code(client: McpClient, gateway: Ga
         large = await client.call("greet", {"text": "x" * MAX_MESSAGE_BYTES})
         assert large.is_error
         assert large.content[0].text.startswith("PAYLOAD_TOO_LARGE: ")
+        hasty = {**GREET, "timeout": 50}
+        await provider.send({"type": "tools.update", "tools": [hasty], "requestId": "t"})
+        await provider.expect("ack")
+        late = await client.call("greet")
+        assert late.is_error
+        assert late.content[0].text.startswith("TIMEOUT: ")
         # A gate of a provider holds here, too.
         rule = {"action": "deny", "match": {"tool": "greet"}, "reason": "not today"}
         await provider.send({"type": "hooks.update", "onPreToolUse": [rule], "requestId": "r"})

@@ -58,7 +58,7 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
     async with websockets.serve(refuse, "127.0.0.1", 0) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         folder = RunFolder.claim(folders, port)
-        folder.announce(f"ws://127.0.0.1:{port}", "0.1.0", tmp_path)
+        folder.announce(f"ws://127.0.0.1:{port}", "0.0.1", tmp_path)
         link = GatewayLink(
             folders, port, is_explicit=True, label="l", folder=tmp_path, changed=lambda: None
         )
@@ -66,7 +66,9 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
         async with asyncio.timeout(15):
             await link.settled.wait()
         outcome = await link.call("greet", {}, tell=None)  # type: ignore[arg-type]
-        assert outcome.error == "the gateway does not take this door: unknown token"
+        assert outcome.error is not None
+        assert outcome.error.startswith("the gateway does not take this door: unknown token; ")
+        assert "is of an older tapui (0.0.1;" in outcome.error
         first = token.path.read_text()
         token.remove()
         token.make()

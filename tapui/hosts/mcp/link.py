@@ -125,7 +125,9 @@ class GatewayLink:
                 if found != refused or clock() >= again_at:
                     await self._stay(*found)
             except Refused as error:
-                self._is_without(f"the gateway does not take this door: {error}")
+                other = gateways.warning_of(found[0])
+                hint = "" if other is None else f"; {other}"
+                self._is_without(f"the gateway does not take this door: {error}{hint}")
                 pause = min(pause * 2, LONGEST_REFUSED) if found == refused else LONGEST_RETRY
                 refused, again_at = found, clock() + pause
             except (GatewayError, OSError) as error:
