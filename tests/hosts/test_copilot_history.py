@@ -72,6 +72,24 @@ def test_a_turn_is_read_as_the_cli_wrote_it(tmp_path: Path) -> None:
     assert (turn.steps[0].duration, turn.steps[2].error) == (1000.0, "no such file")
 
 
+def test_a_command_behind_its_call_has_the_exit_code_that_was_told_later(tmp_path: Path) -> None:
+    text = "<command started in background with shellId: 1>"
+    kind = {"kind": {"type": "shell_completed", "shellId": "1", "exitCode": 2}}
+    notified = json.loads(event(9, "system.notification", content=""))
+    notified["data"] |= kind
+    (turn,) = read(
+        written(
+            tmp_path,
+            event(1, "session.start", sessionId="s1"),
+            event(2, "user.message", content="go"),
+            *call(4, "t1", "bash", {"command": "make"}, success=True, result={"content": text}),
+            json.dumps(notified).encode(),
+        )
+    )
+    assert [(one.state, one.exit_code) for one in turn.steps] == [("failed", 2)]
+    assert turn.head.failed == 1
+
+
 def test_what_came_after_this_host_is_told_live(tmp_path: Path) -> None:
     later = event(30, "user.message", content="later")
     before = datetime(2026, 11, 22, 7, 54, 20, tzinfo=UTC)

@@ -132,7 +132,7 @@ def test_texts_after_the_turn_and_into_it(
 def test_the_agent_rests_while_its_command_goes_on(
     gateway: GatewayPlayed, copilot: Copilot, model: ModelServer, person: Person
 ) -> None:
-    command = "touch started; until [ -e go ]; do sleep 0.2; done"
+    command = "touch started; until [ -e go ]; do sleep 0.2; done; exit 3"
     model.script(Rule(calls=bash(command), when="run it"), Rule(text="so be it", times=ALWAYS))
     person.tell("o-1", "run it")
     person.allow("until [ -e go ]")
@@ -141,6 +141,8 @@ def test_the_agent_rests_while_its_command_goes_on(
     assert became(gateway, "o-2", "done").running == [command]
     gateway.wait(SessionEvent, event="session.idle", within=30)
     (copilot.cwd / "go").touch()  # what it says to the agent is a turn
+    ended = gateway.wait(SessionEvent, event="shell.completed", within=30)
+    assert msgspec.json.decode(ended.data)["exitCode"] == 3
     until(lambda: len(gateway.of(SessionEvent, event="session.idle")) == 2, what="rest", within=30)
 
 

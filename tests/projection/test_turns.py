@@ -187,6 +187,36 @@ def test_files_that_changed_stand_in_the_head_with_their_lines(day: Day) -> None
     assert len(day.turn.head.files) == limits.TURN_FILES
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "state", "failed"),
+    [("make", 2, "failed", 1), ("make", 0, "done", 0), ("grep x y", 1, "done", 0)],
+)
+def test_a_command_that_ends_after_its_call_tells_how(
+    day: Day, command: str, code: int, state: str, failed: int
+) -> None:
+    day.happen("user.message", content="start it")
+    day.start("c1", command=command)
+    day.finish("c1")
+    for told in ({"exitCode": 7}, {"toolCallId": "c1"}, {"toolCallId": "c1", "exitCode": "2"}):
+        day.happen("shell.completed", **told)
+    day.happen("shell.completed", toolCallId="c1", exitCode=code)
+    day.happen("shell.completed", toolCallId="c1", exitCode=9)
+    assert [(one.state, one.exit_code) for one in day.steps] == [(state, code)]
+    assert day.turn.head.failed == failed
+
+
+def test_a_command_that_ends_in_a_later_turn_is_a_step_there(day: Day) -> None:
+    day.happen("user.message", content="start it")
+    day.start("c1", command="make")
+    day.finish("c1")
+    day.happen("session.idle")
+    day.happen("user.message", content="and now?")
+    day.happen("shell.completed", toolCallId="c1", tool="bash", command="make", exitCode=2)
+    (step,) = day.steps
+    assert (step.kind, step.tool, step.summary, step.call_id) == ("call", "bash", "make", "c1")
+    assert (step.state, step.exit_code, day.turn.head.failed) == ("failed", 2, 1)
+
+
 def test_files_beyond_those_that_a_head_names_are_counted_with_their_lines(day: Day) -> None:
     day.happen("user.message", content="rename it everywhere")
     for number in range(limits.TURN_FILES + 5):

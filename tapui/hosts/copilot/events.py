@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tapui.hosts.copilot.outcome import changes, exit_code
+from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.hosts.copilot.permissions import ALLOW_ALL
 from tapui.hosts.copilot.usage import credits_of
+from tapui.projection.summary import summary
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
@@ -77,6 +78,8 @@ class Translator:
         self.session_id = session_id
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
+        self._behind: OrderedDict[str, dict[str, str]] = OrderedDict()
+        """The calls whose commands go on in the background, by their shells."""
         self._sent: OrderedDict[str, deque[_Sent]] = OrderedDict()
         """Who had this host send prompts, by prompt, in order."""
         self.allows_all = False
@@ -105,6 +108,7 @@ class Translator:
             "abort": self._plain("reason"),
             "tool.execution_start": self._tool_start,
             "tool.execution_complete": self._tool_complete,
+            "system.notification": self._notified,
             "subagent.started": self._subagent_started,
             "subagent.completed": self._subagent("subagent.completed"),
             "subagent.failed": self._subagent("subagent.failed"),
@@ -315,6 +319,15 @@ class Translator:
         if started is None:
             return []  # one of ours, or begun before we came
         told = data.to_dict()
+        if (shell := shell_behind(told)) is not None:
+            command = summary(started.tool, _arguments(started.args))
+            self._behind[shell] = {
+                "toolCallId": data.tool_call_id,
+                "tool": started.tool,
+                "command": command,
+            }
+            if len(self._behind) > _REMEMBERED_CALLS:
+                self._behind.popitem(last=False)
         kind: Literal["success", "failure"] = "success" if data.success else "failure"
         output = data.result.content if data.result is not None else None
         if not data.success and data.error is not None:
@@ -331,6 +344,14 @@ class Translator:
             changes=changes(told, started.written),
             agentId=event.agent_id,
         )
+
+    def _notified(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        """A command that went on in the background has ended."""
+        ended = shell_ended(data.to_dict())
+        call = self._behind.pop(ended[0], None) if ended is not None else None
+        if ended is None or call is None:
+            return []
+        return self._event("shell.completed", **call, exitCode=ended[1], agentId=event.agent_id)
 
     def _subagent_started(self, event: "CopilotEvent", data: Any) -> list[Message]:
         started = self._calls.get(data.tool_call_id)

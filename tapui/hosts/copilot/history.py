@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from tapui.hosts.copilot.outcome import changes, exit_code
-from tapui.projection.summary import one_line
+from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
+from tapui.projection.summary import one_line, summary
 from tapui.projection.turns.calls import call_finished, call_started
 from tapui.projection.turns.changed import mode_changed, model_changed
 from tapui.projection.turns.happened import happened
@@ -79,7 +79,9 @@ class _History:
         self._live = LiveTurns(session_id)
         self._before = before
         self._last = ""
-        self._calls: dict[str, tuple[str, str]] = {}
+        self._calls: dict[str, tuple[str, str, Any]] = {}
+        self._behind: dict[str, dict[str, str]] = {}
+        """The calls whose commands went on in the background, by their shells."""
 
     def take(self, line: bytes) -> None:
         """Take a line; one that is no event of the CLI's changes nothing."""
@@ -146,6 +148,8 @@ class _History:
                 before, after = data.get("previousModel"), data.get("newModel")
                 if isinstance(after, str) and isinstance(before, str) and before != after:
                     model_changed(live, before, after, at)
+            case "system.notification":
+                self._notified(data, at)
             case _ if name in _PASSED_ON:
                 self._happened(name, data, at, agent)
 
@@ -168,14 +172,17 @@ class _History:
             args=raw(data.get("arguments") or {}),
             agent_id=agent,
         )
-        self._calls[id_] = (tool, at)
+        self._calls[id_] = (tool, at, data.get("arguments"))
         call_started(self._live, call, at)
 
     def _completed(self, data: Mapping[str, Any], at: str) -> None:
         id_ = data.get("toolCallId")
         if not isinstance(id_, str) or id_ not in self._calls:
             return
-        tool, began = self._calls.pop(id_)
+        tool, began, args = self._calls.pop(id_)
+        if (shell := shell_behind(data)) is not None:
+            command = summary(tool, args)
+            self._behind[shell] = {"toolCallId": id_, "tool": tool, "command": command}
         is_ok = data.get("success") is True
         done = Call(
             id=id_,
@@ -189,6 +196,12 @@ class _History:
             changes=changes(data) if is_ok else None,
         )
         call_finished(self._live, done if is_ok else replace(done, error=_error(data)), at)
+
+    def _notified(self, data: Mapping[str, Any], at: str) -> None:
+        ended = shell_ended(data)
+        call = self._behind.pop(ended[0], None) if ended is not None else None
+        if ended is not None and call is not None:
+            self._happened("shell.completed", {**call, "exitCode": ended[1]}, at)
 
 
 def _error(data: Mapping[str, Any]) -> str:

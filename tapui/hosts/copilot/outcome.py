@@ -4,6 +4,7 @@ The same JSON comes live from the SDK and stands in the session's `events.jsonl`
 here. Nothing of it is taken for granted.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from tapui.wire import limits
 from tapui.wire.turns import FileChange
 
 _HIGHEST = 2**31
+_SHELL_LINE = 1000
+"""Characters at the end of a result in which its shell is named."""
+_SHELL = re.compile(r"<[^<>\n]*\bshellId: ([^\s<>]{1,200})[^<>\n]*>\s*$")
 
 
 def exit_code(data: Mapping[str, Any]) -> int | None:
@@ -26,6 +30,25 @@ def exit_code(data: Mapping[str, Any]) -> int | None:
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
     return int(found) if -_HIGHEST <= found < _HIGHEST else None
+
+
+def shell_behind(data: Mapping[str, Any]) -> str | None:
+    """Return the id of the shell in which a call's command goes on; None where it has ended."""
+    result = data.get("result")
+    text = result.get("content") if isinstance(result, Mapping) else None
+    if not isinstance(text, str) or exit_code(data) is not None:
+        return None
+    found = _SHELL.search(text[-_SHELL_LINE:])
+    return found[1].rstrip(".,;") if found is not None and "completed" not in found[0] else None
+
+
+def shell_ended(data: Mapping[str, Any]) -> tuple[str, int] | None:
+    """Return the shell and the exit code of which a `system.notification` tells."""
+    kind = data.get("kind")
+    if not isinstance(kind, Mapping) or kind.get("type") != "shell_completed":
+        return None
+    shell, code = kind.get("shellId"), exit_code({"shellExecution": kind})
+    return (shell, code) if isinstance(shell, str) and code is not None else None
 
 
 def changes(data: Mapping[str, Any], written: Sequence[str] = ()) -> list[FileChange] | None:

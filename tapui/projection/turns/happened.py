@@ -6,13 +6,16 @@ from typing import Any
 import msgspec
 
 from tapui.projection.summary import head_strings, one_line
+from tapui.projection.turns.programs import is_answer
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
+from tapui.projection.turns.step import UNNAMED
 from tapui.projection.turns.usage import add_to, added, amount, count, model_of, totals_of, usage_of
 from tapui.wire import limits
 from tapui.wire.events import SessionHappened
 from tapui.wire.turns import SourceKind, StepState, TurnSource, Usage
 
 Data = Mapping[str, Any]
+_HIGHEST_CODE = 2**31
 _AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
 
 
@@ -222,6 +225,28 @@ def _agent_ended(state: StepState) -> "Callable[[LiveTurns, Data, str], None]":
     return ended
 
 
+def _shell_ended(session: LiveTurns, data: Data, at: str) -> None:
+    """A command that went on after its call has ended. In a later turn that is a step of its own:
+    of earlier ones not everybody knows the steps."""
+    call_id, code = _name(data, "toolCallId"), data.get("exitCode")
+    if call_id is None or type(code) is not int or abs(code) > _HIGHEST_CODE:
+        return
+    turn = session.turns[-1] if session.turns else None
+    for step in turn.all_steps() if turn is not None else ():
+        step.condense()
+        if step.call_id == call_id and step.kind == "call":
+            if step.exit_code is None:
+                step.exit_code = code
+                if step.state == "done" and code and not is_answer(step.summary, code):
+                    session.end(step, "failed", at)
+            return
+    command = one_line(_text(data, "command"))
+    state: StepState = "failed" if code and not is_answer(command, code) else "done"
+    step = session.add("call", state, at, command)
+    step.tool = _text(data, "tool")[: limits.MAX_NAME] or UNNAMED
+    step.call_id, step.exit_code = call_id, code
+
+
 def _permitted(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
     """A call was allowed without a request that was shown here."""
     step = session.open.get(_text(data, "toolCallId"))
@@ -259,6 +284,7 @@ HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "assistant.usage": _usage,
     "session.usage": _totals,
     "permission.completed": _permitted,
+    "shell.completed": _shell_ended,
     "session.error": _error,
     "session.compaction_start": _compaction_started,
     "session.compaction_complete": _compacted,

@@ -13,7 +13,7 @@ from tapui.wire.turns import FileChange, Step, StepKind, StepState, Usage
 _MOST = 2**53
 _, *_SHARED, _ = Step.__struct_fields__
 """The fields that a `LiveStep` has as a `Step` has them: all between `id` and `steps`."""
-_UNNAMED = "unnamed"
+UNNAMED = "unnamed"
 """A call's tool where its host named none. A step without a tool is one that was only asked for."""
 _shared = attrgetter(*_SHARED)
 
@@ -72,7 +72,7 @@ class LiveStep(Struct, eq=False, gc=False):
         self.gated = call.gated
         self.provider = call.provider[: limits.MAX_NAME]
         if self.kind != "subagent":
-            self.tool = call.tool[: limits.MAX_NAME] or _UNNAMED
+            self.tool = call.tool[: limits.MAX_NAME] or UNNAMED
             self.summary = summary_of(call) or self.summary
 
     def changed(self, changes: list[FileChange]) -> None:
