@@ -150,7 +150,7 @@ def test_a_session_beside_has_an_extension_of_its_own(
 def test_an_extension_that_does_not_come_back_ends_its_session_alone(
     cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.hosts.copilot.attachment.DOOR_TIMES", (0.05,) * 4)
+    monkeypatch.setattr("tapui.hosts.copilot.door_attachment.DOOR_TIMES", (0.05,) * 4)
     process = start("s1")
     start("s2")
     until(lambda: len(host.gateway.of(SessionUpdate, tools_revision=1)) == 2, what="both")

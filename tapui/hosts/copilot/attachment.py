@@ -2,16 +2,14 @@
 
 import asyncio
 import contextlib
-import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
-from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
 from tapui.hosts.copilot.session import AttachedSession
 from tapui.hosts.copilot.succession import Succession
@@ -31,16 +29,12 @@ DISCONNECT_TIME = 5.0
 CONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
-DOOR_TIMES = (0.2,) * 10 + (0.5,) * 16
-"""The same for tapui's extension, which the CLI starts again when another session is on screen."""
 REPLACE_TIME = 1.0
 """Seconds for which the former session's end is waited for when another comes on screen (`/clear`)
 before that is joined. An end that comes later is a late replacement."""
 SHUTDOWN_TIME = 2 * REPLACE_TIME
 """Seconds after which a session that shut down, and was not replaced, is closed."""
 ENDED = "the session ended in the CLI"
-DOOR_SHUTDOWN_TIME = SHUTDOWN_TIME + sum(DOOR_TIMES)
-"""The same where the extension comes back for the session that replaced it."""
 SETTLE_TIME = 2.5
 """Seconds for which a session in the background must be there, or gone, before it counts."""
 
@@ -49,9 +43,11 @@ class Attachment:
     """The connection to the CLI that listens on `port`, with its sessions.
 
     `process` is the CLI where it is known; its end ends the attachment. `copilot_home` and `cwd`
-    say where the sessions' folders are and where the CLI was started. With `door`, one session of
-    it is reached by tapui's extension; `is_attached` says whether anybody has a session already.
+    say where the sessions' folders are and where the CLI was started.
     """
+
+    BY_EXTENSION: ClassVar[bool] = False
+    """Whether its session is reached by tapui's extension of the CLI."""
 
     def __init__(
         self,
@@ -61,13 +57,9 @@ class Attachment:
         *,
         copilot_home: Path,
         cwd: str,
-        door: ExtensionDoor | None = None,
-        is_attached: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.process = process
         self.port = port
-        self.door = door
-        self._is_attached = is_attached
         self.sessions: dict[str, AttachedSession] = {}
         self._is_silent = False
         """Whether the CLI has not answered for `PING_TIME`."""
@@ -97,18 +89,19 @@ class Attachment:
             self._foreground = await sdk.call(
                 "ask for the CLI's session", client.get_foreground_session_id()
             )
-            if self.door is not None:
-                wanted = {self.door.session: None}
-            else:
-                shown = [self._foreground] if self._foreground else []
-                wanted = dict.fromkeys([*shown, *sessions])
-            if not wanted:
-                raise AttachError("the CLI has no session yet")
-            await self._join_all(wanted)
+            await self._join_all(self._wanted(sessions))
         except BaseException:
             self._close_sessions("attaching failed")
             await self._drop()
             raise
+
+    def _wanted(self, sessions: Iterable[str]) -> list[str]:
+        """Return the sessions to be joined at first. Raises `AttachError` where there are none."""
+        shown = [self._foreground] if self._foreground else []
+        wanted = list(dict.fromkeys([*shown, *sessions]))
+        if not wanted:
+            raise AttachError("the CLI has no session yet")
+        return wanted
 
     async def _join_all(self, wanted: Iterable[str]) -> None:
         """Join sessions, each for itself. Raises the first `AttachError` if none can be joined."""
@@ -132,18 +125,19 @@ class Attachment:
     async def _open(self) -> "CopilotClient":
         from copilot import CopilotClient, RuntimeConnection
 
-        token = None
-        if self.door is not None:
-            token = self.door.token.reveal()
-            await self._check_port(self.door.pid)
-        elif self.process is not None:
-            await self._check_port(self.process.pid)
+        pid, token = self._listener()
+        if pid is not None:
+            await self._check_port(pid)
         connection = RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}", connection_token=token)
         client = CopilotClient(connection=connection)
         self._client = client
         client.on_lifecycle(self._on_lifecycle)
         await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
         return client
+
+    def _listener(self) -> tuple[int | None, str | None]:
+        """Return the process that listens, where it is known, and the token that it wants."""
+        return (None if self.process is None else self.process.pid), None
 
     async def _check_port(self, pid: int) -> None:
         """Make sure that the port is this very process's, a moment before it is connected to."""
@@ -219,55 +213,34 @@ class Attachment:
                 self._uplink.send(SessionUpdate(session_id=session_id, silent=is_silent))
 
     async def _reconnect(self) -> bool:
-        for pause in RECONNECT_TIMES if self.door is None else DOOR_TIMES:
+        for pause in self._pauses():
             await asyncio.sleep(pause)
             if self._is_gone():
                 return False
             await self._drop()
-            if self.door is not None and not self._find_door():
+            if not self._is_there():
                 continue
             try:
-                client = await self._open()
-                if self.door is not None and self.door.session not in self.sessions:
-                    await self._replace_by(self.door.session)
-                    return True
-                for session in list(self.sessions.values()):
-                    await self._reattach(session, client)
-                if self.door is not None:
-                    return True
-                self._shows(
-                    await sdk.call("ask for the CLI's session", client.get_foreground_session_id())
-                )
+                await self._rejoin(await self._open())
             except AttachError:
                 continue  # the last failure is told when the attempts are over
-            self._uplink.report(f"the connection to port {self.port} is back", "info")
             return True
         return False
 
-    def _find_door(self) -> bool:
-        """Find the extension of our session, or of the one that took its place."""
-        if self.process is None:
-            return False
-        doors = doors_of(self._copilot_home, self.process.pid, os.getuid())
-        here = [one for one in doors if one.session in self.sessions]
-        here += [one for one in doors if not self._is_attached(one.session)]
-        if here:
-            self.door, self.port = here[0], here[0].port
-        return bool(here)
+    def _pauses(self) -> Iterable[float]:
+        """Return the seconds before each attempt to get the connection back."""
+        return RECONNECT_TIMES
 
-    async def _replace_by(self, session_id: str) -> None:
-        """Join the session for which the extension came back; it took the former one's place.
+    def _is_there(self) -> bool:
+        """Return whether there is something to connect to again."""
+        return True
 
-        Raises `AttachError`.
-        """
-        former = next(iter(self.sessions), None)
-        self._foreground = session_id
-        if former is not None:
-            self._replaced.add(former)
-        await self._join(session_id, replaces=former)
-        if former is not None:
-            self._replaced.discard(former)
-            self._end(former, None)
+    async def _rejoin(self, client: "CopilotClient") -> None:
+        """Join the sessions again over a new connection. Raises `AttachError`."""
+        for session in list(self.sessions.values()):
+            await self._reattach(session, client)
+        self._shows(await sdk.call("ask for the CLI's session", client.get_foreground_session_id()))
+        self._uplink.report(f"the connection to port {self.port} is back", "info")
 
     async def _reattach(self, session: AttachedSession, client: "CopilotClient") -> None:
         """Join a session again; one that cannot be joined is closed, and the others go on.
@@ -294,7 +267,7 @@ class Attachment:
             cwd=self._cwd,
             port=self.port,
             pid=self.process.pid if self.process is not None else None,
-            by_extension=self.door is not None,
+            by_extension=self.BY_EXTENSION,
         )
         self._joining.add(session_id)
         self.sessions[session_id] = session
@@ -317,9 +290,13 @@ class Attachment:
         if successor is not None:
             self._end(session.id, ENDED, replaced_by=successor)
             return
-        await asyncio.sleep(SHUTDOWN_TIME if self.door is None else DOOR_SHUTDOWN_TIME)
+        await asyncio.sleep(self._shutdown_time())
         if session.id not in self._replaced:
             self._end(session.id, ENDED)
+
+    def _shutdown_time(self) -> float:
+        """Return how long a session that shut down may take to be replaced."""
+        return SHUTDOWN_TIME
 
     def _successor(self, session_id: str) -> str | None:
         """Return the joined session that took the place of one that has ended."""
@@ -336,12 +313,8 @@ class Attachment:
             self._shows(event.session_id)
 
     def _shows(self, session_id: str | None) -> None:
-        if self.door is not None:
-            for id_, session in self.sessions.items():
-                if (id_ == session_id) is not (id_ == self._foreground):
-                    session.in_foreground(id_ == session_id)
-            self._foreground = session_id
-        elif session_id is not None and session_id != self._foreground:
+        """The CLI's screen shows this session now."""
+        if session_id is not None and session_id != self._foreground:
             former, self._foreground = self._foreground, session_id
             self._chores.spawn(self._follow(session_id, former))
 

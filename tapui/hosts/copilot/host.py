@@ -14,6 +14,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process, ports_of
+from tapui.hosts.copilot.door_attachment import DoorAttachment
 from tapui.hosts.copilot.doors import ExtensionDoor
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.headless import HeadlessServer
@@ -197,15 +198,25 @@ class CopilotHost:
         elif not cli.ports:
             self._look_at_doors(cli)
         elif self._is_due(cli.process):
-            self._start(cli.process, cli.process, cli.ports, cli.sessions, cli.cwd)
+            attachment = self._by_port(cli.process, cli.ports, cli.cwd)
+            self._start(cli.process, attachment, cli.ports, cli.sessions)
 
     def _look_at_doors(self, cli: Cli) -> None:
-        here = [one.door for one in self._attachments.values() if one.process == cli.process]
+        attached = [one for one in self._attachments.values() if isinstance(one, DoorAttachment)]
+        here = [one.door for one in attached if one.process == cli.process]
         if not set(here) <= set(cli.doors):
             return  # the extension has left a session, and comes back for the one in its place
         for door in cli.doors:
             if door not in here and self._is_due(door):
-                self._start(door, cli.process, (door.port,), (), cli.cwd, door=door)
+                attachment = DoorAttachment(
+                    cli.process,
+                    door,
+                    self._uplink,
+                    copilot_home=self._copilot_home,
+                    cwd=cli.cwd,
+                    is_attached=lambda id_: self._session(id_) is not None,
+                )
+                self._start(door, attachment, (door.port,), ())
 
     def _look_at_port(self, port: int, found: list[Cli]) -> None:
         owner = next((cli for cli in found if port in cli.ports), None)
@@ -216,9 +227,10 @@ class CopilotHost:
                 attachment.sync(held[0].sessions)
         elif self._is_due(port):
             if owner is not None:
-                self._start(port, owner.process, (port,), owner.sessions, owner.cwd)
+                attachment = self._by_port(owner.process, (port,), owner.cwd)
+                self._start(port, attachment, (port,), owner.sessions)
             else:
-                self._start(port, None, (port,), (), "")
+                self._start(port, self._by_port(None, (port,), ""), (port,), ())
 
     def _tell_seen(self, found: list[Cli], apart: list[Cli]) -> None:
         """Tell which sessions cannot be reached, of the CLIs `apart`, and the ports of all."""
@@ -234,25 +246,17 @@ class CopilotHost:
         trouble = self._troubles.get(key)
         return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
 
+    def _by_port(self, process: Process | None, ports: tuple[int, ...], cwd: str) -> Attachment:
+        return Attachment(process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd)
+
     def _start(
         self,
         key: _Key,
-        process: Process | None,
+        attachment: Attachment,
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
-        cwd: str,
-        *,
-        door: ExtensionDoor | None = None,
     ) -> None:
-        self._attachments[key] = attachment = Attachment(
-            process,
-            ports[0],
-            self._uplink,
-            copilot_home=self._copilot_home,
-            cwd=cwd,
-            door=door,
-            is_attached=lambda id_: self._session(id_) is not None,
-        )
+        self._attachments[key] = attachment
         self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
 
     async def _attend(
