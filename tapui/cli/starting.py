@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import termios
 from pathlib import Path
 
 from tapui.cli import config, output
@@ -79,9 +80,15 @@ def gateway(args: argparse.Namespace, *, is_leaving: bool = False) -> FoundGatew
 
 
 def need_terminal() -> None:
-    """Raise `Failure` unless the person can see the screen and type."""
+    """Return once the person can see the screen and type; raises `Failure` where they never can."""
     instead = f"`{command('status --watch')}` tells what happens line by line"
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Failure(f"the tower needs a terminal; {instead}", WRONG_USE)
     if os.environ.get("TERM", "dumb") in ("", "dumb"):
         raise Failure(f"this terminal (TERM=dumb) cannot show the tower; {instead}", WRONG_USE)
+    try:
+        # Behind the shell a process is stopped here (SIGTTOU), until the shell has it in front.
+        termios.tcsetattr(0, termios.TCSANOW, termios.tcgetattr(0))
+    except termios.error:
+        text = f"the tower was started behind a shell that cannot bring it to the front; {instead}"
+        raise Failure(text, WRONG_USE) from None

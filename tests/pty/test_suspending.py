@@ -147,3 +147,27 @@ def test_a_second_tower_stops_like_any_program(gateway: Gateway, tmux: Tmux, hom
         screen.wait_for("1 Sessions")
     screen.keys("q")
     screen.wait_for("^outer>")
+
+
+@pytest.mark.parametrize("which", ["first tower", "second tower", "demo"])
+def test_what_is_begun_behind_the_shell_waits_until_it_is_brought_to_the_front(
+    gateway: Gateway, tmux: Tmux, home: Home, which: str
+) -> None:
+    port = {"first tower": 0, "second tower": gateway.port}.get(which)
+    args = "demo" if port is None else f"--no-attach --port {port}"
+    env = home.env(PS1="outer> ")
+    screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
+    screen.type(f"{tapui_argv()[0]} {args} &\n")
+    shell = psutil.Process(screen.pid)
+    for word in ("bg", "fg"):
+        until(lambda: has_stopped(shell), what="it waits")
+        screen.type(f"clear; {word}\n")
+    screen.wait_for("1 Sessions", within=20)
+    assert not screen.find("internal error")
+    screen.keys("q")
+    screen.wait_for("^outer>")
+
+
+def has_stopped(shell: psutil.Process) -> bool:
+    """Whether the shell's only child was stopped."""
+    return [one.status() for one in shell.children()] == [psutil.STATUS_STOPPED]
