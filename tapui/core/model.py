@@ -154,6 +154,8 @@ class OpenSession:
     """Whose inject was delivered, until its turn begins."""
     dispatched: tuple[float, str] = (0.0, "")
     """When it was: the clock's time, and the same as RFC 3339."""
+    former_ids: tuple[str, ...] = ()
+    """The sessions whose place it took, the last one first: their records have its older lines."""
     ports: frozenset[int] = frozenset()
     """Ports of the program that it lives in."""
     folder: str | None = None

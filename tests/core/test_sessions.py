@@ -449,6 +449,25 @@ def test_turns_and_streams_of_the_session_that_stays_are_kept(scene: Scene) -> N
         scene.talk.wait(3600)
 
 
+def test_lines_of_before_are_read_from_the_records_of_the_sessions_before(scene: Scene) -> None:
+    for number in range(1, 261):
+        if number in (101, 181):
+            former = {101: "s1", 181: "s2"}[number]
+            scene.host.open(f"s{number}" if number == 181 else "s2", replaces=former)
+        scene.provider.push(f"line {number}")
+        scene.talk.wait(0.2)
+    read = {"type": "stream.read", "id": "x", "stream": "greeter@greeter", "sessionId": "s181"}
+
+    def lines(last: int, before: int) -> list[str]:
+        (answer,) = scene.tower.ask({**read, "last": last, "before": before})
+        return [one["event"] for one in answer["lines"]]
+
+    assert lines(40, 61) == [f"line {number}" for number in range(21, 61)]
+    assert lines(200, 61) == [f"line {number}" for number in range(1, 61)]
+    assert lines(130, 151) == [f"line {number}" for number in range(21, 151)]
+    assert lines(10, 1) == []
+
+
 def test_of_two_with_one_identity_the_one_that_is_there_stays(scene: Scene) -> None:
     scene.host.open("s2")
     other = scene.talk.provider("s2")

@@ -45,12 +45,14 @@ DETAIL_KINDS = {
 
 
 class PendingRead(Struct, eq=False):
-    """A tower's request that waits for records. `newer` are the lines that memory has; of lines
-    after a number they are used where the records have none."""
+    """A tower's request that waits for records. `newer` are the lines that are there already; of
+    lines after a number they are used where the records have none. `former` are the sessions
+    whose records are read next, where lines are still wanted."""
 
     reader: Connection
     message: StreamRead | DetailRead
     newer: list[Line] = []
+    former: tuple[str, ...] = ()
 
 
 class Reading:
@@ -98,7 +100,7 @@ class Reading:
         self._tickets.read_records(
             session.id,
             LinesBefore(message.stream, wanted - len(lines), before, known_at, until),
-            PendingRead(connection, message, lines),
+            PendingRead(connection, message, lines, session.former_ids),
         )
 
     def _read_after(
@@ -165,6 +167,20 @@ class Reading:
         provider = state.providers.get(subject)
         return (None if provider is None else Detail(message.id, provider=provider)), None
 
+    def _reads_on(self, pending: PendingRead, message: StreamRead, lines: list[Line]) -> bool:
+        """Ask for older lines in the records of the session before this one, if any are wanted."""
+        wanted = min(max(message.last, 0), limits.STREAM_LINES) - len(lines)
+        first = lines[0].seq if lines else message.before or limits.MAX_SEQ
+        if not pending.former or wanted <= 0 or first <= 1:
+            return False
+        until = (message.at or "") if message.before is None else ""
+        self._tickets.read_records(
+            pending.former[0],
+            LinesBefore(message.stream, wanted, first, "", until),
+            PendingRead(pending.reader, message, lines, pending.former[1:]),
+        )
+        return True
+
     def records_read(self, pending: PendingRead, entries: list[Entry], fault: str | None) -> None:
         """The shell has read the records; `fault` says why it could not."""
         if not pending.reader.is_open:
@@ -179,7 +195,10 @@ class Reading:
             if message.after is not None:
                 lines = fitting(found or pending.newer)
             else:
-                lines = fitting(reversed([*found, *pending.newer]))[::-1]
+                lines = [*found, *pending.newer]
+                if self._reads_on(pending, message, lines):
+                    return
+                lines = fitting(reversed(lines))[::-1]
             self._out.send(pending.reader.id, StreamLines(message.id, lines))
         else:
             self._out.send(pending.reader.id, detail_asked(self._out.state, message, entries))

@@ -188,6 +188,7 @@ class Endings:
         self._trustees.session_replaced(former.id, current.id, self._held_grants())
         self._providers.session_replaced(former.id, current.id)
         self._streams.replace(former.id, current.id)
+        current.former_ids = (former.id, *former.former_ids)[: limits.MAX_FORMER_IDS]
         self._budgets.replace_session(former, current)
         self._injects.replace_session(former, current)
         self._gates.replace_session(former, current)
