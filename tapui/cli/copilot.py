@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from tapui.cli import output, starting
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.home.accounts import other_people
-from tapui.home.consent import Consent
 from tapui.home.paths import Home
+from tapui.home.port_consent import PortConsent
 from tapui.hosts.copilot.errors import NO_CLI
 from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
 from tapui.invocation import command
@@ -52,7 +52,7 @@ def way_in(
         raise Failure(f"the setting copilot.port forbids Copilot's port; {_instead(extension)}")
     if others := people():
         output.note(f"{_WARNING}; {_instead(extension)}")
-        consent = Consent(home.state)
+        consent = PortConsent(home.state)
         if rule == "ask" and not consent.covers(others):
             if not asks(f"Other people have accounts here ({', '.join(others)}). Open the port?"):
                 raise Failure(f"Copilot was not started; {_instead(extension)}")

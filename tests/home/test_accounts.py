@@ -8,7 +8,7 @@ import pytest
 
 from tapui.home import accounts
 from tapui.home.accounts import other_people
-from tapui.home.consent import FILE, Consent
+from tapui.home.port_consent import FILE, PortConsent
 
 HERE = str(Path(__file__).parent)
 
@@ -63,7 +63,7 @@ def test_owners_of_homes_count_where_the_system_lists_no_users(
 
 
 def test_consent_is_for_the_people_it_was_given_for(tmp_path: Path) -> None:
-    consent = Consent(tmp_path / "state")
+    consent = PortConsent(tmp_path / "state")
     assert not consent.covers(["ada"])
     consent.keep(["ada", "grace"])
     assert consent.covers(["ada"])
@@ -74,4 +74,4 @@ def test_consent_is_for_the_people_it_was_given_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"people": 3}', "\x00"])
 def test_a_file_that_says_nothing_is_no_consent(tmp_path: Path, text: str) -> None:
     (tmp_path / FILE).write_text(text)
-    assert not Consent(tmp_path).covers(["ada"])
+    assert not PortConsent(tmp_path).covers(["ada"])

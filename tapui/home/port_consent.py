@@ -20,7 +20,7 @@ class _Kept(Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
+class PortConsent:
     """That the person opens the port although `people` could reach it."""
 
     state: Path
