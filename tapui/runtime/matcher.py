@@ -54,5 +54,7 @@ def _compile(pattern: str) -> RegexPattern:
     except regex.error as error:
         where = "" if error.pos is None else f" at position {original_position(error.pos, places)}"
         raise PatternError(f"bad pattern: {error.msg}{where}") from None
+    except ValueError as error:  # flags that exclude each other
+        raise PatternError(f"bad pattern: {error}") from None
     except (RecursionError, OverflowError):
         raise PatternError("bad pattern: too complex") from None

@@ -408,6 +408,7 @@ def test_arguments_too_long_to_try_deny(talk: Conversation) -> None:
         ({"action": "gate"}, "onPreToolUse[0].gateId: missing"),
         ({"action": "context"}, "onPreToolUse[0].content: missing"),
         ({"action": "deny", "match": {"args": "("}}, "onPreToolUse[0].match.args: bad pattern"),
+        ({"action": "deny", "match": {"args": "(?au)x"}}, "match.args: bad pattern: ASCII"),
         ({"action": "deny", "match": {"args": "a" * 1001}}, "1000 characters"),
         ({"action": "stop"}, "hooks.onPreToolUse[0].action"),
     ],
