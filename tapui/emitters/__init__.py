@@ -1,1 +1,1 @@
-"""Emitters: commands and prompts on a schedule whose lines go through a filter into a stream."""
+"""Emitters: commands and prompts that run beside a session and feed its streams."""

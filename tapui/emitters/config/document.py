@@ -25,10 +25,11 @@ _AT_BYTE = re.compile(r"^(?:JSON is malformed: )?(?P<what>.*?) \(byte (?P<at>\d+
 _MAX_DEPTH = 64
 """Objects and lists within each other: what handles a value goes down by recursion."""
 _TOO_DEEP = f"it has more than {_MAX_DEPTH} levels"
+_TRAILING = "trailing characters"
 _PLAINER = {
     "Input data was truncated": "it ends too early",
     "invalid character": "this is not expected here",
-    "trailing characters": "something follows its end",
+    _TRAILING: "something follows its end",
 }
 _KEEPS_LINES = bytes(at if at in b"\r\n" else ord(" ") for at in range(256))
 
@@ -91,6 +92,8 @@ class JsonDocument:
         found = _AT_BYTE.match(error)
         at = int(found["at"]) if found else len(self._plain.rstrip())
         what = found["what"] if found else error
+        if what == _TRAILING:
+            at -= 1  # it says where the one behind stands
         line, column = self.line_and_column(at)
         return UnreadableError(line, column, f"not JSON: {_PLAINER.get(what, what)}")
 

@@ -148,9 +148,11 @@ def _without_blank_line(before: bytes, after: bytes) -> bytes:
     rest = after[blanks:]
     if is_first and rest.startswith((b"\n", b"\r\n")):
         return before[: len(before) - indent] + rest[rest.index(b"\n") + 1 :]
-    if not is_first and indent:
-        return before + rest
-    return before + (rest if rest.startswith((b"}", b"]")) else after)
+    if is_first:
+        return before + after
+    if rest.startswith((b"}", b"]")):
+        return before[: len(before) - indent] + after
+    return before + (rest if indent else after)
 
 
 def _newline(document: JsonDocument) -> bytes:

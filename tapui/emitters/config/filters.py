@@ -17,6 +17,7 @@ PATTERN_KEYS = ("includePattern", "excludePattern", "notifyPattern")
 FLAT_KEYS = ("rules", *PATTERN_KEYS)
 """What a filter as an object has, and an emitter itself may have."""
 _OUTCOMES = get_args(FilterRule.__annotations__["outcome"])
+_LEAST_COUNTED = 32
 _CASELESS = "(?ia)"
 """Emitters' patterns ignore case; `\\w` and its like are those of ASCII."""
 
@@ -35,18 +36,22 @@ class PatternCheck:
         """Return why a pattern cannot be used, None where it can."""
         if len(pattern) > limits.MAX_PATTERN:
             return f"a pattern has at most {limits.MAX_PATTERN:,} characters"
-        self._left -= len(pattern)
+        self._left -= max(len(pattern), _LEAST_COUNTED)
         if self._left < 0:
             return f"all patterns together have at most {MAX_PATTERN_CHARACTERS:,} characters"
+        try:
+            self._matcher.compile(_CASELESS + pattern)
+        except PatternError:
+            return self._said_of(pattern)
+        return None
+
+    def _said_of(self, pattern: str) -> str:
+        """Return what is wrong, with the position in the pattern as it was written."""
         try:
             self._matcher.compile(pattern)
         except PatternError as error:
             return str(error)
-        try:
-            self._matcher.compile(_CASELESS + pattern)
-        except PatternError:
-            return "bad pattern: its flags contradict those of emitters (any case, ASCII classes)"
-        return None
+        return "bad pattern: its flags contradict those of emitters (any case, ASCII classes)"
 
 
 def filter_of(entry: Fields, patterns: PatternCheck) -> Filter:

@@ -159,14 +159,14 @@ class _Saving:
             if found is not None and found.is_old:
                 document = _with_new_names(document)
             changed, wanted = self._changed(document, before)
+            if changed.text == document.text:
+                return before
             data = changed.mark + changed.text
             target = FoundFile(folder, name, data, mode=found.mode if found else 0)
             if len(data) > MAX_FILE:
                 raise SaveError(f"the file would be larger than {MAX_FILE:,} bytes")
             after = configuration_of(target)
             self._check(before, after, wanted)
-            if found is not None and found.data == data and not found.is_old:
-                return after
             mode = target.mode if seen is not None else None
             return after if _replaced(parent, base, data, seen, mode) else None
 
