@@ -160,6 +160,7 @@ class _Saving:
                 document = _with_new_names(document)
             changed, wanted = self._changed(document, before)
             if changed.text == document.text:
+                self._check(before, before, wanted)
                 return before
             data = changed.mark + changed.text
             target = FoundFile(folder, name, data, mode=found.mode if found else 0)

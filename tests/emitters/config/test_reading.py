@@ -223,11 +223,16 @@ def test_keys_and_their_spellings(
 
 
 @pytest.mark.parametrize(
-    ("keys", "kind"),
-    [({}, "oneTime"), ({"runInterval": "1h"}, "timed"), ({"every": "Idle"}, "idle")],
+    ("keys", "kind", "words"),
+    [
+        ({}, "oneTime", "once"),
+        ({"runInterval": "1h"}, "timed", "every 1h"),
+        ({"every": "Idle"}, "idle", "when idle"),
+    ],
 )
-def test_schedules_of_prompts(tmp_path: Path, keys: dict[str, Any], kind: str) -> None:
-    assert emitter(tmp_path, prompt="look", **keys).schedule.kind == kind
+def test_schedules_of_prompts(tmp_path: Path, keys: dict[str, Any], kind: str, words: str) -> None:
+    schedule = emitter(tmp_path, prompt="look", **keys).schedule
+    assert (schedule.kind, str(schedule)) == (kind, words)
 
 
 RULE = {"match": "a", "outcome": "drop"}

@@ -129,6 +129,52 @@ def test_an_empty_list_gets_its_first_entry(tmp_path: Path, text: str) -> None:
     assert [bare(one) for one in save_emitter(tmp_path, ENTRY).emitters] == [ENTRY]
 
 
+@pytest.mark.parametrize(
+    ("text", "changed", "saved"),
+    [
+        ('"command":"x","autoStart":false', {"auto_start": True}, '"command":"x","autoStart":true'),
+        (
+            '"command":"x","managedBy":"model"',
+            {"ownership": "userOwned"},
+            '"command":"x","managedBy":"userOwned"',
+        ),
+        ('"command":"x","channel":"a"', {"stream": "b"}, '"command":"x","channel":"b"'),
+        ('"command":"x","channel":"a"', {"stream": "e"}, '"command":"x"'),
+        ('"command":"x","maxRuns":3', {"max_runs": None}, '"command":"x"'),
+        (
+            '"command":"x","every":"5m"',
+            {"schedule": Schedule("oneTime")},
+            '"command":"x", "runSchedule": "oneTime"',
+        ),
+        (
+            '"command":"x","runSchedule":"oneTime"',
+            {"schedule": Schedule("continuous")},
+            '"command":"x"',
+        ),
+        ('"command":"x"', {"command": None, "prompt": "p"}, '"prompt": "p"'),
+    ],
+)
+def test_a_changed_key_keeps_its_spelling(
+    tmp_path: Path, text: str, changed: dict[str, Any], saved: str
+) -> None:
+    path = written(tmp_path, f'{{"emitters":[{{"name":"e",{text}}}]}}')
+    entry = msgspec.structs.replace(read(tmp_path).emitters[0], **changed)
+    if entry.prompt is not None:
+        entry = msgspec.structs.replace(entry, schedule=Schedule("oneTime"))
+    save_emitter(tmp_path, entry)
+    assert path.read_text().replace(", ", ",") == (
+        f'{{"emitters":[{{"name":"e",{saved}}}]}}'.replace(", ", ",")
+    )
+
+
+def test_a_change_that_no_file_can_say_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"emitters":[{"name":"e","prompt":"x"}]}')
+    entry = msgspec.structs.replace(read(tmp_path).emitters[0], schedule=Schedule("continuous"))
+    with pytest.raises(SaveError, match="it would not be read as it is meant"):
+        save_emitter(tmp_path, entry)
+    assert path.read_text() == '{"emitters":[{"name":"e","prompt":"x"}]}'
+
+
 def test_a_filter_takes_the_place_of_all_its_older_forms(tmp_path: Path) -> None:
     path = written(tmp_path, HAND_WRITTEN)
     set_filter(tmp_path, "later", (FilterRule("z", "surface"),), "userOwned")
