@@ -34,7 +34,10 @@ class ConfigChanged:
 
 @dataclass(frozen=True, slots=True)
 class NamedFilesChanged:
-    """Files that commands name may hold something else: ask for the standing of their entries."""
+    """Files that commands name may hold something else: ask for the standing of their entries.
+
+    Names are not safe to show.
+    """
 
     folder: str
     names: tuple[str, ...]

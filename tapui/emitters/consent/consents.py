@@ -35,7 +35,8 @@ class Proposal:
     folder: str
     entry: Startable
     files: tuple[tuple[str, str], ...]
-    """Files of the folder that it names, with a digest of each."""
+    """Files of the folder that it names, with a digest of each. Their paths are as they are: not
+    safe to show."""
     uncovered: tuple[str, ...]
     """What it names besides: a change there is not noticed."""
     doubts: tuple[str, ...]
@@ -79,7 +80,7 @@ class EntryChanged:
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
-    """The entry is as it was allowed; files that it names are not."""
+    """The entry is as it was allowed; files that it names are not. Names are not safe to show."""
 
     proposal: Proposal
     names: tuple[str, ...]
