@@ -68,7 +68,7 @@ def test_any_bytes_are_read_or_refused_with_a_place(data: bytes) -> None:
 
 
 @given(LISTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_values_are_read_or_refused_entry_by_entry(value: Any) -> None:
     found = said_by(json.dumps(value).encode())
     assert found.is_readable
@@ -211,7 +211,7 @@ FILES = st.fixed_dictionaries(
 
 
 @given(FILES, st.lists(emitters() | STREAMS, min_size=1, max_size=2))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_whatever_is_saved_reads_back_and_all_else_stays(
     file: tuple[Any, str], entries: list[Any]
 ) -> None:
