@@ -34,6 +34,8 @@ class Command:
     argv: tuple[str, ...]
     environ: Mapping[str, str]
     cwd: Path | None = None
+    inherited: tuple[int, ...] = ()
+    """Open files that it has under the same numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +227,7 @@ def _popen(command: Command) -> "subprocess.Popen[bytes]":
         stderr=subprocess.PIPE,
         bufsize=0,
         start_new_session=True,
+        pass_fds=command.inherited,
     )
 
 

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 class RegexPattern:
     """A compiled pattern of the `regex` library."""
 
-    __slots__ = ("_search", "_subn")
+    __slots__ = ("_subn", "search")
 
     def __init__(self, compiled: "regex.Pattern[str]") -> None:
-        self._search = compiled.search
+        self.search = compiled.search
+        """The engine's own search, without a time limit: for who limits many searches together."""
         self._subn = compiled.subn
 
     def found_in(self, subject: str) -> bool | None:
         """Return whether it matches anywhere; None when 1 ms was not enough."""
         try:
-            return self._search(subject, timeout=MATCH_TIMEOUT) is not None
+            return self.search(subject, timeout=MATCH_TIMEOUT) is not None
         except TimeoutError:
             return None
 
@@ -37,20 +38,28 @@ class RegexPattern:
 
 
 class RegexMatcher:
-    """Compiles patterns; equal ones once."""
+    """Compiles patterns; equal ones once.
+
+    With `ignore_case`, letters match in either case, and classes such as `\\w` are ASCII: so are
+    the patterns of emitters meant.
+    """
+
+    def __init__(self, *, ignore_case: bool = False) -> None:
+        self._ignore_case = ignore_case
 
     def compile(self, pattern: str) -> RegexPattern:
         """Compile; raises `PatternError` with the position of the fault."""
-        return _compile(pattern)
+        return _compile(pattern, self._ignore_case)
 
 
 @lru_cache(maxsize=256)
-def _compile(pattern: str) -> RegexPattern:
+def _compile(pattern: str, ignore_case: bool) -> RegexPattern:
     import regex  # with the first pattern: most gateways never see one
 
     changed, places = translated(pattern)
+    flags = regex.IGNORECASE | regex.ASCII if ignore_case else 0
     try:
-        return RegexPattern(regex.compile(changed))
+        return RegexPattern(regex.compile(changed, flags))
     except regex.error as error:
         where = "" if error.pos is None else f" at position {original_position(error.pos, places)}"
         raise PatternError(f"bad pattern: {error.msg}{where}") from None

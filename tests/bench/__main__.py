@@ -27,6 +27,7 @@ from tests.bench import (
     crowd,
     disk_lag,
     echo,
+    emitting,
     filtering,
     frame_cost,
     indexing,
@@ -158,6 +159,36 @@ def filters(seconds: float) -> Iterator[Row]:
         relayed = filtering.relayed(gateway, seconds)
     what = f"  {filtering.PROVIDERS} providers x {filtering.SESSIONS} sessions, on disk"
     yield what, _lines(relayed), ""
+
+
+def emitters(seconds: float) -> Iterator[Row]:
+    """Commands in the runner's helper process."""
+    together, apart = emitting.filters(seconds)
+    figures = f"cpu {together:6.2f} µs a line = {1e6 / together:,.0f} lines/s of CPU"
+    yield f"{len(filtering.RULES)} rules under one limit for many lines", figures, "100,000 lines/s"
+    yield "  under a limit for each match", f"cpu {apart:6.2f} µs a line", ""
+    for what, rate, line_rules, target in (
+        (
+            f"{emitting.WANTED:,} lines/s through an emitter",
+            emitting.WANTED,
+            emitting.KEEPING,
+            "cpu < 100 %",
+        ),
+        ("  a flood", 0, emitting.KEEPING, ""),
+        ("  a flood without rules", 0, [], ""),
+    ):
+        found = emitting.poured(rate, 2 * seconds, line_rules)
+        used = f"cpu {found.helper:.0%} of a core, gateway {found.gateway:.1%}"
+        memory = " → ".join(f"{one:.1f}" for one in found.memory)
+        figures = f"{found.per_second:9,.0f}/s  {found.kept:.1%} kept  {used}  {memory} MB"
+        yield what, figures, target
+    crowd_found = emitting.crowded(seconds)
+    used = f"cpu {crowd_found.helper:.2%} of a core, gateway {crowd_found.gateway:.2%}"
+    figures = f"{used}  {crowd_found.memory:.1f} MB"
+    yield f"{emitting.EMITTERS} commands that are silent", figures, "< 1 %"
+    yield "  a command is started and ends", f"{crowd_found.run:7.2f} ms of the helper's CPU", ""
+    took, used_memory = emitting.began()
+    yield "a first command runs", f"{took:7.0f} ms  helper {used_memory:.1f} MB", ""
 
 
 def _lines(lines: filtering.Lines) -> str:
@@ -465,6 +496,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "stock": stock,
     "many": many,
     "filters": filters,
+    "emitters": emitters,
     "rules": rules,
     "pushes": pushes,
     "screen": screen,

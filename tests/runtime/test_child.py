@@ -6,10 +6,12 @@ Each test runs on a loop in a thread that is not the main one, as the gateway's 
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,25 @@ def test_child_gets_the_environment_that_is_listed_and_nothing_else(
         assert "SECRET" not in names
         assert "PATH" not in names
         assert lines[1][1] == f"{tmp_path} {child.pid}"
+
+    run(test)
+
+
+def test_child_has_the_open_files_that_are_named_and_no_others(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            command = replace(
+                python("import os, sys; os.write(int(sys.argv[1]), b'hi')", str(theirs.fileno())),
+                inherited=(theirs.fileno(),),
+            )
+            ended = await (await Child.start(command, lines)).wait()
+            assert (ended.code, ours.recv(10)) == (0, b"hi")
+            command = replace(command, inherited=())
+            assert (await (await Child.start(command, lines)).wait()).code == 1
 
     run(test)
 

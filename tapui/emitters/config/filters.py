@@ -18,8 +18,6 @@ FLAT_KEYS = ("rules", *PATTERN_KEYS)
 """What a filter as an object has, and an emitter itself may have."""
 _OUTCOMES = get_args(FilterRule.__annotations__["outcome"])
 _LEAST_COUNTED = 32
-_CASELESS = "(?ia)"
-"""Emitters' patterns ignore case; `\\w` and its like are those of ASCII."""
 
 Filter = tuple[tuple[FilterRule, ...], Ownership]
 """The rules in their order, and who may change them."""
@@ -30,7 +28,7 @@ class PatternCheck:
 
     def __init__(self) -> None:
         self._left = MAX_PATTERN_CHARACTERS
-        self._matcher = RegexMatcher()
+        self._matcher = RegexMatcher(ignore_case=True)
 
     def fault(self, pattern: str) -> str | None:
         """Return why a pattern cannot be used, None where it can."""
@@ -40,18 +38,10 @@ class PatternCheck:
         if self._left < 0:
             return f"all patterns together have at most {MAX_PATTERN_CHARACTERS:,} characters"
         try:
-            self._matcher.compile(_CASELESS + pattern)
-        except PatternError:
-            return self._said_of(pattern)
-        return None
-
-    def _said_of(self, pattern: str) -> str:
-        """Return what is wrong, with the position in the pattern as it was written."""
-        try:
             self._matcher.compile(pattern)
         except PatternError as error:
             return str(error)
-        return "bad pattern: its flags contradict those of emitters (any case, ASCII classes)"
+        return None
 
 
 def filter_of(entry: Fields, patterns: PatternCheck) -> Filter:

@@ -110,7 +110,7 @@ def test_texts_that_are_no_intervals(tmp_path: Path, interval: Any) -> None:
         ),
         (
             {"command": "x", "eventFilter": [{"match": "(?u)a", "outcome": "drop"}]},
-            "rule 1: bad pattern: its flags contradict",
+            "rule 1: bad pattern: ASCII, LOCALE and UNICODE flags",
         ),
         (
             {"command": "x", "eventFilter": [{"match": "a" * 1001, "outcome": "drop"}]},

@@ -1,0 +1,192 @@
+"""The processes of a run: found by session, by descent and by a mark, and ended.
+
+On Linux the helper is the reaper of its descendants (`PR_SET_CHILD_SUBREAPER`): what loses its
+parent becomes a child of the helper, and none gets away. Which run a process belongs to, once it
+has left the run's session, is told by the variable `MARK` in the environment that it was started
+with; one that was started without it, and has lost its parent, is nobody's. Elsewhere only the
+process group that a run began with is known.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "TAP_RUN"
+"""The variable that a run's processes bear: the helper's mark, `/`, the run's id."""
+_PROC = Path("/proc")
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_SWEEPS = 10
+"""Times that leftovers are looked for: what forks meanwhile is found the next time."""
+
+HAS_PROC = sys.platform == "linux" and (_PROC / "self" / "stat").exists()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEntry:
+    """A process. `started` is in clock ticks since the boot."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    is_dead: bool
+    """Whether it has ended, and only waits to be asked for its exit code."""
+    name: str
+
+
+Table = dict[int, ProcessEntry]
+
+
+def become_reaper() -> bool:
+    """Make this process the reaper of its descendants; return whether it is."""
+    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def die_with_parent() -> None:
+    """Have this process killed when the one that started it dies, where the system can."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _load_prctl() -> Callable[[int, int], int] | None:
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    prctl.argtypes = (ctypes.c_int, ctypes.c_ulong)
+    return lambda option, value: int(prctl(option, value))
+
+
+_loaded = _load_prctl()  # before any process is forked
+
+
+def _prctl(option: int, value: int) -> bool:
+    return _loaded is not None and _loaded(option, value) == 0
+
+
+def entry(pid: int) -> ProcessEntry | None:
+    """Return a process, or None where it, or `/proc`, is not there."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None  # it has ended
+    # The name stands in parentheses, and may hold some itself.
+    name, _, rest = text.partition(b"(")[2].rpartition(b")")
+    state, parent, group, session, *others = rest.split(None, 20)
+    return ProcessEntry(
+        pid=pid,
+        parent=int(parent),
+        group=int(group),
+        session=int(session),
+        started=int(others[15]),
+        is_dead=state in (b"Z", b"X"),
+        name=name.decode("utf-8", "replace"),
+    )
+
+
+def table() -> Table:
+    """Return all processes by id; none without `/proc`."""
+    if not HAS_PROC:
+        return {}
+    found = (entry(int(at.name)) for at in _PROC.iterdir() if at.name.isdigit())
+    return {process.pid: process for process in found if process is not None}
+
+
+def children() -> list[int]:
+    """Return this process's children, the dead ones too; none without `/proc`."""
+    if not HAS_PROC:
+        return []
+    own = os.getpid()
+    try:
+        # Of the one thread that there is.
+        listed = (_PROC / "self" / "task" / str(own) / "children").read_bytes()
+    except FileNotFoundError:  # a kernel without this list
+        return [process.pid for process in table().values() if process.parent == own]
+    return [int(pid) for pid in listed.split()]
+
+
+def mark_of(pid: int) -> str | None:
+    """Return the mark that a process was started with, or None."""
+    try:
+        environ = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return None  # it has ended, or is not ours
+    start = f"{MARK}=".encode()
+    for variable in environ.split(b"\0"):
+        if variable.startswith(start):
+            return variable[len(start) :].decode("utf-8", "replace")
+    return None
+
+
+def members(processes: Table, leader: int, mark: str, reaper: int) -> list[ProcessEntry]:
+    """Return the living processes of a run: of its leader's session, marked orphans, and all that
+    descend from these."""
+    below: dict[int, list[int]] = {}
+    for process in processes.values():
+        below.setdefault(process.parent, []).append(process.pid)
+    waiting = [process.pid for process in processes.values() if process.session == leader]
+    waiting += [
+        pid
+        for pid in below.get(reaper, ())
+        if processes[pid].session != leader and mark_of(pid) == mark
+    ]
+    found: set[int] = set()
+    while waiting:
+        pid = waiting.pop()
+        if pid not in found:
+            found.add(pid)
+            waiting += below.get(pid, ())
+    return [processes[pid] for pid in sorted(found) if not processes[pid].is_dead]
+
+
+def send(processes: Iterable[ProcessEntry], number: signal.Signals) -> None:
+    """Send a signal to processes, unless their ids have another owner by now."""
+    for process in processes:
+        now = entry(process.pid)
+        if now is not None and now.started == process.started:
+            # It has just ended, or has become another user's.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, number)
+
+
+def send_group(leader: int, number: signal.Signals) -> None:
+    """Send a signal to the process group of a leader whose exit code was not asked for yet."""
+    # Not there: it has ended. Not permitted: macOS, for a group that has ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+def kill_leftovers(leaders: dict[int, int | None], marks: Collection[str]) -> int:
+    """Kill what is left of runs whose helper is dead; return how many processes that were.
+
+    `leaders` has the ids of the runs' leaders, and when they started. The id of a leader that is
+    dead has no other owner while a process of its session lives. May take a while: not for an
+    event loop.
+    """
+    if not HAS_PROC:
+        for leader in leaders:
+            send_group(leader, signal.SIGKILL)
+        return len(leaders)
+    killed: set[int] = set()
+    for _ in range(_SWEEPS):
+        processes = table()
+        foreign = {
+            pid
+            for pid, started in leaders.items()
+            if pid in processes and processes[pid].started != started
+        }
+        wanted = leaders.keys() - foreign
+        left = [
+            process
+            for process in processes.values()
+            if not process.is_dead and (process.session in wanted or mark_of(process.pid) in marks)
+        ]
+        if not left:
+            break
+        send(left, signal.SIGKILL)
+        killed.update(process.pid for process in left)
+    return len(killed)

@@ -1,0 +1,336 @@
+"""The runner in the gateway's process: it keeps the helper, and says what becomes of runs."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+import msgspec
+
+from tapui.emitters.runner.helper_process import HelperProcess, Patience
+from tapui.emitters.runner.messages import (
+    FrameError,
+    FromHelper,
+    LineRule,
+    RulesTried,
+    RunCounted,
+    RunCounts,
+    RunEnded,
+    RunFilter,
+    RunFiltered,
+    RunLines,
+    RunnerMessage,
+    RunnerReady,
+    RunStart,
+    RunStarted,
+    RunStop,
+    RunTaken,
+    TryRules,
+)
+from tapui.emitters.runner.processes import kill_leftovers
+from tapui.runtime.supervisor import Backoff
+
+STOP_GRACE = 5.0
+"""Seconds between TERM and KILL, unless a stop names others."""
+CLOSE_GRACE = 1.5
+"""The same when the runner is closed."""
+_CLOSE_SECONDS = 5.0
+"""How long runs may take to end then."""
+MAX_TRIALS = 8
+"""Trials under way at once."""
+
+RunEvent = RunStarted | RunLines | RunCounted | RunFiltered | RunEnded
+
+_log = logging.getLogger(__name__)
+
+
+class TrialError(Exception):
+    """Rules could not be tried; the text says why."""
+
+
+class OnRunEvent(Protocol):
+    """Takes what becomes of runs, on the event loop; `run.ended` comes once, and last."""
+
+    def __call__(self, event: RunEvent, /) -> None:
+        """Take an event. Its lines count as taken when this returns, unless the run is held."""
+
+
+@dataclass(slots=True)
+class _Known:
+    """A run that has not ended."""
+
+    ask: RunStart
+    is_sent: bool = False
+    started: RunStarted | None = None
+    stop: RunStop | None = None
+    """The order to stop it."""
+    is_held: bool = False
+    owed_lines: int = 0
+    owed_characters: int = 0
+    """What was taken while it is held, and the helper was not told."""
+
+
+class Runner:
+    """Runs commands in a helper process, which starts with the first and ends after the last.
+
+    Use it on one event loop; nothing blocks there. A helper that dies, or is silent for too long,
+    is replaced, after a pause that grows. Its runs end with an error, and what is left of them is
+    killed before that is told. `on_fault` gets a text about it.
+    """
+
+    def __init__(
+        self,
+        on_event: OnRunEvent,
+        on_fault: Callable[[str], None],
+        *,
+        environ: Mapping[str, str],
+        patience: Patience | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self._on_event = on_event
+        self._on_fault = on_fault
+        self._environ = environ
+        self._patience = patience or Patience()
+        self._backoff = backoff or Backoff()
+        self._runs: dict[str, _Known] = {}
+        self._trials: dict[int, tuple[TryRules, asyncio.Future[RulesTried]]] = {}
+        self._trial_ids = count(1)
+        self._helper: HelperProcess | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+        self._all_ended = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """The helper's process id, while there is one."""
+        return self._helper.pid if self._helper is not None else None
+
+    def start(self, ask: RunStart) -> None:
+        """Start a run: `run.started` and the others follow, or `run.ended` with an error."""
+        if self._closing.is_set():
+            raise RuntimeError("the runner is closed")
+        if ask.run in self._runs:
+            raise ValueError(f"run {ask.run} is there already")
+        self._runs[ask.run] = known = _Known(ask)
+        self._send_start(known)
+        self._keep()
+
+    def stop(self, run: str, grace: float = STOP_GRACE) -> None:
+        """End a run: TERM, and KILL after `grace` seconds; its last lines still come."""
+        known = self._runs.get(run)
+        if known is None:
+            return
+        known.stop = RunStop(run, grace)
+        if known.is_sent:
+            self._say(known.stop)
+
+    def set_filter(self, run: str, version: int, rules: list[LineRule]) -> None:
+        """Filter what follows by other rules; `run.filtered` stands before the first such line."""
+        known = self._runs.get(run)
+        if known is not None and known.is_sent:
+            self._say(RunFilter(run, version, rules))
+        elif known is not None:
+            known.ask = msgspec.structs.replace(known.ask, rules=rules, version=version)
+            self._tell(RunFiltered(run, version))
+
+    async def try_rules(self, rules: list[LineRule], lines: list[str]) -> RulesTried:
+        """Return what rules make of lines. Raises `TrialError`."""
+        if self._closing.is_set() or len(self._trials) >= MAX_TRIALS:
+            raise TrialError("too many trials at once")
+        ask = TryRules(next(self._trial_ids), rules, lines)
+        tried: asyncio.Future[RulesTried] = asyncio.get_running_loop().create_future()
+        self._trials[ask.id] = ask, tried
+        try:
+            self._say(ask)
+            self._keep()
+            return await tried
+        finally:
+            del self._trials[ask.id]
+
+    def hold(self, run: str) -> None:
+        """Take no more of a run than a window of lines, until `release`; its command then waits."""
+        if known := self._runs.get(run):
+            known.is_held = True
+
+    def release(self, run: str) -> None:
+        """Go on with a run that was held."""
+        known = self._runs.get(run)
+        if known is not None and known.is_held:
+            known.is_held = False
+            lines, known.owed_lines = known.owed_lines, 0
+            characters, known.owed_characters = known.owed_characters, 0
+            if lines:
+                self._say(RunTaken(run, lines, characters))
+
+    async def close(self) -> None:
+        """End all runs and the helper; the ends are told before this returns."""
+        self._closing.set()
+        for run, known in list(self._runs.items()):
+            if known.is_sent:
+                self.release(run)
+                self.stop(run, CLOSE_GRACE)
+            else:
+                self._end(run, "the runner was closed")
+        with contextlib.suppress(TimeoutError):  # what has not ended by then is killed
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                while self._runs:
+                    self._all_ended.clear()
+                    await self._all_ended.wait()
+        if self._helper is not None:
+            self._helper.retire()
+        if self._keeper is not None:
+            await asyncio.wait({self._keeper})
+
+    # The helper
+
+    def _keep(self) -> None:
+        """See to it that there is a helper."""
+        if self._keeper is None:
+            loop = asyncio.get_running_loop()
+            self._keeper = loop.create_task(self._keep_helper(), name="runner")
+
+    def _is_busy(self) -> bool:
+        return bool(self._runs or self._trials)
+
+    async def _keep_helper(self) -> None:
+        """Run helpers, one after the other, as long as there is something to run."""
+        try:
+            while self._is_busy():
+                fault, seconds = await self._run_helper()
+                if fault is None or self._closing.is_set():
+                    continue
+                pause = self._backoff.pause(seconds)
+                self._on_fault(f"{fault}; the next one starts in {pause:g} s at the soonest")
+                with contextlib.suppress(TimeoutError):  # the pause is over
+                    async with asyncio.timeout(pause):
+                        await self._closing.wait()
+        finally:
+            self._keeper = None
+            self._end_runs("the runner was closed", everything=True)
+            self._fail_trials("the runner was closed")
+
+    async def _run_helper(self) -> tuple[str | None, float]:
+        """Start a helper and wait for its end; return what was wrong, and the seconds it ran."""
+        helper = HelperProcess(self._take, self._is_busy, self._patience)
+        try:
+            await helper.start(self._environ)
+        except OSError as error:
+            fault = f"the runner cannot be started: {error.strerror or error}"
+            self._end_runs(fault, everything=True)
+            self._fail_trials(fault)
+            return fault, 0.0
+        self._helper = helper
+        try:
+            for known in list(self._runs.values()):
+                self._send_start(known)
+            for ask, _ in list(self._trials.values()):
+                self._say(ask)
+            if self._closing.is_set():
+                helper.retire()
+            ended = await helper.wait()
+        finally:
+            self._helper = None
+        is_silent = ", for it gave no sign of life" if helper.was_silent else ""
+        fault = f"the runner ended ({ended}{is_silent})"
+        await self._clear(helper)
+        self._end_runs(fault, everything=False)
+        if helper.is_retired and ended.code == 0:
+            return None, ended.seconds
+        self._fail_trials(fault)
+        return fault, ended.seconds
+
+    async def _clear(self, helper: HelperProcess) -> None:
+        """Kill what is left of runs whose helper has ended."""
+        sent = [known for known in self._runs.values() if known.is_sent]
+        if helper.ready is None or not sent:
+            return
+        started = [known.started for known in sent if known.started is not None]
+        leaders = {one.pid: one.started for one in started}
+        marks = {helper.ready.mark + known.ask.run for known in sent}
+        killed = await asyncio.to_thread(kill_leftovers, leaders, marks)
+        _log.info("%d processes were left of %d runs, and killed", killed, len(sent))
+
+    def _end_runs(self, fault: str, *, everything: bool) -> None:
+        """End the runs that a helper had, or all of them."""
+        for run, known in list(self._runs.items()):
+            if known.is_sent or everything:
+                self._end(run, fault)
+
+    def _fail_trials(self, fault: str) -> None:
+        for _, tried in self._trials.values():
+            if not tried.done():
+                tried.set_exception(TrialError(fault))
+
+    # Messages
+
+    def _send_start(self, known: _Known) -> None:
+        if self._helper is not None and not self._helper.is_retired:
+            known.is_sent = True
+            self._say(known.ask)
+            if known.stop is not None:
+                self._say(known.stop)
+
+    def _say(self, message: RunnerMessage) -> None:
+        if self._helper is None:
+            return
+        try:
+            self._helper.send(message)
+        except FrameError as error:
+            if isinstance(message, RunStart):
+                self._end(message.run, f"it cannot be started: {error}")
+            elif isinstance(message, RunFilter):
+                self._tell(RunFiltered(message.run, message.version, str(error)))
+            elif isinstance(message, TryRules):
+                _, tried = self._trials[message.id]
+                tried.set_exception(TrialError(str(error)))
+            else:
+                _log.warning("the runner was not told (%s): %s", type(message).__name__, error)
+
+    def _take(self, message: FromHelper) -> None:
+        if isinstance(message, RunnerReady):
+            if not message.is_reaper:
+                _log.info("processes that leave their session cannot be ended on this system")
+        elif isinstance(message, RulesTried):
+            _, tried = self._trials.get(message.id, (None, None))
+            if tried is None or tried.done():
+                return
+            if message.error is None:
+                tried.set_result(message)
+            else:
+                tried.set_exception(TrialError(message.error))
+        elif isinstance(message, RunEnded):
+            if self._runs.pop(message.run, None) is not None:
+                self._tell(message)
+        elif isinstance(message, RunStarted | RunLines | RunCounted | RunFiltered):
+            self._take_of_run(message)
+
+    def _take_of_run(self, message: RunStarted | RunLines | RunCounted | RunFiltered) -> None:
+        known = self._runs.get(message.run)
+        if known is None:
+            return
+        if isinstance(message, RunStarted):
+            known.started = message
+        self._tell(message)
+        if not isinstance(message, RunLines):
+            return
+        lines, characters = len(message.lines), sum(len(one.text) for one in message.lines)
+        if known.is_held:
+            known.owed_lines += lines
+            known.owed_characters += characters
+        else:
+            self._say(RunTaken(message.run, lines, characters))
+
+    def _end(self, run: str, error: str) -> None:
+        if self._runs.pop(run, None) is not None:
+            self._tell(RunEnded(run, RunCounts(), error=error))
+
+    def _tell(self, event: RunEvent) -> None:
+        if isinstance(event, RunEnded):
+            self._all_ended.set()
+        try:
+            self._on_event(event)
+        except Exception:  # noqa: BLE001 - logged; the other runs and their ends still come
+            _log.exception("an event of run %s was not taken", event.run)

@@ -1,0 +1,219 @@
+"""What of a run's lines goes to the gateway: filtered, in batches, as fast as it takes them."""
+
+import time
+from collections import deque
+from typing import Protocol
+
+from tapui.core.hooks.matching import PatternError
+from tapui.emitters.runner.flow import (
+    RUN_BURST,
+    RUN_RATE,
+    WINDOW_CHARACTERS,
+    WINDOW_LINES,
+    Allowance,
+    Window,
+)
+from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
+from tapui.emitters.runner.loop import OnceTimers, SmallLoop
+from tapui.emitters.runner.messages import (
+    LineRule,
+    RunCounted,
+    RunCounts,
+    RunFiltered,
+    RunLine,
+    RunLines,
+    RunnerMessage,
+    Source,
+)
+
+BATCH_SECONDS = 0.025
+BATCH_LINES = 100
+BATCH_CHARACTERS = 128 * 1024
+"""Lines wait for others until there are so many; the first, and one that is injected, do not."""
+COUNT_SECONDS = 0.5
+_LOOK_SECONDS = 0.05
+"""Between two looks whether other runs have left room."""
+LAST_LINES, LAST_CHARACTERS = 10, 500
+
+
+class Sink(Protocol):
+    """Where lines go, with what all runs share."""
+
+    loop: SmallLoop
+    alarm: SearchAlarm
+    everything: Window
+    rate: Allowance
+    is_leaving: bool
+    """Whether the gateway is gone: nobody has to take lines."""
+
+    def tell(self, message: RunnerMessage) -> None:
+        """Send a message to the gateway."""
+
+
+class Wake(Protocol):
+    """Gives a run a turn."""
+
+    def __call__(self) -> None:
+        """Give it one."""
+
+
+class LineSending:
+    """The lines of one run, from its output to the gateway."""
+
+    def __init__(
+        self, run: str, rules: list[LineRule], sink: Sink, timers: OnceTimers, wake: Wake
+    ) -> None:
+        """Raises `PatternError`."""
+        self._run = run
+        self._sink = sink
+        self._timers = timers
+        self._wake = wake
+        self._filter = LineFilter(rules, sink.alarm)
+        self._timed_out = 0
+        """Matches that took too long for filters that were replaced."""
+        self._counts = RunCounts()
+        self._last: deque[str] = deque(maxlen=LAST_LINES)
+        self._lines: list[str] = []
+        """Lines that are being filtered, from `_next` on, and where they are from."""
+        self._next = 0
+        self._source: Source = "stdout"
+        self._batch: list[RunLine] = []
+        self._batch_characters = 0
+        self._has_sent = False
+        self._window = Window(WINDOW_LINES, WINDOW_CHARACTERS)
+        self._rate = Allowance(RUN_RATE, RUN_BURST)
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether lines wait to be filtered: no others can be given."""
+        return self._next < len(self._lines)
+
+    @property
+    def last_words(self) -> list[str]:
+        """The last lines, filtered or not."""
+        return [text[:LAST_CHARACTERS] for text in self._last]
+
+    def count_bytes(self, count: int) -> None:
+        """Count what was read."""
+        self._counts.bytes += count
+        self._timers.once(self._tell_counts, COUNT_SECONDS)
+
+    def count_truncated(self, count: int) -> None:
+        """Count lines that were cut."""
+        self._counts.truncated += count
+
+    def note(self, lines: list[str]) -> None:
+        """Take lines as last words alone."""
+        self._last.extend(lines[-LAST_LINES:])
+
+    def give(self, source: Source, lines: list[str]) -> None:
+        """Take lines, when all earlier ones are filtered."""
+        assert not self.has_lines, "lines are left"
+        self.note(lines)
+        self._counts.lines += len(lines)
+        self._source, self._lines, self._next = source, lines, 0
+
+    def may_send(self, *, is_over: bool) -> bool:
+        """Return whether lines can be filtered now; if not, the run is woken when they can.
+
+        A run that `is_over` is not slowed down: what is left is little, and its end waits for it.
+        """
+        if self._sink.is_leaving:
+            return True
+        if not self._window.is_open:
+            self.flush()  # it may be full of these
+            return self._window.is_open
+        now = self._sink.loop.now()
+        wait = 0.0 if is_over else max(self._rate.wait(now), self._sink.rate.wait(now))
+        if not self._sink.everything.is_open:
+            self.flush()
+            wait = max(wait, _LOOK_SECONDS)
+        if wait:
+            self._timers.once(self._wake, wait)
+        return not wait
+
+    def taken(self, lines: int, characters: int) -> None:
+        """The gateway took so much."""
+        self._window.taken(lines, characters)
+        self._sink.everything.taken(lines, characters)
+
+    def refilter(self, version: int, rules: list[LineRule]) -> None:
+        """Filter what follows by other rules."""
+        try:
+            changed = LineFilter(rules, self._sink.alarm)
+        except PatternError as error:
+            self._sink.tell(RunFiltered(self._run, version, str(error)))
+            return
+        self._timed_out += sum(self._filter.timed_out.values())
+        self._filter = changed
+        self.flush()
+        self._sink.tell(RunFiltered(self._run, version))
+
+    def filter_some(self) -> None:
+        """Filter some of the lines, and send what is let through, at once or soon."""
+        rules = self._filter.decide(self._lines, self._next)
+        at = round(time.time(), 3)
+        counts = self._counts
+        before, characters_before = len(self._batch), self._batch_characters
+        is_urgent = not self._has_sent
+        for number, rule in enumerate(rules, self._next):
+            outcome = self._filter.outcome(rule)
+            if outcome == "drop":
+                counts.dropped += 1
+                continue
+            if outcome == "keep":
+                counts.kept += 1
+            elif outcome == "surface":
+                counts.surfaced += 1
+            else:
+                counts.injected += 1
+                is_urgent = True
+            text = self._lines[number]
+            index = None if rule == NO_RULE else rule
+            self._batch.append(RunLine(text, outcome, self._source, index, at))
+            self._batch_characters += len(text)
+        self._next += len(rules)
+        self._timers.once(self._tell_counts, COUNT_SECONDS)
+        if added := len(self._batch) - before:
+            self._count_sent(added, self._batch_characters - characters_before)
+            self._send(is_urgent=is_urgent)
+
+    def _count_sent(self, lines: int, characters: int) -> None:
+        for window in (self._window, self._sink.everything):
+            window.sent(lines, characters)
+        for rate in (self._rate, self._sink.rate):
+            rate.spend(lines)
+
+    def _send(self, *, is_urgent: bool) -> None:
+        if (
+            is_urgent
+            or len(self._batch) >= BATCH_LINES
+            or self._batch_characters >= BATCH_CHARACTERS
+        ):
+            self.flush()
+        else:
+            self._timers.once(self.flush, BATCH_SECONDS)
+
+    def flush(self) -> None:
+        """Send what waits for more."""
+        if not self._batch:
+            return
+        self._has_sent = True
+        lines, self._batch = self._batch, []
+        self._batch_characters = 0
+        self._sink.tell(RunLines(self._run, lines))
+
+    def _tell_counts(self) -> None:
+        self._sink.tell(RunCounted(self._run, self.counts()))
+
+    def counts(self) -> RunCounts:
+        """Return what was counted."""
+        slow = self._filter.timed_out
+        self._counts.timed_out = self._timed_out + sum(slow.values())
+        self._counts.slow_rules = sorted(slow)
+        return self._counts
+
+    def close(self) -> None:
+        """Send what is left, and leave room to the others."""
+        self.flush()
+        self._sink.everything.taken(self._window.lines, self._window.characters)

@@ -1,0 +1,325 @@
+"""The helper: runs, by turns, and the channel to the gateway.
+
+Each run has a turn of a few milliseconds, and a flood holds up nobody else's lines. The helper
+takes at most three quarters of a core, but for short whiles; commands that put out more wait in
+their writes.
+"""
+
+import logging
+import os
+import signal
+import socket
+import time
+from collections import deque
+from functools import partial
+from typing import Protocol
+
+import msgspec
+
+from tapui.core.hooks.matching import PatternError
+from tapui.emitters.runner.flow import (
+    ALL_BURST,
+    ALL_CHARACTERS,
+    ALL_RATE,
+    Allowance,
+    Window,
+)
+from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
+from tapui.emitters.runner.loop import SmallLoop
+from tapui.emitters.runner.messages import (
+    FrameError,
+    FrameReader,
+    RulesTried,
+    RunCounted,
+    RunCounts,
+    RunEnded,
+    RunFilter,
+    RunnerMessage,
+    RunnerPing,
+    RunnerPong,
+    RunnerReady,
+    RunStart,
+    RunStop,
+    RunTaken,
+    ToHelper,
+    TriedLine,
+    TryRules,
+    frame,
+    read_by_helper,
+)
+from tapui.emitters.runner.processes import (
+    HAS_PROC,
+    Table,
+    become_reaper,
+    children,
+    entry,
+    table,
+)
+from tapui.emitters.runner.run import Run
+from tapui.emitters.runner.spawning import SpawnError
+
+MAX_RUNS = 250
+TURN_SECONDS = 0.005
+CPU_SHARE, CPU_BURST = 0.75, 0.25
+"""How much of a core the helper takes, and seconds of it that it may save up."""
+_LONGEST_REST = 0.02
+TRY_SECONDS = 2.0
+"""Seconds that rules are tried, over all turns."""
+LEAVE_SECONDS = 1.5
+"""When the gateway is gone: seconds from TERM to KILL."""
+_LEAVE_AT_LAST = 4.0
+_TABLE_SECONDS = 0.05
+"""How long the table of processes is good for."""
+_CHANNEL_BYTES = 256 * 1024
+_CHANNEL_LOOK = 0.02
+"""Seconds after which the channel is looked at between two turns."""
+_MAX_UNSENT = 1024 * 1024
+"""Bytes beyond which counts are left out."""
+
+_log = logging.getLogger(__name__)
+
+
+class HasTurns(Protocol):
+    """What works by turns."""
+
+    def turn(self, until: float) -> bool:
+        """Work until a time; return whether more can be done at once."""
+
+
+class Trial:
+    """Rules that are tried on lines."""
+
+    def __init__(self, ask: TryRules, helper: "Helper") -> None:
+        """Raises `PatternError`."""
+        self._ask = ask
+        self._helper = helper
+        self._filter = LineFilter(ask.rules, helper.alarm)
+        self._tried: list[TriedLine] = []
+        self._spent = 0.0
+
+    def turn(self, until: float) -> bool:
+        """Try some lines."""
+        began = time.monotonic()
+        lines, rules = self._ask.lines, self._filter
+        while len(self._tried) < len(lines) and (now := time.monotonic()) < until:
+            if self._spent + now - began > TRY_SECONDS:
+                break
+            before = sum(rules.timed_out.values())
+            rule = rules.decide_one(lines[len(self._tried)])
+            is_undecided = sum(rules.timed_out.values()) > before
+            index = None if rule == NO_RULE else rule
+            self._tried.append(TriedLine(rules.outcome(rule), index, is_undecided))
+        self._spent += time.monotonic() - began
+        if len(self._tried) < len(lines) and self._spent <= TRY_SECONDS:
+            return True
+        self._helper.tell(RulesTried(self._ask.id, self._tried))
+        return False
+
+
+class Helper:
+    """The one object of the helper's process."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.loop = SmallLoop()
+        self.alarm = SearchAlarm()
+        self.everything = Window(float("inf"), ALL_CHARACTERS)
+        self.rate = Allowance(ALL_RATE, ALL_BURST)
+        self.is_leaving = False
+        self._channel = channel
+        self._frames = FrameReader()
+        self._inbox: deque[ToHelper] = deque()
+        self._unsent = bytearray()
+        self._runs: dict[str, Run] = {}
+        self._active: dict[HasTurns, None] = {}
+        self._table: Table = {}
+        self._table_at = float("-inf")
+        self._looked = 0.0
+        self._cpu_left = CPU_BURST
+        self._cpu_used, self._cpu_at = time.process_time(), time.monotonic()
+        own = entry(os.getpid())
+        self._mark = f"{os.getpid()}.{own.started if own else time.time_ns()}/"
+        self._is_reaper = HAS_PROC and become_reaper()
+
+    def run(self) -> None:
+        """Serve the gateway until it is gone."""
+        self._channel.setblocking(False)
+        self.loop.watch(self._channel.fileno(), self._receive)
+        self.loop.on_signal(signal.SIGCHLD, self._look)
+        self.loop.on_signal(signal.SIGTERM, self._leave)
+        self.loop.on_signal(signal.SIGINT, self._leave)
+        self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
+        while self._runs or not self.is_leaving:
+            self.loop.turn(wait=not (self._active or self._inbox))
+            self._round()
+            self._rest()
+        self.loop.watch(self._channel.fileno(), None)
+        self._channel.close()
+
+    def _round(self) -> None:
+        self._take_messages()
+        for one in list(self._active):
+            now = time.monotonic()
+            if now - self._looked > _CHANNEL_LOOK:
+                self._receive()
+                now = time.monotonic()
+            del self._active[one]
+            if one.turn(now + TURN_SECONDS):
+                self._active[one] = None
+
+    def _rest(self) -> None:
+        """Rest when the helper has taken more than its share of a core."""
+        used, now = time.process_time(), time.monotonic()
+        earned = CPU_SHARE * (now - self._cpu_at) - (used - self._cpu_used)
+        self._cpu_used, self._cpu_at = used, now
+        self._cpu_left = min(self._cpu_left + earned, CPU_BURST)
+        if self._cpu_left < 0 and not self.is_leaving:
+            time.sleep(min(-self._cpu_left / CPU_SHARE, _LONGEST_REST))
+
+    # The channel
+
+    def tell(self, message: RunnerMessage) -> None:
+        """Send a message to the gateway."""
+        if self.is_leaving or (isinstance(message, RunCounted) and len(self._unsent) > _MAX_UNSENT):
+            return
+        self._unsent += frame(message)
+        self._send()
+
+    def _send(self) -> None:
+        was_waiting = self._is_waiting
+        try:
+            while self._unsent:
+                sent = self._channel.send(memoryview(self._unsent)[:_CHANNEL_BYTES])
+                del self._unsent[:sent]
+        except BlockingIOError:
+            pass  # the rest goes when there is room
+        except OSError as error:
+            _log.info("the gateway is gone: %s", error.strerror)
+            self._leave()
+            return
+        self._is_waiting = bool(self._unsent)
+        if self._is_waiting != was_waiting:
+            self.loop.watch(
+                self._channel.fileno(),
+                self._receive,
+                self._send if self._is_waiting else None,
+            )
+
+    _is_waiting = False
+    """Whether bytes wait until the channel can be written."""
+
+    def _receive(self) -> None:
+        self._looked = time.monotonic()
+        if self.is_leaving:
+            return
+        try:
+            data = self._channel.recv(_CHANNEL_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            _log.info("the gateway is gone: %s", error.strerror)
+            data = b""
+        if not data:
+            self._leave()
+            return
+        try:
+            for text in self._frames.feed(data):
+                message = read_by_helper(text)
+                if isinstance(message, RunnerPing):
+                    self.tell(RunnerPong())
+                else:
+                    self._inbox.append(message)
+        except (FrameError, msgspec.DecodeError) as error:
+            _log.error("the gateway sent what is no message: %s", error)
+            self._leave()
+
+    def _take_messages(self) -> None:
+        """Do what the gateway asks for, up to the first start: that takes a millisecond or two."""
+        while self._inbox:
+            message = self._inbox.popleft()
+            self._take(message)
+            if isinstance(message, RunStart):
+                return
+
+    def _take(self, message: ToHelper) -> None:
+        if isinstance(message, RunStart):
+            self._start(message)
+        elif isinstance(message, TryRules):
+            try:
+                self._active[Trial(message, self)] = None
+            except PatternError as error:
+                self.tell(RulesTried(message.id, [], str(error)))
+        elif not isinstance(message, RunnerPing) and (run := self._runs.get(message.run)):
+            # A run that is not there has ended meanwhile.
+            run.guarded(partial(_tell_run, run, message))
+
+    # Runs
+
+    def _start(self, ask: RunStart) -> None:
+        if self.is_leaving:
+            return
+        try:
+            if len(self._runs) >= MAX_RUNS:
+                raise SpawnError(f"there are {MAX_RUNS} runs already")
+            self._runs[ask.run] = Run(ask, self._mark + ask.run, self)
+        except (SpawnError, PatternError) as error:
+            self.tell(RunEnded(ask.run, RunCounts(), error=str(error)))
+
+    def wake(self, run: Run) -> None:
+        """Give a run a turn."""
+        if run.id in self._runs:
+            self._active[run] = None
+
+    def ended(self, run: Run) -> None:
+        """Forget a run."""
+        self._runs.pop(run.id, None)
+
+    def processes(self) -> Table:
+        """Return all processes as they are now, or were a moment ago."""
+        now = time.monotonic()
+        if now - self._table_at > _TABLE_SECONDS:
+            self._table, self._table_at = table(), now
+        return self._table
+
+    def has_orphans(self) -> bool:
+        """Return whether processes lost their parents, as far as the system tells."""
+        if not self._is_reaper:
+            return True
+        leaders = {run.pid for run in self._runs.values()}
+        return any(pid not in leaders for pid in children())
+
+    def _look(self) -> None:
+        """Children have ended: runs' leaders, or orphans, whose exit codes nobody asks for."""
+        self._table_at = float("-inf")
+        leaders = {run.pid for run in self._runs.values()}
+        for pid in children() if self._is_reaper else ():
+            if pid not in leaders:
+                os.waitpid(pid, os.WNOHANG)
+        for run in list(self._runs.values()):
+            run.guarded(run.look)
+
+    def _leave(self) -> None:
+        """The gateway is gone, or wants the helper to end: end everything."""
+        if self.is_leaving:
+            return
+        self.is_leaving = True
+        self._inbox.clear()
+        self._unsent.clear()
+        self.loop.watch(self._channel.fileno(), None)
+        for run in list(self._runs.values()):
+            run.guarded(partial(run.stop, LEAVE_SECONDS))
+        self.loop.at(self.loop.now() + _LEAVE_AT_LAST, self._give_up)
+
+    def _give_up(self) -> None:
+        """Something cannot be killed, or no longer ends: it is left."""
+        if self._runs:
+            _log.warning("%d runs did not end", len(self._runs))
+        self._runs.clear()
+
+
+def _tell_run(run: Run, message: RunStop | RunFilter | RunTaken) -> None:
+    if isinstance(message, RunStop):
+        run.stop(message.grace)
+    elif isinstance(message, RunFilter):
+        run.refilter(message.version, message.rules)
+    else:
+        run.taken(message.lines, message.characters)

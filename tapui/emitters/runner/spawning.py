@@ -1,0 +1,59 @@
+"""How an emitter's command is started."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from tapui.emitters.runner.messages import RunStart
+from tapui.emitters.runner.processes import MARK, die_with_parent
+
+_LOGIN_SHELLS = frozenset({"bash", "fish", "ksh", "zsh"})
+"""Shells that read the person's profile with `-l`."""
+
+
+class SpawnError(Exception):
+    """A command that cannot be started; the text says why."""
+
+
+def spawn(start: RunStart, mark: str) -> "subprocess.Popen[bytes]":
+    """Start a command in a session of its own, without input. Raises `SpawnError`."""
+    check_folder(start.cwd)
+    shells = [start.shell] if start.shell else ["bash", "sh"]
+    for shell in shells:
+        name = Path(shell).name
+        try:
+            return subprocess.Popen(
+                (shell, "-lc" if name in _LOGIN_SHELLS else "-c", start.command),
+                env={**start.env, MARK: mark},
+                cwd=start.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                start_new_session=True,
+                # The helper has one thread, so that code may run between fork and exec.
+                preexec_fn=die_with_parent,  # noqa: PLW1509
+            )
+        except FileNotFoundError:
+            continue  # with the next shell
+        except PermissionError:
+            raise SpawnError(f"the shell {shell} may not be run") from None
+        except OSError as error:
+            raise SpawnError(f"it cannot be started: {error.strerror or error}") from None
+        except (ValueError, subprocess.SubprocessError) as error:
+            raise SpawnError(f"it cannot be started: {error}") from None
+    raise SpawnError(f"there is no shell {' or '.join(shells)}")
+
+
+def check_folder(folder: str) -> None:
+    """Raises `SpawnError` for a folder in which nothing can be run."""
+    try:
+        is_folder = Path(folder).is_dir()
+    except (OSError, ValueError):
+        is_folder = False
+    if not is_folder:
+        is_there = os.path.lexists(folder) if "\0" not in folder else False
+        what = "is not a folder" if is_there else "is not there"
+        raise SpawnError(f"the folder {folder} {what}")
+    if not os.access(folder, os.X_OK):
+        raise SpawnError(f"the folder {folder} may not be entered")

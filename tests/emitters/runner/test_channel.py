@@ -1,0 +1,169 @@
+"""The channel between gateway and helper: bad bytes, other loops, fair turns."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tapui.emitters.runner.channel import LINES_A_TURN, MAX_UNSENT, RunnerChannel
+from tapui.emitters.runner.messages import (
+    FrameError,
+    FrameReader,
+    FromHelper,
+    RunEnded,
+    RunLine,
+    RunLines,
+    RunnerPing,
+    RunStart,
+    TryRules,
+    frame,
+    read_by_gateway,
+)
+from tests.emitters.runner.runs import Rig
+from tests.rig.waiting import until_async
+from tests.runtime.children import Test, run  # noqa: F401 - a fixture
+
+
+async def opened(
+    taken: list[FromHelper], lost: asyncio.Event
+) -> tuple[RunnerChannel, socket.socket]:
+    ours, theirs = socket.socketpair()
+    channel = RunnerChannel(taken.append, lost.set)
+    ours.setblocking(False)
+    loop = asyncio.get_running_loop()
+    await loop.create_unix_connection(lambda: channel, sock=ours)
+    return channel, theirs
+
+
+@pytest.mark.expects_error_log("the runner sent what is no message")
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\0\0\0\2{}", b"\0\0\0\1x"])
+async def test_helper_that_sends_no_messages_is_let_go(data: bytes) -> None:
+    lost = asyncio.Event()
+    channel, theirs = await opened([], lost)
+    with theirs:
+        theirs.sendall(data)
+        await asyncio.wait_for(lost.wait(), 15)
+        channel.send(RunnerPing())  # dropped
+
+
+async def test_lines_are_handed_over_a_few_a_turn_and_all_before_the_end() -> None:
+    taken: list[FromHelper] = []
+    lost = asyncio.Event()
+    _, theirs = await opened(taken, lost)
+    batch = RunLines("r", [RunLine("x", "keep", "stdout", None, 0.0)] * LINES_A_TURN)
+    sizes: list[int] = []
+    with theirs:
+        theirs.sendall(frame(batch) * 5)
+        while len(taken) < 5:
+            sizes.append(len(taken))
+            await asyncio.sleep(0)
+        theirs.sendall(frame(batch) * 5)
+    await asyncio.wait_for(lost.wait(), 15)
+    assert {1, 2, 3, 4} <= set(sizes)
+    assert taken == [batch] * 10
+
+
+async def test_helper_that_reads_nothing_is_not_sent_more_than_a_bound() -> None:
+    lost = asyncio.Event()
+    channel, theirs = await opened([], lost)
+    ask = TryRules(1, [], ["x" * (10 * 1024 * 1024)])
+    with theirs:
+        for _ in range(MAX_UNSENT // (10 * 1024 * 1024)):
+            channel.send(ask)
+        with pytest.raises(FrameError, match="does not read"):
+            channel.send(ask)
+    await asyncio.wait_for(lost.wait(), 15)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\0\0\0\2{}", b""])
+def test_helper_ends_when_the_gateway_is_gone_or_talks_nonsense(data: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        helper = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tapui.emitters.runner", str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            stderr=subprocess.PIPE,
+        )
+    with helper, ours:
+        assert b"ready" in ours.recv(4096)
+        if data:
+            ours.sendall(data)
+        else:
+            ours.close()
+        assert helper.wait(15) == 0
+
+
+FAULTY = """
+import sys
+from tapui.emitters.runner import __main__ as helper, run
+
+class Faulty(run.LineReader):
+    def take(self):
+        lines = super().take()
+        if "bad" in lines:
+            raise LookupError("not foreseen")
+        return lines
+
+run.LineReader = Faulty
+helper.main()
+"""
+
+
+def test_fault_in_the_helper_ends_the_run_that_it_is_in_and_no_other() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        helper = subprocess.Popen(
+            [sys.executable, "-P", "-c", FAULTY, str(theirs.fileno())],
+            pass_fds=(theirs.fileno(),),
+            stderr=subprocess.PIPE,
+        )
+    environ = {"PATH": os.environ["PATH"]}
+    with helper, ours:
+        ours.settimeout(15)
+        for name, command in (
+            ("other", "echo up; sleep 0.5; echo down"),
+            ("r", "echo bad; sleep 1000 & wait"),
+        ):
+            ours.sendall(frame(RunStart(name, command, "/tmp", environ, shell="sh")))
+        ours.sendall(frame(RunStart("third", "echo up", "/tmp", environ, shell="sh")))
+        reader = FrameReader()
+        ended: dict[str, RunEnded] = {}
+        while len(ended) < 3:
+            for text in reader.feed(ours.recv(65536)):
+                message = read_by_gateway(text)
+                if isinstance(message, RunEnded):
+                    ended[message.run] = message
+        assert ended["r"].error == "the runner failed at it (LookupError: not foreseen)"
+        assert ended["other"].last_words[-1] == "down"
+        assert ended["third"].code == 0
+        ours.close()
+        assert helper.wait(15) == 0
+        assert helper.stderr is not None
+        assert b"run r failed" in helper.stderr.read()
+
+
+def test_runs_on_both_loops_in_another_thread_and_leaves_nothing(
+    run: Callable[[Test], None],  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async def test() -> None:
+        rig = Rig(tmp_path)
+        rig.start("seq 3000")
+        rig.start("echo up; exec sleep 1000", "s")
+        assert (await rig.told.ended("r")).code == 0
+        assert len(rig.told.texts("r")) == 3000
+        await rig.told.line("s", "up")
+        assert rig.runner.pid is not None
+        os.kill(rig.runner.pid, 9)
+        assert "SIGKILL" in str((await rig.told.ended("s")).error)
+        rig.start("echo again", "t")
+        assert (await rig.told.ended("t")).code == 0
+        await rig.runner.close()
+        await until_async(lambda: rig.runner.pid is None, what="it ended")
+
+    run(test)
