@@ -1,0 +1,1 @@
+"""`tap.config.json`: found, read, checked, written and watched."""

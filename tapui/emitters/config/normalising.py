@@ -1,0 +1,258 @@
+"""Entries of a file, or the arguments of a tool, in their one form.
+
+Documented keys go before their older spellings; each entry is refused or taken by itself.
+"""
+
+import re
+from typing import Any
+
+import msgspec
+
+from tapui.emitters.config.bounds import (
+    MAX_ARGUMENTS,
+    MAX_METADATA,
+    MAX_PROMPT,
+    MAX_VALUE,
+)
+from tapui.emitters.config.entries import (
+    MAIN_STREAM,
+    Delivery,
+    EmitterEntry,
+    Injector,
+    Lifespan,
+    Ownership,
+    ProviderEntry,
+    Schedule,
+    StreamEntry,
+    normalised_name,
+)
+from tapui.emitters.config.fields import Fields
+from tapui.emitters.config.filters import PatternCheck, filter_of
+from tapui.emitters.config.problems import quoted
+from tapui.emitters.config.schedules import IntervalError, schedule_of
+from tapui.policies.commands import MAX_COMMAND
+from tapui.wire.limits import MAX_NAME, MAX_PATH
+
+INTERVAL_KEYS = ("runInterval", "every")
+STREAM_KEYS = ("stream", "channel")
+INJECTOR_KEYS = ("sessionInjector", "subscription")
+_SHELL = re.compile(r"(?!-)[A-Za-z0-9._+-]+|/[^\0\n]*")
+_PROVIDER_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_RESERVED = "tap"
+_SCHEDULES = ("continuous", "timed", "oneTime", "idle")
+_DELIVERIES: tuple[Delivery, ...] = ("surface", "important", "all")
+_MOST_SPELLED = 1_000
+"""Characters of a name before it is normalised."""
+
+
+def emitter_of(
+    given: Fields,
+    patterns: PatternCheck,
+    *,
+    line: int | None = None,
+    index: int | None = None,
+    ownership: Ownership = "userOwned",
+    is_file: bool = True,
+) -> EmitterEntry:
+    """Return an emitter; raises `EntryRefusedError`.
+
+    `ownership` is whose it is where nothing is said. What stands in a file is persistent.
+    """
+    name = _name(given)
+    command = given.text("command", most=MAX_COMMAND, what="a command")
+    prompt = given.text("prompt", most=MAX_PROMPT, what="a prompt")
+    if command is None and prompt is None:
+        raise given.refuse(None, "an emitter must define either a command or a prompt")
+    if command is not None and prompt is not None:
+        raise given.refuse("prompt", "an emitter cannot define both a command and a prompt")
+    rules, filter_ownership = filter_of(given, patterns)
+    entry = EmitterEntry(
+        name=name,
+        command=command,
+        prompt=prompt,
+        schedule=_schedule(given, is_prompt=prompt is not None),
+        stream=_stream_of(given, name),
+        cwd=given.folder(),
+        shell=_shell(given),
+        env=given.env(),
+        auto_start=given.flag("autoStart"),
+        include_stderr=given.flag("includeStderr"),
+        ownership=given.ownership(ownership),
+        lifespan=_lifespan(given, is_file=is_file),
+        max_runs=given.max_runs(),
+        rules=rules,
+        filter_ownership=filter_ownership,
+        description=given.description(),
+        metadata=_metadata(given),
+        line=line,
+        index=index,
+    )
+    if is_file:
+        given.tell_unknown()
+    return entry
+
+
+def stream_of(given: Fields, *, line: int | None = None, index: int | None = None) -> StreamEntry:
+    """Return a stream; one without a name is `main`. Raises `EntryRefusedError`."""
+    name = normalised_name(_spelled(given, "name", "name") or "") or MAIN_STREAM
+    _check_length(given, "name", name)
+    injector: Injector = "unset"
+    delivery: Delivery = "surface"
+    ownership: Ownership = "userOwned"
+    if (key := given.key(*INJECTOR_KEYS)) is not None:
+        value = given.values[key]
+        if not isinstance(value, dict):
+            raise given.refuse(key, f"{key} is an object: {{enabled, delivery, ownership}}")
+        inner = Fields(value, (*given.path, key), given.problems)
+        injector = "enabled" if _is_enabled(inner) else "disabled"
+        delivery = _delivery(inner)
+        ownership = inner.ownership("userOwned")
+        inner.tell_unknown(also=("lifespan", "scope"))
+    entry = StreamEntry(
+        name=name,
+        description=given.description(),
+        injector=injector,
+        delivery=delivery,
+        ownership=ownership,
+        line=line,
+        index=index,
+    )
+    given.tell_unknown()
+    return entry
+
+
+def provider_of(
+    given: Fields, *, line: int | None = None, index: int | None = None
+) -> ProviderEntry:
+    """Return a provider of the project; raises `EntryRefusedError`."""
+    name = given.text("name", most=MAX_NAME, what="a name")
+    if name is None:
+        raise given.refuse(None, "a provider must have a name")
+    if not _PROVIDER_NAME.fullmatch(name) or name == _RESERVED:
+        what = "a provider's name has letters, digits, dots, - and _, and is not tap"
+        raise given.refuse("name", f"{what}: {quoted(name)}")
+    command = given.text("command", most=MAX_PATH, what="a command")
+    if command is None:
+        raise given.refuse(None, "a provider must have a command: the program that is started")
+    entry = ProviderEntry(
+        name=name,
+        command=command,
+        args=_arguments(given),
+        env=given.env(),
+        cwd=given.folder(),
+        auto_start=given.flag("autoStart"),
+        description=given.description(),
+        line=line,
+        index=index,
+    )
+    given.tell_unknown()
+    return entry
+
+
+def _name(given: Fields) -> str:
+    spelled = _spelled(given, "name", "name")
+    if spelled is None:
+        raise given.refuse(None, "an emitter must have a name")
+    name = normalised_name(spelled)
+    if not name:
+        raise given.refuse(
+            "name",
+            f"nothing remains of the name {quoted(spelled)}: letters, digits, dots, - and _ do",
+        )
+    _check_length(given, "name", name)
+    return name
+
+
+def _spelled(given: Fields, key: str, what: str) -> str | None:
+    return given.text(key, most=_MOST_SPELLED, what=f"a {what}")
+
+
+def _check_length(given: Fields, key: str, name: str) -> None:
+    if len(name) > MAX_NAME:
+        raise given.refuse(key, f"a name has at most {MAX_NAME} characters")
+
+
+def _stream_of(given: Fields, name: str) -> str:
+    key = given.key(*STREAM_KEYS)
+    if key is None:
+        return name
+    stream = normalised_name(_spelled(given, key, "stream's name") or "") or MAIN_STREAM
+    _check_length(given, key, stream)
+    return stream
+
+
+def _schedule(given: Fields, *, is_prompt: bool) -> Schedule:
+    asked = given.value("runSchedule")
+    if asked is not None and asked not in _SCHEDULES:
+        given.warn("runSchedule", f"it is one of {', '.join(_SCHEDULES)}: not used")
+        asked = None
+    key = given.key(*INTERVAL_KEYS)
+    value = "" if key is None else given.values[key]
+    if not isinstance(value, str):
+        raise given.refuse(key, f"an interval is a text such as 30s or 5m, not {quoted(value)}")
+    try:
+        found = schedule_of(value, is_prompt=is_prompt)
+    except IntervalError as error:
+        raise given.refuse(key, str(error)) from None
+    if asked is None or asked == found.kind:
+        return found
+    if asked == "oneTime" and found.kind == "continuous":
+        return Schedule("oneTime")
+    given.warn("runSchedule", f"not used: what else it says means that it runs {found}")
+    return found
+
+
+def _shell(given: Fields) -> str | None:
+    shell = given.text("shell", most=MAX_PATH, what="a shell")
+    if shell is not None and not _SHELL.fullmatch(shell):
+        raise given.refuse("shell", "a shell is the name of a program, or its absolute path")
+    return shell
+
+
+def _lifespan(given: Fields, *, is_file: bool) -> Lifespan:
+    value = given.value("lifespan", "scope")
+    is_persistent = isinstance(value, str) and value.strip().lower() == "persistent"
+    return "persistent" if is_file or is_persistent else "temporary"
+
+
+def _metadata(given: Fields) -> str | None:
+    value = given.value("metadata")
+    if value is None:
+        return None
+    text = msgspec.json.encode(value).decode()
+    if len(text) > MAX_METADATA:
+        given.warn("metadata", f"not used: it has more than {MAX_METADATA:,} characters")
+        return None
+    return text
+
+
+def _is_enabled(given: Fields) -> bool:
+    value = given.value("enabled")
+    if value is not None and not isinstance(value, bool):
+        given.warn("enabled", f"neither true nor false: {quoted(value)} counts as false")
+    return value is True
+
+
+def _delivery(given: Fields) -> Delivery:
+    value: Any = given.value("delivery")
+    if value is None:
+        return "surface"
+    said = value.strip().lower() if isinstance(value, str) else ""
+    found = next((one for one in _DELIVERIES if one == said), None)
+    if found is None:
+        what = f"it is one of {', '.join(_DELIVERIES)}: {quoted(value)} counts as surface"
+        given.warn("delivery", what)
+    return found or "surface"
+
+
+def _arguments(given: Fields) -> tuple[str, ...]:
+    value = given.value("args")
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        raise given.refuse("args", "args is a list of texts")
+    if len(value) > MAX_ARGUMENTS:
+        raise given.refuse("args", f"there are at most {MAX_ARGUMENTS} arguments")
+    if any(len(one) > MAX_VALUE or "\0" in one for one in value):
+        raise given.refuse("args", f"an argument has at most {MAX_VALUE:,} characters, none NUL")
+    return tuple(value)

@@ -1,0 +1,154 @@
+"""A folder's configuration, read and checked."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tapui.emitters.config.bounds import MAX_EMITTERS, MAX_PROVIDERS, MAX_STREAMS
+from tapui.emitters.config.document import JsonDocument, UnreadableError
+from tapui.emitters.config.entries import (
+    ConfigProblem,
+    Configuration,
+    EmitterEntry,
+    ProviderEntry,
+    StreamEntry,
+)
+from tapui.emitters.config.fields import Fields
+from tapui.emitters.config.filters import PatternCheck
+from tapui.emitters.config.finding import FoundFile, find, real_folder
+from tapui.emitters.config.normalising import emitter_of, provider_of, stream_of
+from tapui.emitters.config.problems import EntryRefusedError, JsonPath, Problems, quoted
+from tapui.emitters.folder_file import reason
+from tapui.text import safe_text
+
+EMITTER_LISTS = ("emitters", "monitors")
+STREAM_LISTS = ("streams", "channels")
+"""The documented key, and the old one."""
+PROVIDER_LISTS = ("providers",)
+
+_Entry = TypeVar("_Entry", EmitterEntry, StreamEntry, ProviderEntry)
+
+
+def read(folder: str | Path) -> Configuration:
+    """Read the configuration of a session's folder.
+
+    Whatever is wrong is among its problems. Files are read: call it in a thread.
+    """
+    try:
+        real = real_folder(folder)
+    except OSError as error:
+        what = f"the folder cannot be read: {reason(error)}"
+        problem = ConfigProblem(safe_text(str(folder)), 1, 1, "", what)
+        return Configuration(str(folder), problems=(problem,), is_readable=False)
+    found = find(real)
+    return Configuration(real) if found is None else configuration_of(found)
+
+
+def configuration_of(found: FoundFile) -> Configuration:
+    """Return what a file says."""
+    if found.data is None:
+        return _unreadable(found, 1, 1, found.fault)
+    try:
+        document = JsonDocument(found.data)
+    except UnreadableError as error:
+        return _unreadable(found, error.line, error.column, str(error))
+    if not isinstance(document.value, dict):
+        what = f"a configuration is an object, not {quoted(document.value)}"
+        return _unreadable(found, 1, 1, what)
+    return read_document(document, found)
+
+
+def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
+    """Return what an object says."""
+    problems = Problems(found.name, document.place)
+    reader = _Lists(document, problems)
+    patterns = PatternCheck()
+    streams = reader.entries(STREAM_LISTS, MAX_STREAMS, stream_of)
+    emitters = reader.entries(
+        EMITTER_LISTS, MAX_EMITTERS, lambda given, **where: emitter_of(given, patterns, **where)
+    )
+    providers = reader.entries(PROVIDER_LISTS, MAX_PROVIDERS, provider_of)
+    reader.tell_misspelled()
+    return Configuration(
+        folder=found.folder,
+        path=found.path,
+        is_old=found.is_old,
+        streams=streams,
+        emitters=emitters,
+        providers=providers,
+        problems=problems.all(),
+        digest=_digest(found.data or b""),
+    )
+
+
+def list_key(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the key of a list of entries, as this file spells it."""
+    return next((name for name in names if value.get(name) is not None), None)
+
+
+class _Lists:
+    """The lists of entries of a file."""
+
+    def __init__(self, document: JsonDocument, problems: Problems) -> None:
+        self._document = document
+        self._problems = problems
+        self._top = Fields(document.value, (), problems)
+
+    def entries(
+        self, names: tuple[str, ...], most: int, read_one: Callable[..., _Entry]
+    ) -> tuple[_Entry, ...]:
+        key = self._top.key(*names)
+        if key is None:
+            return ()
+        listed = self._top.values[key]
+        if not isinstance(listed, list):
+            self._problems.error((key,), f"{key} is a list, not {quoted(listed)}")
+            return ()
+        found: dict[str, _Entry] = {}
+        for at, value in enumerate(listed[:most]):
+            path: JsonPath = (key, at)
+            try:
+                if not isinstance(value, dict):
+                    raise EntryRefusedError(path, f"this is an object, not {quoted(value)}")
+                line, _ = self._document.place(path)
+                entry = read_one(Fields(value, path, self._problems), line=line, index=at)
+                if (other := found.get(entry.name)) is not None:
+                    what = f"{entry.name} is there already, in line {other.line}"
+                    raise EntryRefusedError((*path, "name"), what)
+                found[entry.name] = entry
+            except EntryRefusedError as error:
+                self._problems.error(error.path, str(error))
+        if len(listed) > most:
+            self._problems.error(
+                (key, most),
+                f"{key} has at most {most} entries: the rest of {len(listed):,} is not used",
+            )
+        return tuple(found.values())
+
+    def tell_misspelled(self) -> None:
+        """Warn of keys that look like one of ours; all others belong to somebody else."""
+        import difflib
+
+        known = (*EMITTER_LISTS, *STREAM_LISTS, *PROVIDER_LISTS)
+        for name in list(self._top.values)[:100]:
+            if name in known or len(name) > 20:
+                continue
+            if close := difflib.get_close_matches(name.lower(), known, 1, 0.8):
+                self._problems.warning((name,), f"this key is not known: is it {close[0]}?")
+
+
+def _unreadable(found: FoundFile, line: int, column: int, text: str) -> Configuration:
+    problem = ConfigProblem(safe_text(found.name), line, column, "", safe_text(text))
+    return Configuration(
+        folder=found.folder,
+        path=found.path,
+        is_old=found.is_old,
+        problems=(problem,),
+        digest=_digest(found.data or b"") if found.data is not None else "",
+        is_readable=False,
+    )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,160 @@
+"""Changes of configurations, and of the files that their commands name.
+
+Each look asks for the state of at most four files a folder, and of those that are covered by its
+consents: some microseconds. A program that waits for the system's notices would need a thread and
+watches on folders that come and go, and would miss those behind links and on network drives.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tapui.emitters.config.entries import Configuration
+from tapui.emitters.config.finding import FILES, OLD_FILES, Signature, signature
+from tapui.emitters.config.reading import read
+
+LOOK_SECONDS = 2.0
+"""Seconds between two looks."""
+SETTLED_SECONDS = 0.5
+"""How long a file must have been as it is before it is told of."""
+UNREADABLE_SECONDS = 2.0
+"""How long a file must have been unreadable before it is told of: it may be half written."""
+MAX_FOLDERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanged:
+    """A folder's configuration says something else, or cannot be read any more."""
+
+    folder: str
+    configuration: Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFilesChanged:
+    """Files that commands name may hold something else: ask for the standing of their entries.
+
+    Names are not safe to show.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+
+
+ConfigChange = ConfigChanged | NamedFilesChanged
+
+
+@dataclass(slots=True)
+class _Watched:
+    folder: str
+    told: Configuration
+    signature: Signature
+    """Of what was told."""
+    seen: Signature
+    since: float
+    """When `seen` was seen first."""
+    names: tuple[str, ...] = ()
+    files: Signature = ()
+    files_seen: Signature = ()
+    files_since: float = 0.0
+    paths: list[str] = field(default_factory=list)
+
+
+class ConfigWatch:
+    """The folders whose configurations are in use. Any thread may use it; none on a loop.
+
+    `now` is the time of a monotonic clock, in seconds. A change is told once it has settled.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folders: OrderedDict[str, _Watched] = OrderedDict()
+
+    def add(self, folder: str | Path, now: float) -> Configuration:
+        """Read a folder's configuration, and watch it from now on.
+
+        The folder that was added longest ago is left out beyond 300.
+        """
+        with self._lock:
+            paths = _paths(str(folder))
+            before = signature(paths)
+            found = read(folder)
+            watched = _Watched(str(folder), found, before, before, now, paths=paths)
+            self._folders[str(folder)] = watched
+            self._folders.move_to_end(str(folder))
+            while len(self._folders) > MAX_FOLDERS:
+                self._folders.popitem(last=False)
+            return found
+
+    def remove(self, folder: str | Path) -> None:
+        """Watch a folder no more."""
+        with self._lock:
+            self._folders.pop(str(folder), None)
+
+    def watch_files(self, folder: str | Path, names: Iterable[str], now: float) -> None:
+        """Watch these files of a folder, by their paths in it, and no others."""
+        with self._lock:
+            if (watched := self._folders.get(str(folder))) is not None:
+                watched.names = tuple(dict.fromkeys(names))
+                watched.files = watched.files_seen = _files(watched)
+                watched.files_since = now
+
+    def look(self, now: float) -> list[ConfigChange]:
+        """Return what has changed and settled since the last look."""
+        found: list[ConfigChange] = []
+        with self._lock:
+            for watched in self._folders.values():
+                if (changed := _look_at_config(watched, now)) is not None:
+                    found.append(ConfigChanged(watched.folder, changed))
+                if names := _look_at_files(watched, now):
+                    found.append(NamedFilesChanged(watched.folder, names))
+        return found
+
+
+def _paths(folder: str) -> list[str]:
+    return [str(Path(folder, name)) for name in (*FILES, *OLD_FILES)]
+
+
+def _files(watched: _Watched) -> Signature:
+    return signature([str(Path(watched.folder, name)) for name in watched.names])
+
+
+def _look_at_config(watched: _Watched, now: float) -> Configuration | None:
+    seen = signature(watched.paths)
+    if seen != watched.seen:
+        watched.seen, watched.since = seen, now
+    if seen == watched.signature or now - watched.since < SETTLED_SECONDS:
+        return None
+    found = read(watched.folder)
+    if signature(watched.paths) != seen:
+        return None  # it is being written; the next look sees the rest
+    if not found.is_readable and now - watched.since < UNREADABLE_SECONDS:
+        return None
+    watched.signature = seen
+    before, watched.told = watched.told, found
+    return None if _is_same(before, found) else found
+
+
+def _is_same(before: Configuration, found: Configuration) -> bool:
+    """Return whether nothing needs telling: the same file with the same bytes, and readable so."""
+    kept = (before.path, before.digest, before.is_readable, before.problems)
+    return kept == (found.path, found.digest, found.is_readable, found.problems)
+
+
+def _look_at_files(watched: _Watched, now: float) -> tuple[str, ...]:
+    if not watched.names:
+        return ()
+    seen = _files(watched)
+    if seen != watched.files_seen:
+        watched.files_seen, watched.files_since = seen, now
+    if seen == watched.files or now - watched.files_since < SETTLED_SECONDS:
+        return ()
+    changed = [
+        name
+        for name, before, after in zip(watched.names, watched.files, seen, strict=True)
+        if before != after
+    ]
+    watched.files = seen
+    return tuple(changed)

@@ -1,0 +1,1 @@
+"""The person's consent to what a repository's configuration starts."""

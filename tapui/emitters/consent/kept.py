@@ -1,0 +1,193 @@
+"""The file of consents: private, replaced in one step, bounded. A damaged one allows nothing."""
+
+import contextlib
+import errno
+import logging
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tapui.emitters.consent.startable import Kind, Startable
+from tapui.emitters.folder_file import read_up_to, reason
+from tapui.emitters.folder_lock import locked
+from tapui.home import private_file
+from tapui.home.paths import private_folder
+
+FOLDER = "emitters"
+FILE = "consents.json"
+MAX_CONSENTS = 1_000
+MAX_BYTES = 4 * 1024 * 1024
+"""Of the file; the consents that were used longest ago are dropped."""
+_VERSION = 1
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+_log = logging.getLogger(__name__)
+
+
+class KeptConsent(Struct, frozen=True):
+    """That an entry was allowed; times are seconds since the epoch."""
+
+    entry: Startable
+    files: tuple[tuple[str, str], ...]
+    """What the files that it names held, by their paths in the folder."""
+    later_versions: bool
+    """Whether these files may change."""
+    allowed_at: float
+    used_at: float
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    version: int
+    folders: dict[str, list[KeptConsent]]
+
+
+class _DamagedError(Exception):
+    """The file holds something else than we have written."""
+
+
+_Folders = dict[str, list[KeptConsent]]
+_Seen = tuple[int, int, int]
+
+
+class KeptConsents:
+    """Reads and writes the file. `damage` says why it cannot be read, "" while it can."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._path = state / FOLDER / FILE
+        self._seen: _Seen | None = None
+        self._folders: _Folders = {}
+        self.damage = ""
+
+    def one(self, folder: str, kind: Kind, name: str) -> KeptConsent | None:
+        """Return what is kept of an entry."""
+        listed = self._read().get(folder, ())
+        return next((one for one in listed if _is(one, kind, name)), None)
+
+    def all(self) -> list[tuple[str, KeptConsent]]:
+        """Return all, with their folders."""
+        return [(folder, one) for folder, listed in self._read().items() for one in listed]
+
+    def put(self, folder: str, kept: KeptConsent) -> None:
+        """Keep a consent in the place of one of the same name. Raises `OSError`."""
+        with locked(private_folder(self._state, FOLDER)) as fd:
+            folders = self._read()
+            entry = kept.entry
+            others = [
+                one for one in folders.get(folder, ()) if not _is(one, entry.kind, entry.name)
+            ]
+            self._write(fd, {**folders, folder: [*others, kept]})
+
+    def use(self, folder: str, kept: KeptConsent, now: float) -> None:
+        """Keep when one was used, if it is still there as it was. Raises `OSError`."""
+        with locked(private_folder(self._state, FOLDER)) as fd:
+            folders = self._read()
+            listed = folders.get(folder, [])
+            used = [
+                msgspec.structs.replace(one, used_at=now) if one == kept else one for one in listed
+            ]
+            if used != listed:
+                self._write(fd, {**folders, folder: used})
+
+    def remove(self, folder: str, kind: Kind | None, name: str | None) -> int:
+        """Forget those of a folder with this kind and name, None for any. Raises `OSError`."""
+        with locked(private_folder(self._state, FOLDER)) as fd:
+            folders = self._read()
+            listed = folders.get(folder, [])
+            others = [
+                one
+                for one in listed
+                if kind not in (None, one.entry.kind) or name not in (None, one.entry.name)
+            ]
+            if len(others) < len(listed):
+                self._write(fd, {**folders, folder: others})
+            return len(listed) - len(others)
+
+    def _read(self) -> _Folders:
+        try:
+            fd = os.open(self._path, _OPEN)
+        except FileNotFoundError:
+            self._folders, self._seen, self.damage = {}, None, ""
+            return {}
+        except OSError as error:
+            return self._damaged(f"it cannot be read: {reason(error)}")
+        try:
+            info = os.fstat(fd)
+            seen = (info.st_ino, info.st_size, info.st_mtime_ns)
+            if seen != self._seen:
+                self._folders = _decoded(fd, info)
+                self._seen, self.damage = seen, ""
+        except OSError as error:
+            return self._damaged(f"it cannot be read: {reason(error)}")
+        except _DamagedError as error:
+            return self._damaged(str(error))
+        finally:
+            os.close(fd)
+        return self._folders
+
+    def _damaged(self, why: str) -> _Folders:
+        self._folders, self._seen = {}, None
+        what = f"{self._path}: nothing that it allowed is allowed any more: {why}"
+        if what != self.damage:
+            _log.warning("%s", what)
+        self.damage = what
+        return {}
+
+    def _write(self, fd: int, folders: _Folders) -> None:
+        """Write what fits; a damaged file is kept beside it."""
+        try:
+            data = _bounded(folders)
+        except UnicodeEncodeError:
+            raise OSError(errno.EILSEQ, "a path in it is not valid UTF-8") from None
+        if self.damage:
+            with contextlib.suppress(FileNotFoundError):  # somebody has mended it
+                os.rename(FILE, f"{FILE}.damaged", src_dir_fd=fd, dst_dir_fd=fd)
+        private_file.write(fd, FILE, data)
+        self.damage = ""
+        self._seen = None
+
+
+def _is(kept: KeptConsent, kind: Kind, name: str) -> bool:
+    return kept.entry.kind == kind and kept.entry.name == name
+
+
+def _decoded(fd: int, info: os.stat_result) -> _Folders:
+    if not stat.S_ISREG(info.st_mode):
+        raise _DamagedError("it is not a file")
+    if info.st_uid != os.geteuid() or info.st_mode & 0o022:
+        raise _DamagedError("others can write it")
+    data = read_up_to(fd, MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise _DamagedError(f"it is larger than {MAX_BYTES:,} bytes")
+    try:
+        file = msgspec.json.decode(data, type=_File)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise _DamagedError(f"it is damaged: {error}") from None
+    if file.version != _VERSION:
+        raise _DamagedError(f"it is of another version of tapui ({file.version})")
+    return file.folders
+
+
+def _bounded(folders: _Folders) -> bytes:
+    """Return the file's bytes without the consents that were used longest ago, where it must be.
+
+    Raises `OSError` when not even the last one fits.
+    """
+    by_use = sorted(
+        ((kept.used_at, folder, kept) for folder, listed in folders.items() for kept in listed),
+        key=lambda one: one[0],
+        reverse=True,
+    )
+    sizes = 0
+    left: _Folders = {}
+    for number, (_, folder, kept) in enumerate(by_use):
+        sizes += len(msgspec.json.encode(kept)) + len(folder.encode("utf-8", "replace")) + 100
+        if number >= MAX_CONSENTS or sizes > MAX_BYTES:
+            break
+        left.setdefault(folder, []).append(kept)
+    if by_use and not left:
+        raise OSError(errno.EFBIG, "it is too large to be kept")
+    return msgspec.json.encode(_File(_VERSION, left))

@@ -1,0 +1,125 @@
+"""What consent covers: an entry of a configuration, with all that decides what runs and is sent."""
+
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from tapui.emitters.config.entries import (
+    Configuration,
+    Delivery,
+    EmitterEntry,
+    Injector,
+    ProviderEntry,
+    Schedule,
+)
+from tapui.emitters.folder_file import real_path
+from tapui.text import safe_text
+from tapui.wire.provider import FilterRule
+
+Kind = Literal["emitter", "provider"]
+
+_SHOWN = 100
+
+
+class Startable(Struct, frozen=True, kw_only=True):
+    """What is shown, allowed and started, and nothing else. It does not change.
+
+    An emitter has a command or a prompt; a provider has a command and its `args`, without a shell.
+    """
+
+    kind: Kind
+    name: str
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    prompt: str | None = None
+    shell: str | None = None
+    cwd: str
+    """Where it runs, absolute and without links."""
+    env: tuple[tuple[str, str], ...] = ()
+    schedule: Schedule | None = None
+    max_runs: int | None = None
+    auto_start: bool = True
+    include_stderr: bool = True
+    stream: str | None = None
+    injector: Injector = "unset"
+    delivery: Delivery = "surface"
+    rules: tuple[FilterRule, ...] = ()
+
+
+def startable(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> Startable:
+    """Return what would be started of an entry. Raises `OSError` for a cwd that cannot be."""
+    cwd = real_path(Path(configuration.folder, entry.cwd or ""))
+    env = tuple(sorted(entry.env.items()))
+    if isinstance(entry, ProviderEntry):
+        return Startable(
+            kind="provider",
+            name=entry.name,
+            command=entry.command,
+            args=entry.args,
+            cwd=cwd,
+            env=env,
+            auto_start=entry.auto_start,
+        )
+    stream = configuration.stream(entry.stream)
+    return Startable(
+        kind="emitter",
+        name=entry.name,
+        command=entry.command,
+        prompt=entry.prompt,
+        shell=entry.shell,
+        cwd=cwd,
+        env=env,
+        schedule=entry.schedule,
+        max_runs=entry.max_runs,
+        auto_start=entry.auto_start,
+        include_stderr=entry.include_stderr,
+        stream=entry.stream,
+        injector=stream.injector,
+        delivery=stream.delivery,
+        rules=entry.rules,
+    )
+
+
+def changes(before: Startable, after: Startable) -> tuple[str, ...]:
+    """Say what is different, each in a few words that are safe to show."""
+    found = [
+        words
+        for name, words in (
+            ("command", "another command"),
+            ("args", "other arguments"),
+            ("prompt", "another prompt"),
+            ("rules", "another filter"),
+        )
+        if getattr(before, name) != getattr(after, name)
+    ]
+    if before.shell != after.shell:
+        found.append(f"shell: {_shown(after.shell)} (it was {_shown(before.shell)})")
+    if before.cwd != after.cwd:
+        found.append(f"runs in {_shown(after.cwd)} (it was {_shown(before.cwd)})")
+    if before.env != after.env:
+        names = sorted({name for name, _ in set(before.env) ^ set(after.env)})
+        found.append(f"other variables: {safe_text(', '.join(names), limit=_SHOWN)}")
+    if before.schedule != after.schedule:
+        found.append(f"runs {after.schedule} (it was {before.schedule})")
+    if before.max_runs != after.max_runs:
+        found.append(f"runs: {_runs(after.max_runs)} (it was {_runs(before.max_runs)})")
+    if before.auto_start != after.auto_start:
+        found.append("starts by itself" if after.auto_start else "does not start by itself")
+    if before.include_stderr != after.include_stderr:
+        found.append(f"its error output is {'read' if after.include_stderr else 'left out'}")
+    if before.stream != after.stream:
+        found.append(f"stream: {_shown(after.stream)} (it was {_shown(before.stream)})")
+    if before.injector != after.injector:
+        found.append(f"injector: {after.injector} (it was {before.injector})")
+    if before.delivery != after.delivery:
+        found.append(f"delivery: {after.delivery} (it was {before.delivery})")
+    return tuple(found)
+
+
+def _shown(text: str | None) -> str:
+    return "the usual one" if text is None else safe_text(text, limit=_SHOWN)
+
+
+def _runs(most: int | None) -> str:
+    return "no limit" if most is None else f"at most {most:,}"

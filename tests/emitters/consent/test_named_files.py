@@ -1,0 +1,138 @@
+"""Which files a command names, and what of them is covered."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapui.emitters.consent import named_files as module
+from tapui.emitters.consent.named_files import NamedFiles, named_files
+from tapui.emitters.consent.startable import Startable
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "folder"
+    for name in ("pulse.sh", "scripts/run.mjs", "my file.sh", "sub/inner.sh", "conf.json"):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(name)
+    return path
+
+
+def named(folder: Path, command: str | None, **keys: Any) -> NamedFiles:
+    entry = Startable(
+        **{"kind": "emitter", "name": "e", "cwd": str(folder), **keys}, command=command
+    )
+    return named_files(str(folder), entry)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("./pulse.sh", ["pulse.sh"]),
+        ("bash pulse.sh -x", ["pulse.sh"]),
+        ("node scripts/run.mjs --config=conf.json", ["conf.json", "scripts/run.mjs"]),
+        ("'./my file.sh' && ./pulse.sh", ["my file.sh", "pulse.sh"]),
+        ('"./my file.sh"', ["my file.sh"]),
+        ("./my\\ file.sh", ["my file.sh"]),
+        ("cat conf.json | while read x; do ./pulse.sh $x; done", ["conf.json", "pulse.sh"]),
+        ("echo $(./pulse.sh)", ["pulse.sh"]),
+        ("bash -c './pulse.sh; ./sub/inner.sh'", ["pulse.sh", "sub/inner.sh"]),
+        ("timeout 5 ./pulse.sh", ["pulse.sh"]),
+        ("cd sub && ./inner.sh", ["sub/inner.sh"]),
+        ("bash < pulse.sh", ["pulse.sh"]),
+        ("curl -d @conf.json x", ["conf.json"]),
+        ("sub/../pulse.sh", ["pulse.sh"]),
+        ("./pulse.sh > conf.json", ["pulse.sh"]),
+        ("ls sub", []),
+        ("./gone.sh", []),
+        ("echo 'unclosed ./pulse.sh", ["pulse.sh"]),
+        pytest.param("true; " * 500 + "./pulse.sh", ["pulse.sh"], id="vast"),
+    ],
+)
+def test_words_that_are_files(folder: Path, command: str, names: list[str]) -> None:
+    assert sorted(named(folder, command).digests) == names
+
+
+def test_variables_the_shell_and_arguments_count(folder: Path) -> None:
+    found = named(folder, "make", env=(("BASH_ENV", "./pulse.sh"), ("P", "x:conf.json")))
+    assert sorted(found.digests) == ["conf.json", "pulse.sh"]
+    found = named(folder, "make", shell=str(folder / "pulse.sh"))
+    assert list(found.digests) == ["pulse.sh"]
+    found = named(folder, "./pulse.sh", kind="provider", args=("my file.sh", "--f=conf.json"))
+    assert sorted(found.digests) == ["conf.json", "my file.sh", "pulse.sh"]
+    assert named(folder, None, prompt="./pulse.sh").digests == {}
+
+
+def test_names_are_meant_from_where_it_runs(folder: Path) -> None:
+    assert list(named(folder, "./inner.sh", cwd=str(folder / "sub")).digests) == ["sub/inner.sh"]
+    assert list(named(folder, "../pulse.sh", cwd=str(folder / "sub")).digests) == ["pulse.sh"]
+
+
+def test_what_lies_outside_is_named_as_not_covered(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("x")
+    (folder / "out").symlink_to(tmp_path / "secret")
+    found = named(folder, "/usr/bin/env ../secret ~/x ./out >/dev/null 2>&1 </dev/null")
+    assert found.digests == {}
+    assert sorted(found.uncovered) == [
+        "../secret",
+        "./out: a link that leads out of the folder",
+        "/usr/bin/env",
+        "~/x",
+    ]
+
+
+def test_a_link_within_the_folder_stands_for_its_file(folder: Path) -> None:
+    (folder / "link").symlink_to("pulse.sh")
+    before = named(folder, "./link").digests
+    assert list(before) == ["pulse.sh"]
+    (folder / "link").unlink()
+    (folder / "link").symlink_to("conf.json")
+    assert list(named(folder, "./link").digests) == ["conf.json"]
+
+
+def test_what_is_not_understood_is_a_doubt(folder: Path) -> None:
+    assert named(folder, "./pulse.sh").doubts == ()
+    assert "it uses a variable" in named(folder, "$HOME/x ./pulse.sh").doubts
+
+
+def test_more_files_than_are_covered_are_counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_FILES", 2)
+    found = named(folder, "cat pulse.sh conf.json scripts/run.mjs sub/inner.sh")
+    assert len(found.digests) == 2
+    assert found.uncovered == ["and 2 more files: 2 are covered"]
+
+
+def test_of_a_large_file_size_time_and_beginning_count(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MAX_WHOLE", 10)
+    monkeypatch.setattr(module, "MAX_HEAD", 4)
+    path = folder / "pulse.sh"
+    seen = []
+    for text in ("0123456789a", "x123456789a", "0123456789ab"):
+        path.write_text(text)
+        os.utime(path, ns=(5, 5))
+        seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
+    os.utime(path, ns=(6, 6))
+    seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
+    assert len(set(seen)) == 4
+    assert seen[0].startswith("large:11:5:")
+
+
+def test_pipes_folders_and_devices_are_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+    (folder / "zero").symlink_to("/dev/zero")
+    found = named(folder, "./pipe ./loop ./zero sub . .. /dev/zero")
+    assert found.digests == {}
+
+
+def test_hostile_words_are_bounded(folder: Path) -> None:
+    words = " ".join(f"../{n}" for n in range(500)) + " \x1b[31m/../../x " + "a/" * 3000
+    found = named(folder, words)
+    assert len(found.uncovered) <= 21
+    assert all(one.isprintable() for one in found.uncovered)
