@@ -30,6 +30,7 @@ class Due(Enum):
     WAITING = auto()
     QUIET = auto()
     TOOL_SESSIONS = auto()
+    EMITTER = auto()
 
 
 class Deadline(Struct, eq=False):
