@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -148,8 +149,8 @@ class OpenSession:
     """An inject was delivered, and the idle that follows its turn has not come."""
     turn_due: Deadline | None = None
     """Until when the turn of a delivered inject must have begun."""
-    turn_of: "ConnectedProvider | None" = None
-    """Whose inject was delivered, until its turn begins."""
+    turn_of: "list[HeldInject]" = field(default_factory=list)
+    """What was delivered, until its turn begins."""
     dispatched: tuple[float, str] = (0.0, "")
     """When it was: the clock's time, and the same as RFC 3339."""
     ports: frozenset[int] = frozenset()
@@ -450,18 +451,51 @@ class ModelsAsked:
 # Injects
 
 
+class Prompter(Protocol):
+    """Whose injects they are: a provider's, or an emitter's."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+
+
+class HeldLine(Struct, frozen=True):
+    """A line of an emitter that waits; `number` counts the lines of all emitters."""
+
+    number: int
+    stream: str
+    emitter: str
+    source: str
+    text: str
+
+
 @dataclass(slots=True, eq=False)
 class HeldInject:
     """An inject that waits for the session."""
 
     sender: Sender
     prompt: str
-    provider: ConnectedProvider
+    source: Prompter
+    is_braked: bool
+    """Whether the loop brake counts it, and may hold it."""
+    lines: deque[HeldLine] | None = None
+    """Lines of an emitter: those of all emitters that wait are made one prompt."""
+    left_out: int = 0
+    """How many older lines there were."""
 
 
 @dataclass(slots=True, eq=False)
 class Brake:
-    """How a provider's injects stand in one session."""
+    """How the injects of one source stand in one session."""
 
+    source: Prompter
     cycles: int = 0
     is_on: bool = False

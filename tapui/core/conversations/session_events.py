@@ -149,4 +149,4 @@ class SessionEvents:
         error = message.error or "the host could not send the prompt"
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
-            self._injects.no_turn(session)
+            self._injects.no_turn(session, is_refused=True)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tapui.core.clock import Clock
 from tapui.core.mint import Mint
-from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, PendingCall, TurnTrace
+from tapui.core.model import Inquiry, OpenSession, PendingCall, TurnTrace
 from tapui.core.output import Output
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
@@ -128,7 +128,7 @@ class Traces:
         name: SpanName,
         session: OpenSession,
         began: tuple[float, str],
-        provider: ConnectedProvider | None = None,
+        provider: str | None = None,
         *,
         is_ok: bool = True,
     ) -> None:
@@ -145,7 +145,7 @@ class Traces:
             started_at=began[1],
             duration=self._since(began[0]),
             status="ok" if is_ok else "error",
-            provider=provider.label if provider is not None else None,
+            provider=provider,
         )
         self._add(session, span)
 
