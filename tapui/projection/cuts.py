@@ -25,9 +25,7 @@ from tapui.wire.subjects import Approval, Call, Cut, Gate, Provider, Session
 E = TypeVar("E", bound=Event)
 V = TypeVar("V", Session, Provider, Approval, Call, Gate, Emitter)
 
-_REPEATED = frozenset(
-    {"metadata", "context", "sections", "detail", "command", "prompt", "rules"}
-)
+_REPEATED = frozenset({"metadata", "context", "sections", "detail", "command", "prompt", "rules"})
 """Fields that events about the same thing repeat: recorded again only when they changed."""
 _NEVER = frozenset({"cuts", "workspace"})
 _VIEWS = (Session, Provider, Approval, Call, Gate, Order, Emitter)

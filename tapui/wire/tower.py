@@ -98,7 +98,7 @@ class ProviderMove(Message, tag="provider.move", frozen=True):
 
 
 class InjectsResume(Message, tag="injects.resume", frozen=True):
-    """Release the loop brake."""
+    """Release the loop brake of a provider, or of the emitter whose id it is."""
 
     provider_id: Id
     session_id: Id

@@ -6,6 +6,7 @@ from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
+from tapui.core.emitters.consenting import Consenting
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
@@ -28,6 +29,7 @@ class Reactions:
         pairings: Pairings,
         policies: Policies,
         spending: Spending,
+        consenting: Consenting,
     ) -> None:
         self._out = out
         self._announcements = announcements
@@ -36,6 +38,7 @@ class Reactions:
         self._pairings = pairings
         self._policies = policies
         self._spending = spending
+        self._consenting = consenting
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -61,6 +64,8 @@ class Reactions:
         elif kind == "bindAll":
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
+        elif kind == "emitter":
+            self._consenting.decided(decided)
         elif isinstance(subject, HeldPrompts):
             self._spending.decided(decided)
         else:
@@ -84,6 +89,8 @@ class Reactions:
             self._pairings.expired(waiting.asker)
         elif kind == "mode":
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
+        elif kind == "emitter":
+            self._consenting.expired(waiting)
         elif isinstance(subject, HeldPrompts):
             self._spending.expired(waiting)
         elif kind != "bindAll":

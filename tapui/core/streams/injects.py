@@ -179,6 +179,14 @@ class Injects:
         session.turn_of = [inject for inject in session.turn_of if inject.source is not source]
         self._brakes.pop((source.id, session.id), None)
 
+    def forget_prompt(self, session: OpenSession, source: Prompter) -> None:
+        """Drop the prompt that somebody holds in a session; lines that wait stay."""
+        session.injects = [
+            inject
+            for inject in session.injects
+            if inject.source is not source or inject.lines is not None
+        ]
+
     def _held(self, provider: ConnectedProvider) -> int:
         return sum(
             inject.source is provider

@@ -1,4 +1,4 @@
-"""Lines of emitters as the one prompt that they are sent as: the form is the earlier extension's."""
+"""Lines of emitters as the one prompt that they are sent as, in the earlier extension's form."""
 
 from collections.abc import Iterable
 
@@ -17,9 +17,7 @@ def joined(sent: list[HeldInject]) -> tuple[Sender, str]:
     """
     if sent[0].lines is None:
         return sent[0].sender, sent[0].prompt
-    lines = sorted(
-        (line for one in sent for line in one.lines or ()), key=lambda line: line.number
-    )
+    lines = sorted((line for one in sent for line in one.lines or ()), key=lambda line: line.number)
     streams = {line.stream for line in lines}
     stream = streams.pop() if len(streams) == 1 else None
     return Sender(BUILTIN_PROVIDER, stream), update(lines, sum(one.left_out for one in sent))

@@ -8,12 +8,14 @@ wait. Spans name tools, providers and ids; they hold no argument, result, prompt
 from msgspec.structs import replace
 
 from tapui.core.clock import Clock
+from tapui.core.emitters.live import LiveEmitter, LiveRun
 from tapui.core.mint import Mint
 from tapui.core.model import Inquiry, OpenSession, PendingCall, TurnTrace
 from tapui.core.output import Output
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
+from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import CallError
 from tapui.wire.events import SpanEnded
 from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
@@ -21,6 +23,12 @@ from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
 _CODES = frozenset(str(code) for code in CallError)
 _OTHER_CODE = "OTHER"
 """Stands for a code that a provider made up: it may say anything."""
+_OF_RUN: dict[RunStatus, SpanStatus] = {
+    "success": "ok",
+    "failure": "error",
+    "lost": "error",
+    "stopped": "cancelled",
+}
 _OF_TURN: dict[str, SpanStatus] = {"done": "ok", "failed": "error"}
 
 
@@ -148,6 +156,30 @@ class Traces:
             provider=provider,
         )
         self._add(session, span)
+
+    # Emitters
+
+    def run_ended(self, emitter: LiveEmitter, run: LiveRun, status: RunStatus, code: str) -> None:
+        """A run of an emitter has ended; its counts are known."""
+        if not self._is_wanted(emitter.session, None):
+            return
+        is_command = emitter.plan.command is not None
+        span = Span(
+            trace_id=run.trace_id,
+            span_id=run.span_id,
+            name="emitter",
+            started_at=run.began_at,
+            duration=self._since(run.began),
+            status=_OF_RUN[status],
+            code=code or None,
+            emitter=emitter.name,
+            run=run.number,
+            lines=run.counts.lines if is_command else None,
+            kept=run.tally.kept if is_command else None,
+            surfaced=run.tally.surfaced if is_command else None,
+            injected=run.tally.injected if is_command else None,
+        )
+        self._emit(emitter.session, span)
 
     # Turns
 
