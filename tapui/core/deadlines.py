@@ -31,6 +31,7 @@ class Due(Enum):
     QUIET = auto()
     TOOL_SESSIONS = auto()
     EMITTER = auto()
+    COUNTS = auto()
 
 
 class Deadline(Struct, eq=False):

@@ -243,6 +243,18 @@ class StopGateway(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
+EmitterEffect = (
+    ReadEmitters
+    | LeaveEmitters
+    | CheckEmitter
+    | KeepConsent
+    | StartRun
+    | StopRun
+    | SetRunFilter
+    | TryFilter
+)
+"""What a shell is asked that has called `EmitterInputs.begin`, and no other."""
+
 Effect = (
     Send
     | Mention
@@ -254,14 +266,7 @@ Effect = (
     | CopyFile
     | ReadRecords
     | ReadRules
-    | ReadEmitters
-    | LeaveEmitters
-    | CheckEmitter
-    | KeepConsent
-    | StartRun
-    | StopRun
-    | SetRunFilter
-    | TryFilter
+    | EmitterEffect
     | Inspect
     | InspectMore
     | EndInspection

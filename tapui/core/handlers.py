@@ -139,5 +139,6 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.QUIET: parts.alarms.quiet_due,
         Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),
         Due.EMITTER: parts.running.due,
+        Due.COUNTS: parts.emitters.counts_due,
         Due.STREAMS: lambda key: parts.streams.release(*key),
     }

@@ -21,6 +21,7 @@ from tapui.core.effects import (
     Close,
     ConnectionId,
     Effect,
+    EmitterEffect,
     EndInspection,
     Identify,
     Inspect,
@@ -115,6 +116,8 @@ class LoopTurn:
         self.given: Give = self._given
         """An in-process end sent a message. (As above.)"""
         self._refusals: list[Send] = []
+        self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
+        """Carries out what the core asks of the shell of emitters."""
         self._disk = DiskWork(
             gateway,
             journal,
@@ -417,6 +420,8 @@ class LoopTurn:
             self.given = self._given_inspected if is_tapped else self._given
         elif isinstance(effect, Identify):
             self._askers.begin(effect)
+        elif isinstance(effect, EmitterEffect):
+            self.emitters(effect)
         elif not isinstance(effect, Send):
             self._disk.begin(effect)
 
@@ -473,6 +478,10 @@ def _frames(entries: list[Entry], bodies: list[bytes]) -> list[bytes]:
 
 def _no_sockets() -> None:
     """No server is listening yet."""
+
+
+def _nobody_runs_emitters(effect: EmitterEffect) -> None:
+    raise RuntimeError(f"{type(effect).__name__}: nobody runs emitters here")
 
 
 def _nobody_looks() -> None:

@@ -99,6 +99,8 @@ class LiveEmitter:
     why: str | None = None
     counted_at: float = 0.0
     """When its counts were told last."""
+    counts_due: Deadline | None = None
+    """When they are told next, where they have changed since."""
     shown: SlidingWindow = field(
         default_factory=lambda: SlidingWindow(limits.SURFACED_PER_SECOND, 1.0)
     )

@@ -1,7 +1,9 @@
 """The emitters that are there, and what others are told of them."""
 
+from msgspec.structs import replace
+
 from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines
+from tapui.core.deadlines import Deadlines, Due
 from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.live import EmitterFolder, LiveEmitter, described
 from tapui.core.mint import Mint
@@ -55,6 +57,8 @@ class Emitters:
     def remove(self, emitter: LiveEmitter, reason: str) -> None:
         """Forget an emitter. Nothing of it is under way any more, or what is, is forgotten, too."""
         self.rest(emitter)
+        self._deadlines.cancel(emitter.counts_due)
+        emitter.counts_due = None
         if emitter.run is not None:
             self.by_run.pop(emitter.run.id, None)
             emitter.run = None
@@ -91,23 +95,37 @@ class Emitters:
             return
         view = described(emitter)
         if view != self._shown.get(emitter.id):
+            self._deadlines.cancel(emitter.counts_due)
+            emitter.counts_due = None
             self._shown[emitter.id] = view
             emitter.counted_at = self._clock.now
             self._out.emit(EmitterChanged(session_id=view.session_id, emitter=view))
 
     def show_counts(self, emitter: LiveEmitter) -> None:
-        """Tell an emitter's counts, from time to time."""
-        if self._clock.now - emitter.counted_at < limits.COUNTED_INTERVAL:
+        """Tell an emitter's counts, now or before long: not too often."""
+        if emitter.counts_due is not None:
             return
+        when = emitter.counted_at + limits.COUNTED_INTERVAL
+        if self._clock.now < when:
+            emitter.counts_due = self._deadlines.add(when, Due.COUNTS, emitter)
+        else:
+            self._tell_counts(emitter)
+
+    def counts_due(self, emitter: LiveEmitter) -> None:
+        """Tell an emitter's counts after a while, if nothing else was told meanwhile."""
+        emitter.counts_due = None
+        self._tell_counts(emitter)
+
+    def _tell_counts(self, emitter: LiveEmitter) -> None:
         view, shown = described(emitter), self._shown.get(emitter.id)
         if shown is None or view == shown:
             return
+        if replace(view, counts=shown.counts) != shown:
+            self.show(emitter)
+            return
         emitter.counted_at = self._clock.now
         self._shown[emitter.id] = view
-        if view.waiting != shown.waiting:
-            self._out.emit(EmitterChanged(session_id=view.session_id, emitter=view))
-        else:
-            counted = EmitterCounted(
-                session_id=view.session_id, emitter_id=emitter.id, counts=view.counts
-            )
-            self._out.emit(counted)
+        counted = EmitterCounted(
+            session_id=view.session_id, emitter_id=emitter.id, counts=view.counts
+        )
+        self._out.emit(counted)
