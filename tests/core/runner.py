@@ -49,6 +49,20 @@ def rules(*given: tuple[str, Any]) -> tuple[FilterRule, ...]:
     return tuple(FilterRule(match, outcome) for match, outcome in given)
 
 
+def lines(talk: "Conversation", stream: str = "watch@tap") -> list[tuple[str, str]]:
+    """Return the lines of a stream so far: level and text."""
+    return [
+        (one["line"]["level"], one["line"]["event"])
+        for one in talk.events("stream.posted")
+        if one["stream"] == stream
+    ]
+
+
+def of(talk: "Conversation", name: str = "watch") -> dict[str, Any]:
+    """Return the fields of an order that name an emitter."""
+    return {"emitterId": talk.runner.shown(name).id}
+
+
 class EmitterShell:
     """Files by folder, what the person has allowed, and the runs under way.
 

@@ -6,36 +6,7 @@ from tapui.core.effects import CheckEmitter
 from tapui.wire import limits
 from tapui.wire.emitters import EmitterCounts
 from tests.core.harness import Conversation, Json, Peer
-from tests.core.runner import EmitterShell, entry
-
-
-@pytest.fixture
-def host(talk: Conversation) -> Peer:
-    return talk.host()
-
-
-@pytest.fixture
-def tower(talk: Conversation) -> Peer:
-    return talk.tower()
-
-
-@pytest.fixture
-def shell(talk: Conversation) -> EmitterShell:
-    talk.runner.begin()
-    return talk.runner
-
-
-def lines(talk: Conversation, stream: str = "watch@tap") -> list[tuple[str, str]]:
-    """Return the lines of a stream so far: level and text."""
-    return [
-        (one["line"]["level"], one["line"]["event"])
-        for one in talk.events("stream.posted")
-        if one["stream"] == stream
-    ]
-
-
-def of(talk: Conversation, name: str = "watch") -> Json:
-    return {"emitterId": talk.runner.shown(name).id}
+from tests.core.runner import EmitterShell, entry, lines, of
 
 
 def test_what_is_allowed_starts_with_the_first_session(
