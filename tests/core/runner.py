@@ -1,5 +1,6 @@
 """The shell of emitters in conversations with the core: files, consent, and runs by hand."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tapui.core.effects import (
@@ -84,6 +85,8 @@ class EmitterShell:
         self.later_versions: list[bool] = []
         self.left: list[str] = []
         self.started: list[StartRun] = []
+        self.was_allowed: dict[str, EmitterPlan | None] = {}
+        """What the person had allowed when a run was started, by its id."""
         self.running: dict[str, StartRun] = {}
         self.stopping: list[str] = []
         self.filters: list[SetRunFilter] = []
@@ -120,6 +123,9 @@ class EmitterShell:
             case StartRun(run):
                 assert run not in {one.run for one in self.started}, "an id that was used"
                 self.started.append(effect)
+                allowed = [one for one in self.allowed.values() if one.name == effect.plan.name]
+                is_allowed = effect.plan.name not in self.changed_files
+                self.was_allowed[run] = allowed[0] if allowed and is_allowed else None
                 self.running[run] = effect
             case StopRun(run):
                 self.stopping.append(run)
@@ -202,6 +208,19 @@ class EmitterShell:
         """Report lines that the filter let through."""
         lines = [RunLineRead(text, outcome, source) for text in texts]
         self._talk.gateway.emitters.run_lines(self.run_of(name), lines, self._talk.now)
+        self._talk.turn()
+
+    def lines_of_run(self, run: str, outcomes: Iterable[Level]) -> None:
+        """Report lines of any run, one of each outcome."""
+        lines = [RunLineRead(f"a line to {outcome}", outcome) for outcome in outcomes]
+        self._talk.gateway.emitters.run_lines(run, lines, self._talk.now)
+        self._talk.turn()
+
+    def end_of_run(self, run: str, code: int, **counts: int) -> None:
+        """Report the end of any run."""
+        del self.running[run]
+        end = RunEnd(code=code, counts=EmitterCounts(**counts))
+        self._talk.gateway.emitters.run_ended(run, end, self._talk.now)
         self._talk.turn()
 
     def counts(self, name: str = "watch", **counts: int) -> None:

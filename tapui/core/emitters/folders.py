@@ -193,13 +193,12 @@ class EmitterFolders:
         if entry.plan == before.plan:
             self._emitters.show(emitter)
             return
-        starts_now = entry.plan.auto_start and emitter.state != "stopped"
-        emitter.plan = entry.plan
-        emitter.rules, emitter.has_own_rules = entry.plan.rules, False
-        if emitter.is_active or starts_now:
+        emitter.has_own_rules = False
+        if emitter.is_active or (entry.plan.auto_start and emitter.state != "stopped"):
             self._running.restart(emitter)
         else:
-            self._emitters.set(emitter, emitter.state, emitter.why)
+            emitter.plan, emitter.rules = entry.plan, entry.plan.rules
+            self._emitters.show(emitter)
 
     def _tell_too_many(self, folder: EmitterFolder, count: int) -> None:
         text = (

@@ -45,6 +45,7 @@ class LiveRun:
     """A run under way. `id` is the runner's; a prompt's run has it, too, and no process."""
 
     id: str
+    is_prompt: bool
     number: int
     began: float
     began_at: str

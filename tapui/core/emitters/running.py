@@ -71,6 +71,9 @@ class Running:
         """Start an emitter that is at rest: its runs are counted anew."""
         emitter.runs = emitter.failures = 0
         emitter.error = None
+        emitter.plan = emitter.entry.plan
+        if not emitter.has_own_rules:
+            emitter.rules = emitter.plan.rules
         emitter.aim = "go on"
         self._prepare(emitter)
 
@@ -92,7 +95,7 @@ class Running:
         run = emitter.run
         if run is None:
             self._emitters.set(emitter, "paused")
-        elif emitter.plan.kind == "continuous" or (emitter.is_prompt and not run.is_started):
+        elif emitter.plan.kind == "continuous" or (run.is_prompt and not run.is_started):
             self._end_run(emitter)
         else:
             self._emitters.set(emitter, emitter.state, "it pauses after this run")
@@ -127,7 +130,7 @@ class Running:
         self._injects.forget(emitter.session, emitter)
         emitter.held = None
         if run is not None:
-            if not (emitter.is_prompt or run.is_stopping):
+            if not (run.is_prompt or run.is_stopping):
                 self._out.effects.append(StopRun(run.id))
             emitter.counts = added(emitter.counts, run)
             self._traces.run_ended(emitter, run, "stopped", "")
@@ -137,7 +140,7 @@ class Running:
         """Filter the lines that follow by other rules."""
         emitter.rules, emitter.has_own_rules = rules, True
         emitter.filter_version += 1
-        if emitter.run is not None and not emitter.is_prompt:
+        if emitter.run is not None and not emitter.run.is_prompt:
             change = SetRunFilter(emitter.run.id, emitter.filter_version, rules)
             self._out.effects.append(change)
         self._emitters.show(emitter)
@@ -224,6 +227,7 @@ class Running:
         emitter.runs += 1
         emitter.run = run = LiveRun(
             id=self._mint.id("r"),
+            is_prompt=emitter.is_prompt,
             number=emitter.runs,
             began=self._clock.now,
             began_at=self._clock.timestamp(),
@@ -277,7 +281,7 @@ class Running:
             return
         if inject.lines is not None:
             self._lines.became(emitter, inject, fate)
-        elif emitter.run is not None:
+        elif emitter.run is not None and emitter.run.is_prompt:
             self._prompt_became(emitter, emitter.run, fate)
 
     def _brake_changed(self, source: Prompter) -> None:
@@ -301,7 +305,7 @@ class Running:
         assert run is not None, "something runs"
         if not run.is_stopping:
             run.is_stopping = True
-            if emitter.is_prompt:
+            if run.is_prompt:
                 # What was sent cannot be taken back; what was not, is not sent.
                 self._injects.forget_prompt(emitter.session, emitter)
                 self._ended(emitter, RunEnd())
@@ -422,7 +426,7 @@ class Running:
         shown = self._consenting.withdraw(emitter, "the session ended")
         if shown is not None:
             self._consenting.ask(emitter, shown)
-        if run is not None and emitter.is_prompt:
+        if run is not None and run.is_prompt:
             if run.is_started:
                 self._ended(emitter, RunEnd(code=0))
             else:
