@@ -490,6 +490,8 @@ class HeldInject:
     """Lines of an emitter: those of all emitters that wait are made one prompt."""
     left_out: int = 0
     """How many older lines there were."""
+    parent: tuple[str, str] | None = None
+    """The trace and the span of the emitter's run that it belongs to."""
 
 
 @dataclass(slots=True, eq=False)

@@ -218,6 +218,8 @@ def _deadlines(r: Parts) -> None:
         Due.START: sum(one.deadline is not None for one in r.starts._pending.values()),
         Due.WAITING: sum(_is_set(one.deadline) for one in r.alarms._waiting.values()),
         Due.QUIET: sum(_is_set(one.deadline) for one in r.alarms._busy.values()),
+        Due.EMITTER: sum(one.deadline is not None for one in r.emitters.by_id.values()),
+        Due.COUNTS: sum(one.counts_due is not None for one in r.emitters.by_id.values()),
         Due.TOOL_SESSIONS: int(r.tool_hosts.pending is not None),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)

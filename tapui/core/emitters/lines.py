@@ -101,7 +101,9 @@ class EmitterLines:
         held, is_new = emitter.held, emitter.held is None
         if held is None:
             sender = Sender(BUILTIN_PROVIDER, emitter.plan.stream)
-            held = emitter.held = HeldInject(sender, "", emitter, is_braked=True, lines=deque())
+            held = emitter.held = HeldInject(
+                sender, "", emitter, is_braked=True, lines=deque(), parent=emitter.parent
+            )
         waiting = held.lines if held.lines is not None else deque()
         for source, text in lines:
             if len(waiting) == limits.MAX_HELD_LINES:

@@ -77,6 +77,8 @@ class LiveEmitter:
     state: EmitterState = "configured"
     aim: Aim = "go on"
     run: LiveRun | None = None
+    parent: tuple[str, str] | None = None
+    """The trace and the span of its last run."""
     runs: int = 0
     failures: int = 0
     has_own_rules: bool = False

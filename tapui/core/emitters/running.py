@@ -235,6 +235,7 @@ class Running:
             span_id=self._mint.span(),
         )
         emitter.last_run_at = run.began_at
+        emitter.parent = (run.trace_id, run.span_id)
         if run.number == 1:
             self._lines.say(emitter, _began(emitter))
         if emitter.is_prompt:
@@ -249,11 +250,15 @@ class Running:
         a turn that leads to the next."""
         plan = emitter.plan
         is_endless = plan.kind == "idle" and plan.max_runs is None
-        sender = Sender(BUILTIN_PROVIDER, plan.stream)
-        self._emitters.show(emitter)
-        self._injects.inject(
-            emitter.session, HeldInject(sender, plan.prompt or "", emitter, is_braked=is_endless)
+        inject = HeldInject(
+            Sender(BUILTIN_PROVIDER, plan.stream),
+            plan.prompt or "",
+            emitter,
+            is_braked=is_endless,
+            parent=emitter.parent,
         )
+        self._emitters.show(emitter)
+        self._injects.inject(emitter.session, inject)
 
     # During a run
 

@@ -109,9 +109,7 @@ class Injects:
         """Nothing more becomes of what was delivered; return that."""
         delivered, session.turn_of = session.turn_of, []
         for one in delivered:
-            self._traces.prompt_ended(
-                "dispatch", session, session.dispatched, one.source.label, is_ok=has_turn
-            )
+            self._traces.dispatched(session, one, is_ok=has_turn)
             self._tell(one, fate)
         return delivered
 

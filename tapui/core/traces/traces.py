@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tapui.core.clock import Clock
 from tapui.core.emitters.live import LiveEmitter, LiveRun
 from tapui.core.mint import Mint
-from tapui.core.model import Inquiry, OpenSession, PendingCall, TurnTrace
+from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
 from tapui.core.output import Output
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
@@ -131,29 +131,37 @@ class Traces:
         if self._is_on and session.trace is None and session.is_open:
             session.trace = TurnTrace(self._mint.span())
 
-    def prompt_ended(
-        self,
-        name: SpanName,
-        session: OpenSession,
-        began: tuple[float, str],
-        provider: str | None = None,
-        *,
-        is_ok: bool = True,
-    ) -> None:
-        """A prompt was prepared (`prompt`), or one of a provider has led to a turn (`dispatch`).
-
-        `began` is the clock's time then, and the same as RFC 3339.
-        """
+    def prompt_ended(self, session: OpenSession, began: tuple[float, str]) -> None:
+        """A prompt was prepared. `began` is the clock's time then, and the same as RFC 3339."""
         if not self._is_wanted(session, None):
             return
         span = Span(
             trace_id="",
             span_id=self._mint.span(),
-            name=name,
+            name="prompt",
+            started_at=began[1],
+            duration=self._since(began[0]),
+        )
+        self._add(session, span)
+
+    def dispatched(self, session: OpenSession, inject: HeldInject, *, is_ok: bool) -> None:
+        """An inject has led to a turn, or to none.
+
+        That of an emitter belongs to the trace of its run, and so does the turn.
+        """
+        if not self._is_wanted(session, None):
+            return
+        parent, began = inject.parent, session.dispatched
+        span = Span(
+            trace_id=parent[0] if parent is not None else "",
+            span_id=self._mint.span(),
+            parent_id=parent[1] if parent is not None else None,
+            name="dispatch",
             started_at=began[1],
             duration=self._since(began[0]),
             status="ok" if is_ok else "error",
-            provider=provider,
+            provider=inject.source.label if parent is None else None,
+            emitter=inject.source.name if parent is not None else None,
         )
         self._add(session, span)
 
