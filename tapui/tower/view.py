@@ -43,12 +43,32 @@ from tapui.wire.tower import (
 )
 
 Topic = Literal[
-    "sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock"
+    "sessions",
+    "providers",
+    "calls",
+    "streams",
+    "approvals",
+    "life",
+    "link",
+    "errors",
+    "clock",
+    "emitters",
 ]
 """What can change. `life` is sessions' own events, `clock` a second that went by."""
 
 ALL_TOPICS: frozenset[str] = frozenset(
-    ("sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock")
+    (
+        "sessions",
+        "providers",
+        "calls",
+        "streams",
+        "approvals",
+        "life",
+        "link",
+        "errors",
+        "clock",
+        "emitters",
+    )
 )
 
 KEPT_DETAILS = 8
@@ -503,6 +523,9 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.OrderGiven: ("sessions",),
     ev.OrderChanged: ("sessions", "life"),
     ev.GateChecked: ("calls",),
+    ev.EmitterChanged: ("emitters",),
+    ev.EmitterCounted: ("emitters",),
+    ev.EmitterGone: ("emitters",),
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),
