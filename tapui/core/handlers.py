@@ -98,6 +98,12 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.StateRead: parts.builtin.state_read,
         b.ModeRequest: parts.builtin.mode_request,
         b.ModeRequestCancel: parts.builtin.mode_request_cancel,
+        b.EmitterAsked: parts.agent_emitters.start,
+        b.EmitterAskedCancel: parts.agent_emitters.cancel,
+        b.EmitterAskedStop: parts.agent_emitters.stop,
+        b.EmitterRulesAsked: parts.agent_emitters.set_rules,
+        b.InjectorAsked: parts.agent_emitters.set_injector,
+        b.EmittersRead: parts.agent_emitters.read,
     }
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -83,6 +83,8 @@ class Connection:
     """Gates that it waits for, by the id of its `hook.preToolUse` or `tool.invoke`."""
     requests: dict[str, str] = field(default_factory=dict)
     """Approvals that this host asked for: its request id → the approval's id."""
+    emitter_requests: dict[str, str] = field(default_factory=dict)
+    """Emitters that a built-in tool wants started: its request id → the approval's id."""
     modes: dict[str, str] = field(default_factory=dict)
     """Mode requests of a built-in tool: its request id → the approval's id."""
 
@@ -144,6 +146,8 @@ class OpenSession:
     """Child session id → name of its agent."""
     native_calls: "dict[str, NativeCall]" = field(default_factory=dict)
     """Calls of the session's own tools under way, by the host's id."""
+    prompt_runs: int = 0
+    """Runs of prompts of its agent's, of emitters that were started anew since."""
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""
@@ -409,7 +413,8 @@ class RuleIndex:
 class Inquiry:
     """A call that waits for providers. `request_id` is the asking host's, or the caller's.
 
-    With `invoke`, the call itself goes ahead when it is allowed.
+    With `invoke`, the call itself goes ahead when it is allowed; with `then`, that is told how the
+    inquiry ended.
     """
 
     session: OpenSession
@@ -421,6 +426,7 @@ class Inquiry:
     contexts: list[tuple[int, str]] = field(default_factory=list)
     view: Gate | None = None
     invoke: ToolInvoke | None = None
+    then: Callable[[Any], None] | None = None
     open: dict[str, RuleEntry] = field(default_factory=dict)
     deadline: Deadline | None = None
 

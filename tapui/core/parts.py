@@ -28,6 +28,7 @@ from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
+from tapui.core.emitters.asked import AgentEmitters
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.inputs import EmitterInputs
@@ -388,6 +389,19 @@ class Parts:
             gates=gates,
             spending=spending,
             policies=policies,
+        )
+        self.agent_emitters = AgentEmitters(
+            out=out,
+            sessions=sessions,
+            approvals=approvals,
+            policies=policies,
+            caller=self.caller,
+            emitters=emitters,
+            folders=emitter_folders,
+            running=running,
+            lines=lines,
+            matcher=matcher,
+            patience=settings.timeouts.mode_approval,
         )
         self.builtin = BuiltinConversation(
             out=out,

@@ -96,6 +96,16 @@ def _fields(session: str) -> dict[str, Json]:
         "state.read": {**about, "id": "x"},
         "mode.request": {**about, "id": "x", "mode": "plan", "asker": "a"},
         "mode.request.cancel": {"id": "x"},
+        "emitters.start": {
+            **about,
+            "id": "x",
+            "emitter": {"name": "n", "stream": "s", "kind": "oneTime", "prompt": "p"},
+        },
+        "emitters.start.cancel": {"id": "x"},
+        "emitters.stop": {**about, "id": "x", "name": "n"},
+        "emitters.filter": {**about, "id": "x", "name": "n", "rules": []},
+        "emitters.injector": {**about, "id": "x", "stream": "s", "enabled": True},
+        "emitters.read": {**about, "id": "x"},
     }
 
 

@@ -253,6 +253,10 @@ class EmitterShell:
         assert len(found) == 1, (name, found)
         return found[0]
 
+    def all_shown(self) -> list[Emitter]:
+        """Return all emitters, as towers see them."""
+        return list(self._talk.gateway.state.emitters.values())
+
     def is_there(self, name: str = "watch") -> bool:
         """Return whether towers see an emitter of this name."""
         return any(one.name == name for one in self._talk.gateway.state.emitters.values())

@@ -7,6 +7,7 @@ from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
 from tapui.core.emitters.consenting import Consenting
+from tapui.core.emitters.live import AskedByAgent, AskedToStart
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
@@ -64,8 +65,10 @@ class Reactions:
         elif kind == "bindAll":
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
-        elif kind == "emitter":
+        elif isinstance(subject, AskedToStart):
             self._consenting.decided(decided)
+        elif isinstance(subject, AskedByAgent):
+            subject.decided(decided.by, None if is_approved else decided.reason or "denied")
         elif isinstance(subject, HeldPrompts):
             self._spending.decided(decided)
         else:
@@ -89,8 +92,10 @@ class Reactions:
             self._pairings.expired(waiting.asker)
         elif kind == "mode":
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
-        elif kind == "emitter":
+        elif isinstance(subject, AskedToStart):
             self._consenting.expired(waiting)
+        elif isinstance(subject, AskedByAgent):
+            subject.decided("nobody", "nobody decided in time")
         elif isinstance(subject, HeldPrompts):
             self._spending.expired(waiting)
         elif kind != "bindAll":

@@ -51,6 +51,12 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         b.StateRead,
         b.ModeRequest,
         b.ModeRequestCancel,
+        b.EmitterAsked,
+        b.EmitterAskedCancel,
+        b.EmitterAskedStop,
+        b.EmitterRulesAsked,
+        b.InjectorAsked,
+        b.EmittersRead,
         t.StreamRead,
     ),
     Standing.HOST: _table(

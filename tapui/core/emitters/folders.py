@@ -43,18 +43,19 @@ class EmitterFolders:
         self._folders: dict[str, EmitterFolder] = {}
         self._of: dict[str, EmitterFolder] = {}
         """By session id."""
-        self._is_on = False
+        self.is_on = False
+        """Whether the shell can run emitters."""
 
     def begin(self) -> None:
         """The shell can run emitters from now on."""
-        if not self._is_on:
-            self._is_on = True
+        if not self.is_on:
+            self.is_on = True
             for session in self._sessions.in_order():
                 self.wants(session)
 
     def stop(self) -> None:
         """The gateway ends: everything stops, and nothing starts."""
-        self._is_on = False
+        self.is_on = False
         for folder in list(self._folders.values()):
             self._close(folder, "the gateway stops")
 
@@ -62,14 +63,14 @@ class EmitterFolders:
 
     def wants(self, session: OpenSession) -> None:
         """A session works in a folder from now on: ask what that one's file says."""
-        if self._is_on and session.is_main:
+        if self.is_on and session.is_main:
             cwd = session.view.cwd
             self._tickets.read_emitters(cwd, EmittersWanted(session, cwd))
 
     def read(self, wanted: EmittersWanted, found: FolderEmitters) -> None:
         """The file of a session's folder was read, or there is none."""
         session = wanted.session
-        if not (self._is_on and session.is_open and session.view.cwd == wanted.cwd):
+        if not (self.is_on and session.is_open and session.view.cwd == wanted.cwd):
             if found.folder not in self._folders:
                 self._out.effects.append(LeaveEmitters(found.folder))
             return
@@ -98,12 +99,25 @@ class EmitterFolders:
 
     def session_ended(self, session: OpenSession) -> None:
         """A session is not open any more: the next one has its emitters."""
+        for emitter in self._own(session):
+            self._running.drop(emitter, "its session ended")
         folder = self._of.get(session.id)
         if folder is not None:
             self._leave(folder, session)
 
+    def _own(self, session: OpenSession) -> list[LiveEmitter]:
+        """Return the emitters that a session's agent started."""
+        return [
+            one
+            for one in self._emitters.by_id.values()
+            if one.source == "tool" and one.session is session
+        ]
+
     def session_replaced(self, former: OpenSession, current: OpenSession) -> None:
         """A session took another's place, and has its emitters, streams and injects."""
+        current.prompt_runs += former.prompt_runs
+        for emitter in self._own(former):
+            self._running.replaced(emitter, current)
         folder = self._of.pop(former.id, None)
         if folder is None:
             return
@@ -119,6 +133,11 @@ class EmitterFolders:
         for emitter in folder.emitters.values():
             if emitter.session is former:
                 self._running.replaced(emitter, current)
+
+    def folder_of(self, session: OpenSession) -> EmitterFolder:
+        """Return a session's folder; one of its own while that is not known."""
+        folder = session.folder or session.view.cwd
+        return self._of.get(session.id) or EmitterFolder(folder, [session])
 
     def owner_of(self, session: OpenSession, stream: str) -> OpenSession:
         """Return the session that has a stream of a session's folder (its full name): itself, or

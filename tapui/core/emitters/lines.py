@@ -72,6 +72,10 @@ class EmitterLines:
         if is_injected:
             self._inject(emitter, [(SYSTEM, text)])
 
+    def tell(self, emitter: LiveEmitter, text: str) -> None:
+        """Say in an emitter's stream, and in the timeline, that somebody changed it."""
+        self._post(emitter, text, "surfaced", SYSTEM)
+
     def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:
         stream, session = emitter.plan.stream, emitter.session
         self._streams.post(

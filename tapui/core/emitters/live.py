@@ -1,5 +1,6 @@
 """What is known of emitters, as data: folders, emitters, runs. The rules are beside this file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -175,6 +176,17 @@ class AskedToStart:
 
     emitter: LiveEmitter
     shown: MustAsk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedByAgent:
+    """The subject of an approval that a session's agent waits for, by its request's id.
+
+    `decided` takes who has decided, and why it is not started, or None.
+    """
+
+    request_id: str
+    decided: Callable[[str, str | None], None]
 
 
 def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:

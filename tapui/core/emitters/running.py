@@ -75,7 +75,11 @@ class Running:
         if not emitter.has_own_rules:
             emitter.rules = emitter.plan.rules
         emitter.aim = "go on"
-        self._prepare(emitter)
+        if emitter.plan.kind == "oneTime" and emitter.plan.every:
+            self._emitters.rest(emitter)
+            self._wait(emitter, float(emitter.plan.every))
+        else:
+            self._prepare(emitter)
 
     def stop(self, emitter: LiveEmitter) -> None:
         """Stop an emitter, whatever it does."""

@@ -39,9 +39,16 @@ def in_words(plan: EmitterPlan) -> str:
         case "idle":
             return "when idle"
         case "oneTime":
-            return "once"
+            return f"once, in {span_in_words(plan.every)}" if plan.every else "once"
         case "continuous":
             return "all the time"
+
+
+def runs_in_words(plan: EmitterPlan) -> str:
+    """Return how often something runs that the person is asked about once."""
+    if plan.kind == "oneTime":
+        return "runs once"
+    return f"runs {in_words(plan)}, without asking again"
 
 
 def span_in_words(seconds: float) -> str:

@@ -10,6 +10,7 @@ from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.live import AskedByAgent
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import ConnectedProvider, OpenSession
@@ -127,6 +128,8 @@ class Endings:
                 self._approvals.withdraw(waiting, reason=reason)
                 if waiting.view.kind == "mode":
                     self._modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
+                elif isinstance(waiting.subject, AskedByAgent):
+                    waiting.subject.decided("nobody", reason)
                 else:
                     waiting.asker.requests.pop(waiting.subject, None)
 
