@@ -61,7 +61,8 @@ class Emitter(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=T
     """An emitter. `session_id` is the session that it belongs to, and whose streams it posts to.
 
     It has a command or a prompt. `stream` is the full name, `every` is seconds from the end of a
-    run to the next (until the run, of one that runs once), `line` is that in the folder's file. `why` says why it asks, waits or failed.
+    run to the next (until the run, of one that runs once), `line` is that in the folder's file.
+    `why` says why it asks, waits or failed.
     """
 
     id: str
