@@ -140,7 +140,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.IDENTITY: parts.providers.forget,
         Due.GATE: parts.gates.due,
         Due.TRANSFORM: parts.prompts.due,
-        Due.TURN: parts.injects.no_turn,
+        Due.TURN: parts.running.no_turn,
         Due.WAITING: parts.alarms.waiting_due,
         Due.QUIET: parts.alarms.quiet_due,
         Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),

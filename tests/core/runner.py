@@ -77,6 +77,8 @@ class EmitterShell:
         self.real: dict[str, str] = {}
         self.is_readable = True
         self.allowed: dict[tuple[str, str], EmitterPlan] = {}
+        self.proposed: dict[str, EmitterPlan] = {}
+        """What the person was shown, by its digest."""
         self.changed_files: set[str] = set()
         """Emitters a file of which is not as it was allowed."""
         self.faults: dict[str, str] = {}
@@ -113,10 +115,7 @@ class EmitterShell:
                 inputs.checked(ticket, self._standing(folder, name), now)
             case KeepConsent(ticket, folder, name, digest, later_versions):
                 if self.consent_fault is None:
-                    plan = self._plan(folder, name)
-                    assert plan is not None
-                    assert digest == _digest(plan)
-                    self.allowed[folder, name] = plan
+                    self.allowed[folder, name] = self.proposed[digest]
                     self.changed_files.discard(name)
                     self.later_versions.append(later_versions)
                 inputs.consent_kept(ticket, self.consent_fault, now)
@@ -162,7 +161,9 @@ class EmitterShell:
             return MayStart(plan)
         why = "" if known is None else "another command" if known != plan else "a file changed"
         detail = {"command": plan.command, "prompt": plan.prompt, "cwd": plan.cwd}
-        return MustAsk(_digest(plan), detail, why)
+        digest = f"digest of {plan!r}"
+        self.proposed[digest] = plan
+        return MustAsk(digest, detail, why)
 
     # What the test does
 
@@ -260,7 +261,3 @@ class EmitterShell:
     def is_there(self, name: str = "watch") -> bool:
         """Return whether towers see an emitter of this name."""
         return any(one.name == name for one in self._talk.gateway.state.emitters.values())
-
-
-def _digest(plan: EmitterPlan) -> str:
-    return f"digest of {plan!r}"

@@ -228,6 +228,22 @@ def test_a_run_can_be_had_now_and_only_one(
     assert shell.runs() == 3
 
 
+def test_what_cannot_run_for_a_while_is_tried_again(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", timed(60), allows=True)
+    host.open("s1", cwd="/repo")
+    shell.starts()
+    shell.ends()
+    shell.faults["watch"] = "its folder is not there"
+    talk.wait(60)
+    assert (shell.shown().state, shell.shown().why) == ("waiting", "its folder is not there")
+    assert lines(talk)[-1] == ("surface", "cannot run: its folder is not there")
+    shell.faults.clear()
+    talk.wait(60)
+    assert shell.runs() == 2
+
+
 # Prompts
 
 
@@ -306,6 +322,36 @@ def test_a_prompt_that_waits_for_the_idle_gives_way_to_the_person(
     assert shell.shown().why == "the session is busy"
     host.event("s1", "session.idle")
     talk.wait(limits.IDLE_PAUSE)
+    assert sent(host) == ["Look again."]
+
+
+@pytest.mark.parametrize("end", ["close", "replace"])
+def test_a_prompt_that_waits_for_the_idle_finds_the_next_session_idle(
+    talk: Conversation, shell: EmitterShell, host: Peer, end: str
+) -> None:
+    host.open("s1", cwd="/repo")
+    host.event("s1", "assistant.turn_start")
+    shell.write("/repo", prompt("idle"), allows=True)
+    if end == "close":
+        host.open("s2", cwd="/repo")
+        host.say(type="session.close", sessionId="s1")
+    else:
+        host.open("s2", cwd="/repo", replaces="s1")
+    host.hear()
+    talk.wait(limits.IDLE_PAUSE)
+    (message,) = host.hear_of("session.send")
+    assert message["sessionId"] == "s2"
+
+
+def test_a_prompt_that_led_to_no_turn_does_not_keep_the_next_one_back(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    host.open("s1", cwd="/repo")
+    provider = talk.provider("s1")
+    provider.push("of a provider", "inject")
+    shell.write("/repo", prompt("idle"), allows=True)
+    assert sent(host) == ["of a provider"]
+    talk.wait(limits.TURN_TIMEOUT + limits.IDLE_PAUSE)
     assert sent(host) == ["Look again."]
 
 

@@ -154,3 +154,4 @@ class SessionEvents:
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
             self._injects.no_turn(session, is_refused=True)
+            self._running.session_idle(session)

@@ -186,8 +186,17 @@ class Running:
             case MustAsk():
                 self._consenting.ask(emitter, standing)
             case CannotStart(why):
-                emitter.error = why
-                self._emitters.set(emitter, "error", why)
+                self._cannot_start(emitter, why)
+
+    def _cannot_start(self, emitter: LiveEmitter, why: str) -> None:
+        """It cannot be started: what has run before is tried again by its schedule."""
+        emitter.error = why
+        if emitter.plan.kind == "timed" and emitter.runs:
+            emitter.failures += 1
+            self._lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
+            self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
+        else:
+            self._emitters.set(emitter, "error", why)
 
     def check_again(self, emitter: LiveEmitter) -> None:
         """Files that its command names may have changed: find out whether it may go on."""
@@ -417,6 +426,11 @@ class Running:
 
     # Sessions
 
+    def no_turn(self, session: OpenSession) -> None:
+        """What was sent into a session has led to no turn in time."""
+        self._injects.no_turn(session)
+        self.session_idle(session)
+
     def session_idle(self, session: OpenSession) -> None:
         """A session is idle, or was told so again: prompts that wait for this are sent soon."""
         if session.is_busy or session.awaits_turn:
@@ -442,6 +456,7 @@ class Running:
                 self._send(emitter)
         self._lines.moved(emitter)
         self._emitters.show(emitter)
+        self.session_idle(current)
 
     def replaced(self, emitter: LiveEmitter, current: OpenSession) -> None:
         """An emitter's session was replaced by another, with all that waits for it."""
@@ -450,6 +465,7 @@ class Running:
         if shown is not None:
             self._consenting.ask(emitter, shown)
         self._emitters.show(emitter)
+        self.session_idle(current)
 
 
 _GOING = frozenset(("running", "waiting", "queued"))
