@@ -101,6 +101,29 @@ def test_a_command_that_ends_is_not_started_again(
     assert shell.runs() == 1
 
 
+def test_a_failure_is_shown_with_the_last_words(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", entry(), allows=True)
+    host.open("s1", cwd="/repo")
+    shell.starts()
+    shell.ends(code=1, last_words=("npm ERR!", "missing script: watch"))
+    assert shell.shown().error == "exit code 1: missing script: watch"
+    assert lines(talk)[-1] == ("surface", "exited with code 1"), "its filter may drop that line"
+
+
+def test_what_is_lost_while_it_stops_was_stopped(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    shell.write("/repo", entry(), allows=True)
+    host.open("s1", cwd="/repo")
+    shell.starts()
+    tower.say(type="emitter.stop", **of(talk))
+    shell.lost()
+    shown = shell.shown()
+    assert (shown.state, shown.last_status, shown.error) == ("stopped", "stopped", None)
+
+
 def test_what_has_ended_can_be_started_again_and_its_stream_goes_on(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:

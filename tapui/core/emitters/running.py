@@ -14,8 +14,15 @@ from tapui.core.emitters.given import CannotStart, EmitterStanding, MayStart, Mu
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import CheckWanted, LiveEmitter, LiveRun, added
 from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.run_words import (
+    beginning,
+    code_of,
+    fault_of,
+    fault_with_last_words,
+    how_it_ended,
+    status_of,
+)
 from tapui.core.emitters.schedules import (
-    in_words,
     is_used_up,
     pause_after,
     pause_after_loss,
@@ -27,7 +34,6 @@ from tapui.core.output import Output
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.traces.traces import Traces
-from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.emitters import EmitterCounts, RunStatus
 from tapui.wire.errors import WireError
@@ -250,7 +256,7 @@ class Running:
         emitter.last_run_at = run.began_at
         emitter.parent = (run.trace_id, run.span_id)
         if run.number == 1:
-            self._lines.say(emitter, _began(emitter))
+            self._lines.say(emitter, beginning(emitter))
         if emitter.is_prompt:
             self._send(emitter)
         else:
@@ -348,12 +354,12 @@ class Running:
             run.counts, lines=max(run.counts.lines, run.counts.dropped + run.tally.total)
         )
         emitter.counts = added(emitter.counts, run)
-        status = _status(run, end)
+        status = status_of(run, end)
         emitter.last_status, emitter.exit_code, emitter.signal = status, end.code, end.signal
         is_failure = status in ("failure", "lost")
         emitter.failures = emitter.failures + 1 if is_failure else 0
-        emitter.error = _fault(end) if is_failure else None
-        self._traces.run_ended(emitter, run, status, _code(end))
+        emitter.error = fault_with_last_words(end) if is_failure else None
+        self._traces.run_ended(emitter, run, status, code_of(end))
         if emitter.aim != "go on":
             self._aimed(emitter)
         else:
@@ -374,7 +380,7 @@ class Running:
 
     def _next(self, emitter: LiveEmitter, end: RunEnd, status: RunStatus) -> None:
         """Let the schedule say what follows a run that has ended by itself."""
-        plan, fault = emitter.plan, emitter.error
+        plan, fault = emitter.plan, fault_of(end)
         if plan.kind == "continuous":
             if end.is_lost:
                 self._lost(emitter)
@@ -383,7 +389,7 @@ class Running:
                 self._emitters.set(emitter, "error", fault)
             else:
                 is_fault = status == "failure"
-                self._lines.say(emitter, f"exited {_how(end)}", is_fault=is_fault)
+                self._lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
                 self._emitters.set(emitter, "exited")
         elif plan.kind == "oneTime":
             if fault is not None:
@@ -469,45 +475,3 @@ class Running:
 
 
 _GOING = frozenset(("running", "waiting", "queued"))
-
-
-def _began(emitter: LiveEmitter) -> str:
-    """Return the line that tells of an emitter's start."""
-    plan = emitter.plan
-    if plan.kind == "continuous":
-        return f"started with command={one_line(plan.command or '')}"
-    what = "command" if plan.command is not None else "prompt"
-    text = plan.command if plan.command is not None else plan.prompt
-    return f"queued ({in_words(plan)}) with {what}={one_line(text or '')}"
-
-
-def _status(run: LiveRun, end: RunEnd) -> RunStatus:
-    if end.is_lost:
-        return "lost"
-    if run.is_stopping:
-        return "stopped"
-    return "failure" if _fault(end) is not None else "success"
-
-
-def _fault(end: RunEnd) -> str | None:
-    """Return in words why a run has failed; None for one that has not."""
-    if end.error is not None:
-        return end.error
-    if end.signal is not None:
-        return f"ended by {end.signal}"
-    return f"exit code {end.code}" if end.code else None
-
-
-def _how(end: RunEnd) -> str:
-    return f"by {end.signal}" if end.signal is not None else f"with code {end.code}"
-
-
-def _code(end: RunEnd) -> str:
-    """Return how a run ended, in a word that says nothing of what it said."""
-    if end.is_lost:
-        return "LOST"
-    if end.signal is not None:
-        return end.signal
-    if end.code:
-        return f"EXIT_{end.code}"
-    return "NOT_STARTED" if end.error is not None else ""
