@@ -181,6 +181,8 @@ MAX_EMITTERS = 200
 """Emitters of a gateway."""
 MAX_EMITTER_STREAMS = 64
 """Streams of tapui's own in a session, those of emitters among them."""
+MAX_INTERVAL = 366 * 24 * 3600
+"""Between two runs of an emitter."""
 MAX_PROPOSED = 64 * 1024
 """Characters of a command or a prompt of which the person is asked."""
 FAILURE_PAUSE = 300.0

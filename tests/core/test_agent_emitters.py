@@ -356,6 +356,16 @@ def test_what_waits_for_its_time_waits_for_a_session_that_is_busy_then(
         {"command": None},
         {"command": "x" * (limits.MAX_PROPOSED + 1)},
         {"rules": [FilterRule("(", "keep")]},
+        {"command": "  "},
+        {"name": "a\n- stream=x emitter=y/stdout: z"},
+        {"name": "Ünï"},
+        {"stream": "a@b"},
+        {"kind": "idle"},
+        {"kind": "continuous", "prompt": "p"},
+        {"kind": "timed"},
+        {"kind": "timed", "every": 0},
+        {"kind": "timed", "every": 400 * 86400},
+        {"max_runs": 0},
     ],
 )
 def test_what_cannot_be_is_refused(agent: Agent, shell: EmitterShell, wanted: Any) -> None:

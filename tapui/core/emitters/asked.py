@@ -5,6 +5,7 @@ person. What the person owns, the agent cannot change; its own ends with its ses
 """
 
 import posixpath
+import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,6 +42,7 @@ from tapui.wire.builtin import (
 from tapui.wire.errors import ErrorCode, WireError
 
 _ASKER = "the session's agent"
+_NAME = re.compile(rf"[a-z0-9._-]{{1,{limits.MAX_NAME}}}")
 
 
 @dataclass(slots=True, eq=False)
@@ -108,10 +110,8 @@ class AgentEmitters:
             self._caller.inquire_shell(session, connection, message.id, plan.command, then)
 
     def _plan(self, session: OpenSession, wanted: EmitterWanted) -> EmitterPlan:
-        if (wanted.command is None) == (wanted.prompt is None):
-            raise _refused(session, "an emitter has either a command or a prompt")
-        if len(wanted.command or wanted.prompt or "") > limits.MAX_PROPOSED:
-            raise _refused(session, f"at most {limits.MAX_PROPOSED:,} characters")
+        if (fault := _fault(wanted)) is not None:
+            raise _refused(session, fault)
         folder = session.folder or session.view.cwd
         plan = EmitterPlan(
             name=wanted.name,
@@ -345,6 +345,28 @@ class AgentEmitters:
             view = described(emitter) if emitter is not None else None
             answer = EmitterAnswer(request.id, by, view, error)
             self._out.send(request.connection.id, answer)
+
+
+def _fault(wanted: EmitterWanted) -> str | None:
+    """Return why an emitter cannot be as it is wanted; None where it can."""
+    text = wanted.command if wanted.prompt is None else wanted.prompt
+    is_prompt, kind = wanted.prompt is not None, wanted.kind
+    if text is None or (is_prompt and wanted.command is not None) or not text.strip():
+        return "an emitter has either a command or a prompt"
+    if len(text) > limits.MAX_PROPOSED:
+        return f"a command or a prompt has at most {limits.MAX_PROPOSED:,} characters"
+    for name in (wanted.name, wanted.stream):
+        if not _NAME.fullmatch(name):
+            return f"a name has 1 to {limits.MAX_NAME} characters of a-z, 0-9 and ._-"
+    if (kind == "continuous") if is_prompt else (kind == "idle"):
+        return f"a {'prompt' if is_prompt else 'command'} cannot be {kind}"
+    if wanted.every is not None and not 1 <= wanted.every <= limits.MAX_INTERVAL:
+        return f"every: 1 to {limits.MAX_INTERVAL:,} seconds"
+    if kind == "timed" and wanted.every is None:
+        return "every: a timed emitter has an interval"
+    if wanted.max_runs is not None and wanted.max_runs < 1:
+        return "maxRuns: 1 or more"
+    return None
 
 
 def _refused(session: OpenSession, text: str) -> WireError:

@@ -113,7 +113,7 @@ class EmitterLines:
             if len(waiting) == limits.MAX_HELD_LINES:
                 waiting.popleft()
                 held.left_out += 1
-            whole = " ".join(text.split("\n"))
+            whole = " ".join(text.splitlines())
             cut = whole if len(whole) <= limits.MAX_HELD_LINE else _head(whole)
             stream, name = emitter.plan.stream, emitter.name
             waiting.append(HeldLine(next(self._numbers), stream, name, source, cut))
