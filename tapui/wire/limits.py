@@ -201,7 +201,7 @@ SURFACED_PER_SECOND = 10
 COUNTED_INTERVAL = 2.0
 """Seconds between two events that only tell an emitter's counts."""
 MODEL_PROMPT_RUNS = 10
-"""Runs of prompts that a session's agent scheduled, until the person speaks."""
+"""Runs of prompts that a session's agent has asked for, in all."""
 
 REBINDS_PER_MINUTE = 10
 RECONNECT_TTL = 30.0

@@ -375,7 +375,8 @@ class Stage:
         shell.ends(name, signal="SIGTERM")
         talk.wait(limits.HOST_APPROVAL_TIMEOUT)
         shell.write(folder)
-        shell.running.clear()
+        for run in list(shell.running):
+            shell.end_of_run(run, code=0)
         host.hear()
 
     def _agent_emitters(self, host: Peer, session: str) -> None:

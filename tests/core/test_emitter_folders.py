@@ -63,6 +63,21 @@ def test_with_the_last_session_all_stops(
     assert shell.runs() == 1
 
 
+def test_the_next_run_waits_for_the_end_of_one_before(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin(shell, host, "s1")
+    host.say(type="session.close", sessionId="s1")
+    host.open("s2", cwd="/repo")
+    assert (shell.runs(), shell.shown().why) == (1, "the run before is still ending")
+    shell.ends(signal="SIGTERM")
+    assert (shell.runs(), shell.shown().session_id) == (2, "s2")
+    host.say(type="session.close", sessionId="s2")
+    host.open("s3", cwd="/repo")
+    shell.lost()
+    assert shell.runs() == 3
+
+
 def test_the_host_that_disconnects_ends_them(shell: EmitterShell, host: Peer) -> None:
     begin(shell, host, "s1", "s2")
     host.drop()

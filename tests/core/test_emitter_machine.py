@@ -211,6 +211,8 @@ class EmitterMachine(RuleBasedStateMachine):
         live = {one.run.id for one in self._live() if one.run is not None and not one.is_prompt}
         going = set(self.shell.running) - set(self.shell.stopping)
         assert going <= live <= set(self.shell.running)
+        names = [one.plan.name for one in self.shell.running.values()]
+        assert len(names) == len(set(names)), "two runs of one emitter"
         assert set(self.talk.gateway._parts.emitters.by_run) == live
 
     @invariant()
@@ -267,6 +269,8 @@ class EmitterMachine(RuleBasedStateMachine):
             self.host.say(type="session.close", sessionId=session)
         assert self._live() == []
         assert set(self.shell.running) <= set(self.shell.stopping)
+        for run in list(self.shell.running):
+            self.shell.end_of_run(run, code=0)
         self.talk.wait(limits.HOST_APPROVAL_TIMEOUT)
         self.everything_is_forgotten()
 
@@ -276,6 +280,7 @@ class EmitterMachine(RuleBasedStateMachine):
         assert len(parts.deadlines) == 0
         assert not parts.injects._brakes
         assert not parts.emitters._shown
+        assert not parts.emitters.ending
         assert not parts.emitter_folders._folders
         assert not parts.emitter_folders._of
 

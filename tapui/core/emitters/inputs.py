@@ -127,7 +127,7 @@ class EmitterInputs:
     def runner_lost(self, why: str, now: float) -> None:
         """The runner is gone with all that it ran."""
         self._clock.now = now
-        for run in list(self._emitters.by_run):
+        for run in [*self._emitters.ending, *self._emitters.by_run]:
             self._running.ended(run, RunEnd(error=why, is_lost=True))
         self.finish()
 

@@ -26,6 +26,8 @@ class Emitters:
         self.by_id: dict[str, LiveEmitter] = {}
         self.by_run: dict[str, LiveEmitter] = {}
         """By the id of the run under way, of those that run a command."""
+        self.ending: dict[str, tuple[str, str]] = {}
+        """The runs of emitters that are gone and have not ended: their folder and name."""
         self._shown: dict[str, Emitter] = {}
 
     @property

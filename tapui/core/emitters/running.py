@@ -142,6 +142,8 @@ class Running:
         if run is not None:
             if not (run.is_prompt or run.is_stopping):
                 self._out.effects.append(StopRun(run.id))
+            if not run.is_prompt:
+                self._emitters.ending[run.id] = _key(emitter)
             emitter.counts = added(emitter.counts, run)
             self._traces.run_ended(emitter, run, "stopped", "")
         self._emitters.remove(emitter, reason)
@@ -167,6 +169,9 @@ class Running:
     def _prepare(self, emitter: LiveEmitter) -> None:
         """Begin a run, if it may: what a file says is checked before each."""
         self._emitters.rest(emitter)
+        if _key(emitter) in self._emitters.ending.values():
+            self._emitters.set(emitter, "queued", _STILL_ENDING)
+            return
         self._emitters.set(emitter, "queued")
         if emitter.source == "file":
             self._consenting.check(emitter)
@@ -341,9 +346,19 @@ class Running:
 
     def ended(self, run_id: str, end: RunEnd) -> None:
         """A run has ended; all of its lines have come."""
+        former = self._emitters.ending.pop(run_id, None)
+        if former is not None:
+            self._ended_late(former)
+            return
         emitter = self._emitters.by_run.pop(run_id, None)
         if emitter is not None and emitter.run is not None:
             self._ended(emitter, end)
+
+    def _ended_late(self, former: tuple[str, str]) -> None:
+        """The run of an emitter that is gone has ended: one of the same name may have waited."""
+        for emitter in list(self._emitters.by_id.values()):
+            if _key(emitter) == former and emitter.why == _STILL_ENDING:
+                self._prepare(emitter)
 
     def _ended(self, emitter: LiveEmitter, end: RunEnd) -> None:
         run, emitter.run = emitter.run, None
@@ -474,4 +489,10 @@ class Running:
         self.session_idle(current)
 
 
+_STILL_ENDING = "the run before is still ending"
 _GOING = frozenset(("running", "waiting", "queued"))
+
+
+def _key(emitter: LiveEmitter) -> tuple[str, str]:
+    """Return what an emitter has in common with one that was there before it, and no other."""
+    return emitter.folder.path, emitter.name
