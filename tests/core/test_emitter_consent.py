@@ -184,6 +184,19 @@ def test_files_that_are_as_they_were_change_nothing(shell: EmitterShell, host: P
     assert (shell.shown().state, shell.stopping, shell.checks) == ("running", [], 2)
 
 
+def test_what_has_ended_before_it_was_looked_at_again_is_over(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", entry(), allows=True)
+    host.open("s1", cwd="/repo")
+    shell.starts()
+    shell.holds = (CheckEmitter,)
+    shell.touch("/repo", "watch")
+    shell.ends()
+    shell.answer()
+    assert (shell.shown().state, shell.runs()) == ("exited", 1)
+
+
 def test_what_cannot_start_is_told(shell: EmitterShell, host: Peer) -> None:
     shell.faults["watch"] = "its folder is not there"
     shell.write("/repo", entry(), allows=True)

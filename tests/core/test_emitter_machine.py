@@ -12,7 +12,9 @@ from tapui.core.emitters.live import LiveEmitter
 from tapui.projection.fold import fold
 from tapui.projection.state import State, is_waiting
 from tapui.wire import limits
-from tests.core.harness import Conversation
+from tapui.wire.builtin import EmitterAsked, EmitterAskedStop, EmitterWanted
+from tapui.wire.provider import Hello
+from tests.core.harness import Conversation, InProcessEnd
 from tests.core.runner import entry
 
 FOLDERS = ("/one", "/two")
@@ -48,6 +50,12 @@ class EmitterMachine(RuleBasedStateMachine):
         self.host, self.tower = self.talk.host(), self.talk.tower()
         self.folded = State()
         self.started = 0
+        self.asked_for = 0
+        self.approved: set[str] = set()
+        """Commands of agents that the person approved, each of another request."""
+        self.agent = InProcessEnd(self.talk, lambda _message: None, is_builtin=True)
+        self.agent.send(Hello("tap", 2, session="all", tools=[]))
+        self.talk.turn()
         self.told: dict[str, int] = {}
         """Lines that were told of each run."""
         self.shell.begin()
@@ -153,6 +161,27 @@ class EmitterMachine(RuleBasedStateMachine):
     def the_runner_is_lost(self) -> None:
         self.shell.lost()
 
+    # Agents
+
+    @rule(
+        session=st.sampled_from(SESSIONS),
+        name=st.sampled_from(["mine", "one-a"]),
+        plan=st.sampled_from([one for one in SCHEDULES if one["kind"] != "idle"]),
+    )
+    def an_agent_asks(self, session: str, name: str, plan: dict[str, Any]) -> None:
+        self.asked_for += 1
+        given = dict(plan)
+        if "prompt" not in given:
+            given["command"] = f"agent {self.asked_for}"
+        wanted = EmitterWanted(name=f"{session}-{name}", stream=name, **given)
+        self.agent.send(EmitterAsked(f"q{self.asked_for}", session, wanted))
+        self.talk.turn()
+
+    @rule(session=st.sampled_from(SESSIONS), name=st.sampled_from(["mine", "one-a"]))
+    def an_agent_stops(self, session: str, name: str) -> None:
+        self.agent.send(EmitterAskedStop("q", session, f"{session}-{name}"))
+        self.talk.turn()
+
     # The person
 
     @rule(what=st.sampled_from(["start", "stop", "pause", "resume", "run"]), data=st.data())
@@ -165,6 +194,9 @@ class EmitterMachine(RuleBasedStateMachine):
     @precondition(lambda self: self._waiting())
     def decides(self, decision: str, data: st.DataObject) -> None:
         approval = data.draw(st.sampled_from(self._waiting()))
+        detail = self.talk.gateway.state.approvals[approval].detail
+        if decision == "approve" and "asker" in detail:
+            self.approved.add(detail["command"])
         self.tower.say(type="approval.decide", approvalId=approval, decision=decision)
 
     @rule(records=st.sampled_from(["kept", "held", "refused"]))
@@ -203,6 +235,8 @@ class EmitterMachine(RuleBasedStateMachine):
     @invariant()
     def what_starts_was_allowed_exactly_so(self) -> None:
         for start in self.shell.started[self.started :]:
+            if start.plan.command in self.approved:
+                continue
             assert self.shell.was_allowed[start.run] == start.plan
         self.started = len(self.shell.started)
 
@@ -220,7 +254,8 @@ class EmitterMachine(RuleBasedStateMachine):
         open_ = self.talk.gateway._parts.sessions.open
         for emitter in self._live():
             assert open_[emitter.session.id] is emitter.session
-            assert emitter.folder.sessions[0] is emitter.session
+            if emitter.source == "file":
+                assert emitter.folder.sessions[0] is emitter.session
         for session in open_.values():
             for inject in session.injects:
                 assert inject.source in self._live()

@@ -363,6 +363,7 @@ class Running:
     def _ended(self, emitter: LiveEmitter, end: RunEnd) -> None:
         run, emitter.run = emitter.run, None
         assert run is not None, "something ran"
+        emitter.check = None  # whether it still may run is found out before the next one
         if not end.is_lost:
             run.counts = end.counts
         run.counts = replace(
