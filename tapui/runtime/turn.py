@@ -30,6 +30,7 @@ from tapui.core.effects import (
     Send,
     StopGateway,
 )
+from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
 from tapui.policies.guarded import Guards
@@ -254,6 +255,10 @@ class LoopTurn:
     def tools_token_read(self, token: Secret | None) -> None:
         """The token for tools alone was read, or read again; None: there is none."""
         self._into_core(0, lambda now: self._gateway.tools_token_read(token, now))
+
+    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
+        """Let the core know something of emitters: `step` is given what takes it, and the time."""
+        self._into_core(0, lambda now: step(self._gateway.emitters, now))
 
     def folder_rules_changed(self, read: FolderRules) -> None:
         """The files of a folder were changed."""
