@@ -7,7 +7,7 @@ is a set of topics.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Raw
 
@@ -56,20 +56,7 @@ Topic = Literal[
 ]
 """What can change. `life` is sessions' own events, `clock` a second that went by."""
 
-ALL_TOPICS: frozenset[str] = frozenset(
-    (
-        "sessions",
-        "providers",
-        "calls",
-        "streams",
-        "approvals",
-        "life",
-        "link",
-        "errors",
-        "clock",
-        "emitters",
-    )
-)
+ALL_TOPICS: frozenset[str] = frozenset(get_args(Topic))
 
 KEPT_DETAILS = 8
 """Calls, approvals and providers whose whole text the tower keeps after it was read."""

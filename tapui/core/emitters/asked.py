@@ -133,7 +133,7 @@ class AgentEmitters:
 
     def _bounded(self, session: OpenSession, plan: EmitterPlan) -> EmitterPlan:
         """Bound the runs of a prompt: an agent that prompts itself is a loop."""
-        own = [one for one in self._own(session) if one.is_prompt]
+        own = [one for one in self._emitters.of_agent(session) if one.is_prompt]
         if any(one.is_active for one in own):
             raise _refused(session, "another prompt of yours waits or runs already: stop it first")
         left = limits.MODEL_PROMPT_RUNS - session.prompt_runs - sum(one.runs for one in own)
@@ -157,7 +157,7 @@ class AgentEmitters:
         """Return whether there may be one more; the oldest of a session that is over makes room."""
         if self._emitters.room > 0:
             return True
-        over = next((one for one in self._own(session) if not one.is_active), None)
+        over = next((one for one in self._emitters.of_agent(session) if not one.is_active), None)
         if over is None:
             return False
         session.prompt_runs += over.runs if over.is_prompt else 0
@@ -297,14 +297,7 @@ class AgentEmitters:
     def _seen(self, session: OpenSession) -> list[LiveEmitter]:
         """Return the emitters of a session's folder, and those that its agent started."""
         folder = self._folders.folder_of(session)
-        return [*folder.emitters.values(), *self._own(session)]
-
-    def _own(self, session: OpenSession) -> list[LiveEmitter]:
-        return [
-            one
-            for one in self._emitters.by_id.values()
-            if one.source == "tool" and one.session is session
-        ]
+        return [*folder.emitters.values(), *self._emitters.of_agent(session)]
 
     def _find(self, session: OpenSession, name: str) -> LiveEmitter | None:
         return next((one for one in self._seen(session) if one.name == name), None)

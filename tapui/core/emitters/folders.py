@@ -99,24 +99,16 @@ class EmitterFolders:
 
     def session_ended(self, session: OpenSession) -> None:
         """A session is not open any more: the next one has its emitters."""
-        for emitter in self._own(session):
+        for emitter in self._emitters.of_agent(session):
             self._running.drop(emitter, "its session ended")
         folder = self._of.get(session.id)
         if folder is not None:
             self._leave(folder, session)
 
-    def _own(self, session: OpenSession) -> list[LiveEmitter]:
-        """Return the emitters that a session's agent started."""
-        return [
-            one
-            for one in self._emitters.by_id.values()
-            if one.source == "tool" and one.session is session
-        ]
-
     def session_replaced(self, former: OpenSession, current: OpenSession) -> None:
         """A session took another's place, and has its emitters, streams and injects."""
         current.prompt_runs += former.prompt_runs
-        for emitter in self._own(former):
+        for emitter in self._emitters.of_agent(former):
             self._running.replaced(emitter, current)
         folder = self._of.pop(former.id, None)
         if folder is None:

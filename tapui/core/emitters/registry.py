@@ -81,6 +81,12 @@ class Emitters:
             raise WireError(ErrorCode.NOT_FOUND, f"emitter {emitter_id} is not there")
         return emitter
 
+    def of_agent(self, session: OpenSession) -> list[LiveEmitter]:
+        """Return the emitters that a session's agent started."""
+        return [
+            one for one in self.by_id.values() if one.source == "tool" and one.session is session
+        ]
+
     def set(self, emitter: LiveEmitter, state: EmitterState, why: str | None = None) -> None:
         """Put an emitter in a state, with the reason in words where there is one, and show it."""
         emitter.state, emitter.why = state, why
