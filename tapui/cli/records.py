@@ -136,12 +136,20 @@ def _summary(record: Record) -> str:
             return f"{provider.name} {provider.state}"
         case ev.InjectPaused(provider=name) | ev.InjectResumed(provider=name):
             return name
+        case ev.EmitterChanged(emitter=emitter):
+            return f"{emitter.name} {emitter.state}"
+        case ev.EmitterCounted(counts=counts):
+            return f"{counts.lines:,} lines, {counts.lines - counts.dropped:,} let through"
+        case ev.EmitterGone() as gone:
+            return f"{gone.name} gone: {gone.reason}"
         case ev.ErrorSent() as error:
             return f"{error.code}: {error.message}"
         case ev.CommandAsked() as asked:
             return command_line(asked)
         case ev.SpanEnded(span=span):
-            about = span.tool or (f"turn {span.turn}" if span.turn is not None else "")
+            about = span.tool or span.emitter or ""
+            if span.turn is not None:
+                about = f"turn {span.turn}"
             where = f" at {span.provider}" if span.provider else ""
             return (
                 f"{span.name:<8}  {span.duration:.0f} ms  {span.status}  {about}{where}  "

@@ -30,6 +30,8 @@ class Due(Enum):
     WAITING = auto()
     QUIET = auto()
     TOOL_SESSIONS = auto()
+    EMITTER = auto()
+    COUNTS = auto()
 
 
 class Deadline(Struct, eq=False):

@@ -2,8 +2,10 @@
 
 from msgspec import Struct
 
+from tapui.core.emitters.given import EmitterPlan
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
+from tapui.wire.provider import FilterRule
 from tapui.wire.subjects import Asker
 
 ConnectionId = int
@@ -147,6 +149,74 @@ class ReadRules(Struct, frozen=True, gc=False):
     cwd: str
 
 
+class ReadEmitters(Struct, frozen=True, gc=False):
+    """Read the emitters of a folder's file, and watch it; then call `EmitterInputs.read`."""
+
+    ticket: int
+    cwd: str
+
+
+class LeaveEmitters(Struct, frozen=True, gc=False):
+    """Watch the file of a folder (without links) no longer."""
+
+    folder: str
+
+
+class CheckEmitter(Struct, frozen=True, gc=False):
+    """Find out whether an emitter of a folder's file may start; then call `EmitterInputs.checked`.
+
+    It is asked before each run.
+    """
+
+    ticket: int
+    folder: str
+    name: str
+
+
+class KeepConsent(Struct, frozen=True, gc=False):
+    """Keep that the person allowed what `digest` names; then call `EmitterInputs.consent_kept`.
+
+    With `later_versions` the files that it names may change.
+    """
+
+    ticket: int
+    folder: str
+    name: str
+    digest: str
+    later_versions: bool
+
+
+class StartRun(Struct, frozen=True):
+    """Run a plan's command; `EmitterInputs` is told of the run by its id until it has ended."""
+
+    run: str
+    plan: EmitterPlan
+    rules: tuple[FilterRule, ...]
+    """Those in force, which the person may have changed since."""
+
+
+class StopRun(Struct, frozen=True, gc=False):
+    """End a run with all of its processes; its last lines and its end still come."""
+
+    run: str
+
+
+class SetRunFilter(Struct, frozen=True):
+    """Filter the lines of a run that follow by other rules."""
+
+    run: str
+    version: int
+    rules: tuple[FilterRule, ...]
+
+
+class TryFilter(Struct, frozen=True):
+    """Say what rules make of lines; then call `EmitterInputs.filter_tried`."""
+
+    ticket: int
+    rules: tuple[FilterRule, ...]
+    lines: tuple[str, ...]
+
+
 class Inspect(Struct, frozen=True, gc=False):
     """Begin to send the tower `connection` what goes to and comes from the connection `target`."""
 
@@ -173,6 +243,18 @@ class StopGateway(Struct, frozen=True, gc=False):
     """Somebody with the right to do so asked the gateway to end."""
 
 
+EmitterEffect = (
+    ReadEmitters
+    | LeaveEmitters
+    | CheckEmitter
+    | KeepConsent
+    | StartRun
+    | StopRun
+    | SetRunFilter
+    | TryFilter
+)
+"""What a shell is asked that has called `EmitterInputs.begin`, and no other."""
+
 Effect = (
     Send
     | Mention
@@ -184,6 +266,7 @@ Effect = (
     | CopyFile
     | ReadRecords
     | ReadRules
+    | EmitterEffect
     | Inspect
     | InspectMore
     | EndInspection

@@ -76,6 +76,9 @@ class Gateway:
         parts.trustees.add(Grant("project", Secret(provider_token)))
         parts.trustees.add(Grant("internal", Secret(internal_token)))
         self._numbers = 0
+        self.emitters = parts.emitter_inputs
+        """What the shell tells of emitters."""
+        self.emitters.finish = self._finish
         self._handlers = handlers(parts)
         self._due_handlers = due_handlers(parts)
 
@@ -360,6 +363,7 @@ class Gateway:
         self._clock.now = now
         self.notify(t.GatewayStopping(limits.SHUTDOWN_MS), now)
         self._parts.tool_hosts.stop()
+        self._parts.emitter_folders.stop()
         for session in list(self._parts.sessions.open.values()):
             self._parts.endings.close(session, "the gateway stops")
         self._finish()

@@ -10,6 +10,7 @@ from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
 from tapui.wire import builtin as b
+from tapui.wire import emitters as e
 from tapui.wire import host as h
 from tapui.wire import limits, starting
 from tapui.wire import message as m
@@ -77,6 +78,13 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         s.SessionEnd: guards(parts.orders.close),
         starting.SessionStart: guards(parts.starts.start),
         s.ModelsRead: parts.orders.models_read,
+        e.EmitterStart: guards(parts.emitter_orders.start),
+        e.EmitterStop: guards(parts.emitter_orders.stop),
+        e.EmitterPause: guards(parts.emitter_orders.pause),
+        e.EmitterResume: guards(parts.emitter_orders.resume),
+        e.EmitterRun: guards(parts.emitter_orders.run),
+        e.EmitterFilter: guards(parts.emitter_orders.filter),
+        e.EmitterTry: parts.emitter_orders.try_filter,
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,
         t.StreamRead: parts.reading.stream_read,
@@ -90,6 +98,12 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.StateRead: parts.builtin.state_read,
         b.ModeRequest: parts.builtin.mode_request,
         b.ModeRequestCancel: parts.builtin.mode_request_cancel,
+        b.EmitterAsked: parts.agent_emitters.start,
+        b.EmitterAskedCancel: parts.agent_emitters.cancel,
+        b.EmitterAskedStop: parts.agent_emitters.stop,
+        b.EmitterRulesAsked: parts.agent_emitters.set_rules,
+        b.InjectorAsked: parts.agent_emitters.set_injector,
+        b.EmittersRead: parts.agent_emitters.read,
     }
 
 
@@ -126,9 +140,11 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.IDENTITY: parts.providers.forget,
         Due.GATE: parts.gates.due,
         Due.TRANSFORM: parts.prompts.due,
-        Due.TURN: parts.injects.no_turn,
+        Due.TURN: parts.running.no_turn,
         Due.WAITING: parts.alarms.waiting_due,
         Due.QUIET: parts.alarms.quiet_due,
         Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),
+        Due.EMITTER: parts.running.due,
+        Due.COUNTS: parts.emitters.counts_due,
         Due.STREAMS: lambda key: parts.streams.release(*key),
     }

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, Protocol
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
@@ -82,6 +83,8 @@ class Connection:
     """Gates that it waits for, by the id of its `hook.preToolUse` or `tool.invoke`."""
     requests: dict[str, str] = field(default_factory=dict)
     """Approvals that this host asked for: its request id → the approval's id."""
+    emitter_requests: dict[str, str] = field(default_factory=dict)
+    """Emitters that a built-in tool wants started: its request id → the approval's id."""
     modes: dict[str, str] = field(default_factory=dict)
     """Mode requests of a built-in tool: its request id → the approval's id."""
 
@@ -145,13 +148,15 @@ class OpenSession:
     """Child session id → name of its agent."""
     native_calls: "dict[str, NativeCall]" = field(default_factory=dict)
     """Calls of the session's own tools under way, by the host's id."""
+    prompt_runs: int = 0
+    """Runs of prompts of its agent's, of emitters that were started anew since."""
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""
     turn_due: Deadline | None = None
     """Until when the turn of a delivered inject must have begun."""
-    turn_of: "ConnectedProvider | None" = None
-    """Whose inject was delivered, until its turn begins."""
+    turn_of: "list[HeldInject]" = field(default_factory=list)
+    """What was delivered, until its turn begins."""
     dispatched: tuple[float, str] = (0.0, "")
     """When it was: the clock's time, and the same as RFC 3339."""
     former_ids: tuple[str, ...] = ()
@@ -412,7 +417,8 @@ class RuleIndex:
 class Inquiry:
     """A call that waits for providers. `request_id` is the asking host's, or the caller's.
 
-    With `invoke`, the call itself goes ahead when it is allowed.
+    With `invoke`, the call itself goes ahead when it is allowed; with `then`, that is told how the
+    inquiry ended.
     """
 
     session: OpenSession
@@ -424,6 +430,7 @@ class Inquiry:
     contexts: list[tuple[int, str]] = field(default_factory=list)
     view: Gate | None = None
     invoke: ToolInvoke | None = None
+    then: Callable[[Any], None] | None = None
     open: dict[str, RuleEntry] = field(default_factory=dict)
     deadline: Deadline | None = None
     question: str = ""
@@ -456,18 +463,53 @@ class ModelsAsked:
 # Injects
 
 
+class Prompter(Protocol):
+    """Whose injects they are: a provider's, or an emitter's."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+
+
+class HeldLine(Struct, frozen=True):
+    """A line of an emitter that waits; `number` counts the lines of all emitters."""
+
+    number: int
+    stream: str
+    emitter: str
+    source: str
+    text: str
+
+
 @dataclass(slots=True, eq=False)
 class HeldInject:
     """An inject that waits for the session."""
 
     sender: Sender
     prompt: str
-    provider: ConnectedProvider
+    source: Prompter
+    is_braked: bool
+    """Whether the loop brake counts it, and may hold it."""
+    lines: deque[HeldLine] | None = None
+    """Lines of an emitter: those of all emitters that wait are made one prompt."""
+    left_out: int = 0
+    """How many older lines there were."""
+    parent: tuple[str, str] | None = None
+    """The trace and the span of the emitter's run that it belongs to."""
 
 
 @dataclass(slots=True, eq=False)
 class Brake:
-    """How a provider's injects stand in one session."""
+    """How the injects of one source stand in one session."""
 
+    source: Prompter
     cycles: int = 0
     is_on: bool = False

@@ -28,6 +28,14 @@ from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
+from tapui.core.emitters.asked import AgentEmitters
+from tapui.core.emitters.consenting import Consenting
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.emitters.lines import EmitterLines
+from tapui.core.emitters.orders import EmitterOrders
+from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.running import Running
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
@@ -128,6 +136,52 @@ class Parts:
             sessions=sessions,
             orders=orders,
         )
+        self.emitters = emitters = Emitters(clock=clock, out=out, deadlines=deadlines, mint=mint)
+        lines = EmitterLines(
+            clock=clock, out=out, emitters=emitters, streams=streams, injects=injects
+        )
+        self.consenting = consenting = Consenting(
+            emitters=emitters, approvals=approvals, tickets=tickets
+        )
+        self.running = running = Running(
+            clock=clock,
+            out=out,
+            deadlines=deadlines,
+            mint=mint,
+            emitters=emitters,
+            lines=lines,
+            consenting=consenting,
+            streams=streams,
+            injects=injects,
+            traces=traces,
+        )
+        self.emitter_folders = emitter_folders = EmitterFolders(
+            out=out,
+            tickets=tickets,
+            connections=connections,
+            sessions=sessions,
+            emitters=emitters,
+            running=running,
+            streams=streams,
+        )
+        self.emitter_orders = EmitterOrders(
+            out=out,
+            tickets=tickets,
+            emitters=emitters,
+            running=running,
+            streams=streams,
+            matcher=matcher,
+        )
+        self.emitter_inputs = EmitterInputs(
+            clock=clock,
+            tickets=tickets,
+            emitters=emitters,
+            folders=emitter_folders,
+            consenting=consenting,
+            running=running,
+            lines=lines,
+            orders=self.emitter_orders,
+        )
         # Rules that join several concepts
         self.command_line = CommandLine(
             out=out,
@@ -187,6 +241,7 @@ class Parts:
             orders=orders,
             trustees=trustees,
             traces=traces,
+            emitter_folders=emitter_folders,
         )
         self.pairings = pairings = Pairings(
             clock=clock,
@@ -206,6 +261,7 @@ class Parts:
             pairings=pairings,
             policies=policies,
             spending=spending,
+            consenting=consenting,
         )
         # The conversations
         self.admission = Admission(
@@ -268,6 +324,7 @@ class Parts:
             spending=spending,
             history=self.history,
             starts=starts,
+            emitter_folders=emitter_folders,
         )
         self.tool_hosts = ToolHosts(
             clock=clock,
@@ -290,6 +347,7 @@ class Parts:
             injects=injects,
             spending=spending,
             traces=traces,
+            running=running,
         )
         self.tower = TowerConversation(
             out=out,
@@ -308,6 +366,7 @@ class Parts:
             pairings=pairings,
             policies=policies,
             starts=starts,
+            emitters=emitters,
         )
         self.reading = Reading(
             out=out,
@@ -318,6 +377,8 @@ class Parts:
             calls=calls,
             approvals=approvals,
             providers=providers,
+            emitters=emitters,
+            emitter_folders=emitter_folders,
         )
         self.caller = CallerConversation(
             clock=clock,
@@ -329,6 +390,19 @@ class Parts:
             spending=spending,
             policies=policies,
         )
+        self.agent_emitters = AgentEmitters(
+            out=out,
+            sessions=sessions,
+            approvals=approvals,
+            policies=policies,
+            caller=self.caller,
+            emitters=emitters,
+            folders=emitter_folders,
+            running=running,
+            lines=lines,
+            matcher=matcher,
+            patience=settings.timeouts.mode_approval,
+        )
         self.builtin = BuiltinConversation(
             out=out,
             connections=connections,
@@ -336,5 +410,7 @@ class Parts:
             streams=streams,
             pushes=pushes,
             approvals=approvals,
+            emitters=emitters,
+            emitter_folders=emitter_folders,
             mode_approval=settings.timeouts.mode_approval,
         )

@@ -4,20 +4,25 @@ records, or knows a process."""
 from dataclasses import dataclass
 
 from tapui.core.effects import (
+    CheckEmitter,
     ConnectionId,
     CopyFile,
     EarlierTurns,
     Identify,
+    KeepConsent,
     LinesAfter,
     LinesBefore,
     MakeDurable,
+    ReadEmitters,
     ReadRecords,
     ReadRules,
     RecordsAbout,
+    TryFilter,
 )
 from tapui.core.model import OpenSession, PendingCall
 from tapui.core.output import Output
 from tapui.wire.message import FileResult
+from tapui.wire.provider import FilterRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,27 @@ class Tickets:
         """Ask which rules the files of a session's folder add; the session waits for them."""
         ticket = self._keep(FolderWanted(session))
         self._out.effects.append(ReadRules(ticket, session.view.cwd))
+
+    def read_emitters(self, cwd: str, subject: object) -> None:
+        """Ask for the emitters of a folder's file; `subject` waits for them."""
+        self._out.effects.append(ReadEmitters(self._keep(subject), cwd))
+
+    def check_emitter(self, folder: str, name: str, subject: object) -> None:
+        """Ask whether an emitter may start; `subject` waits for it."""
+        self._out.effects.append(CheckEmitter(self._keep(subject), folder, name))
+
+    def keep_consent(
+        self, folder: str, name: str, digest: str, subject: object, *, later_versions: bool
+    ) -> None:
+        """Ask that a consent be kept; `subject` waits for that."""
+        effect = KeepConsent(self._keep(subject), folder, name, digest, later_versions)
+        self._out.effects.append(effect)
+
+    def try_filter(
+        self, rules: tuple[FilterRule, ...], lines: tuple[str, ...], subject: object
+    ) -> None:
+        """Ask what rules make of lines; `subject` waits for it."""
+        self._out.effects.append(TryFilter(self._keep(subject), rules, lines))
 
     def _keep(self, subject: object) -> int:
         self._count += 1

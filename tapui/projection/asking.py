@@ -25,6 +25,7 @@ _VERBS = {
     "bindAll": "join all",
     "userInput": "question",
     "elicitation": "form",
+    "emitter": "emitter",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
 _OTHERS = {
@@ -120,6 +121,8 @@ def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str
             return str(detail.get("name") or approval.provider or "a provider")
         case "userInput" | "elicitation":
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
+        case "emitter":
+            return str(detail.get("command") or detail.get("prompt") or detail.get("name") or "?")
         case "permission":
             return None
 

@@ -16,19 +16,22 @@ from msgspec.structs import replace
 
 from tapui.wire import limits
 from tapui.wire.codec import encode
+from tapui.wire.emitters import Emitter
 from tapui.wire.events import Event
 from tapui.wire.message import Line
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Approval, Call, Cut, Gate, Provider, Session
 
 E = TypeVar("E", bound=Event)
-V = TypeVar("V", Session, Provider, Approval, Call, Gate)
+V = TypeVar("V", Session, Provider, Approval, Call, Gate, Emitter)
 
-_REPEATED = frozenset({"metadata", "context", "sections", "detail"})
+_REPEATED = frozenset({"metadata", "context", "sections", "detail", "command", "prompt", "rules"})
 """Fields that events about the same thing repeat: recorded again only when they changed."""
 _NEVER = frozenset({"cuts", "workspace"})
-_VIEWS = (Session, Provider, Approval, Call, Gate, Order)
-_REPEATING = (Provider, Approval)
+_VIEWS = (Session, Provider, Approval, Call, Gate, Order, Emitter)
+_REPEATING = (Provider, Approval, Emitter)
+_LISTS = frozenset({"detail", "rules"})
+"""Lists that may be large."""
 _REMEMBERED = 1000
 _HEAD = limits.CUT_HEAD
 
@@ -116,7 +119,7 @@ def _data(name: str, value: Any) -> bytes | None:
         return value.encode()
     if isinstance(value, Raw):
         return bytes(value)
-    if isinstance(value, dict) or (name == "detail" and isinstance(value, list)):
+    if isinstance(value, dict) or (name in _LISTS and isinstance(value, list)):
         return encode(value)
     return None
 
@@ -129,7 +132,9 @@ def _kept(data: bytes | memoryview) -> Cut:
 def _nothing(value: Any) -> Any:
     if isinstance(value, str):
         return ""
-    return {} if isinstance(value, dict) else None
+    if isinstance(value, dict):
+        return {}
+    return [] if isinstance(value, list) else None
 
 
 def _shortened(value: Any, inline: int) -> Any:

@@ -10,6 +10,7 @@ from tapui.projection.cuts import restored
 from tapui.projection.heads import (
     approval_head,
     call_head,
+    emitter_head,
     gate_head,
     line_head,
     order_head,
@@ -64,6 +65,7 @@ def _put_session(state: State, event: Any, ts: str) -> None:
     session = session_head(event.session)
     if type(event) is ev.SessionOpened:
         _forget_alarms(state, session.id)
+        _forget_emitters(state, session.id)
     known = state.sessions.get(session.id)
     turns = state.turns.get(session.id)
     if turns is None:
@@ -105,6 +107,7 @@ def _restored(state: State, event: ev.TurnsRestored, _ts: str) -> None:
 def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
     id_ = event.session.id
     _forget_alarms(state, id_)
+    _forget_emitters(state, id_)
     state.sessions.pop(id_, None)
     state.sessions[id_] = session_head(event.session)
     turns = state.turns.get(id_)
@@ -241,6 +244,30 @@ def _forget_alarms(state: State, session_id: str) -> None:
         del state.alarms[alarm.id]
 
 
+def _put_emitter(state: State, event: ev.EmitterChanged, _ts: str) -> None:
+    emitter = event.emitter
+    known = state.emitters.get(emitter.id)
+    state.emitters[emitter.id] = restored(emitter_head(emitter), known)
+    while len(state.emitters) > limits.MAX_EMITTERS:  # of records that are not whole
+        del state.emitters[next(iter(state.emitters))]
+
+
+def _count_emitter(state: State, event: ev.EmitterCounted, _ts: str) -> None:
+    known = state.emitters.get(event.emitter_id)
+    if known is not None:
+        state.emitters[known.id] = replace(known, counts=event.counts)
+
+
+def _drop_emitter(state: State, event: ev.EmitterGone, _ts: str) -> None:
+    state.emitters.pop(event.emitter_id, None)
+
+
+def _forget_emitters(state: State, session_id: str) -> None:
+    """No emitter is of a session that begins or ends: those of an earlier run neither."""
+    for emitter in [one for one in state.emitters.values() if one.session_id == session_id]:
+        del state.emitters[emitter.id]
+
+
 def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
     turns = state.turns.get(event.session_id)
     if turns is not None:
@@ -316,6 +343,9 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.OrderGiven: _order,
     ev.OrderChanged: _order_changed,
     ev.GateChecked: _gate,
+    ev.EmitterChanged: _put_emitter,
+    ev.EmitterCounted: _count_emitter,
+    ev.EmitterGone: _drop_emitter,
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,

@@ -12,6 +12,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.wire import limits, subjects
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import Line
 from tapui.wire.steering import Order
 
@@ -23,6 +24,7 @@ Whole = TypeVar(
     subjects.Approval,
     subjects.Gate,
     Order,
+    Emitter,
 )
 
 
@@ -104,6 +106,23 @@ def approval_head(approval: subjects.Approval) -> subjects.Approval:
 def gate_head(gate: subjects.Gate) -> subjects.Gate:
     """Return what the state keeps of a gate."""
     return _shortened(gate, ("tool", "reason"))
+
+
+def emitter_head(emitter: Emitter) -> Emitter:
+    """Return what the state keeps of an emitter; `is_cut` when that is not all."""
+    kept = _shortened(
+        emitter,
+        ("cwd", "folder", "command", "prompt", "shell", "description", "error", "why"),
+    )
+    if sum(len(rule.match) for rule in kept.rules) <= limits.DETAIL_BYTES:
+        return kept
+    room, rules = limits.DETAIL_BYTES, []
+    for rule in kept.rules:
+        room -= len(rule.match)
+        if room < 0:
+            break
+        rules.append(rule)
+    return replace(kept, rules=rules, is_cut=True)
 
 
 def line_head(line: Line) -> Line:

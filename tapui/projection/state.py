@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from tapui.projection.turns.session import LiveTurns
+from tapui.wire.emitters import Emitter
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
@@ -34,6 +35,7 @@ class State:
     turns: dict[str, LiveTurns] = field(default_factory=dict)
     """Of each session in `sessions`, by its id."""
     alarms: dict[str, Alarm] = field(default_factory=dict)
+    emitters: dict[str, Emitter] = field(default_factory=dict)
     rules_allowed: int = 0
     """How many requests rules have allowed."""
 
@@ -49,6 +51,7 @@ class State:
             unattached=[one for found in self.unattached.values() for one in found],
             orders=list(self.orders.values()),
             alarms=list(self.alarms.values()),
+            emitters=list(self.emitters.values()),
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
             rules_allowed=self.rules_allowed or UNSET,
         )
@@ -75,6 +78,7 @@ class State:
             orders={order.id: order for order in snapshot.orders},
             turns=turns,
             alarms={alarm.id: alarm for alarm in snapshot.alarms},
+            emitters={emitter.id: emitter for emitter in snapshot.emitters},
             rules_allowed=snapshot.rules_allowed or 0,
         )
 

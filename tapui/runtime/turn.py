@@ -21,6 +21,7 @@ from tapui.core.effects import (
     Close,
     ConnectionId,
     Effect,
+    EmitterEffect,
     EndInspection,
     Identify,
     Inspect,
@@ -29,6 +30,7 @@ from tapui.core.effects import (
     Send,
     StopGateway,
 )
+from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
 from tapui.policies.guarded import Guards
@@ -115,6 +117,8 @@ class LoopTurn:
         self.given: Give = self._given
         """An in-process end sent a message. (As above.)"""
         self._refusals: list[Send] = []
+        self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
+        """Carries out what the core asks of the shell of emitters."""
         self._disk = DiskWork(
             gateway,
             journal,
@@ -251,6 +255,10 @@ class LoopTurn:
     def tools_token_read(self, token: Secret | None) -> None:
         """The token for tools alone was read, or read again; None: there is none."""
         self._into_core(0, lambda now: self._gateway.tools_token_read(token, now))
+
+    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
+        """Let the core know something of emitters: `step` is given what takes it, and the time."""
+        self._into_core(0, lambda now: step(self._gateway.emitters, now))
 
     def folder_rules_changed(self, read: FolderRules) -> None:
         """The files of a folder were changed."""
@@ -417,6 +425,8 @@ class LoopTurn:
             self.given = self._given_inspected if is_tapped else self._given
         elif isinstance(effect, Identify):
             self._askers.begin(effect)
+        elif isinstance(effect, EmitterEffect):
+            self.emitters(effect)
         elif not isinstance(effect, Send):
             self._disk.begin(effect)
 
@@ -473,6 +483,10 @@ def _frames(entries: list[Entry], bodies: list[bytes]) -> list[bytes]:
 
 def _no_sockets() -> None:
     """No server is listening yet."""
+
+
+def _nobody_runs_emitters(effect: EmitterEffect) -> None:
+    raise RuntimeError(f"{type(effect).__name__}: nobody runs emitters here")
 
 
 def _nobody_looks() -> None:

@@ -81,6 +81,7 @@ KINDS: dict[str, str] = {
     "permission": "permission",
     "userInput": "question",
     "elicitation": "form",
+    "emitter": "emitter",
 }
 
 

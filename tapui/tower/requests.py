@@ -32,6 +32,7 @@ _KINDS = {
     "bindAll": "asks to join all sessions",
     "userInput": "asks a question",
     "elicitation": "asks you to fill in a form",
+    "emitter": "has an emitter that is to start",
 }
 _TITLES = {
     "diff": "changes",

@@ -7,7 +7,7 @@ is a set of topics.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from msgspec import Raw
 
@@ -43,13 +43,20 @@ from tapui.wire.tower import (
 )
 
 Topic = Literal[
-    "sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock"
+    "sessions",
+    "providers",
+    "calls",
+    "streams",
+    "approvals",
+    "life",
+    "link",
+    "errors",
+    "clock",
+    "emitters",
 ]
 """What can change. `life` is sessions' own events, `clock` a second that went by."""
 
-ALL_TOPICS: frozenset[str] = frozenset(
-    ("sessions", "providers", "calls", "streams", "approvals", "life", "link", "errors", "clock")
-)
+ALL_TOPICS: frozenset[str] = frozenset(get_args(Topic))
 
 KEPT_DETAILS = 8
 """Calls, approvals and providers whose whole text the tower keeps after it was read."""
@@ -503,6 +510,9 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.OrderGiven: ("sessions",),
     ev.OrderChanged: ("sessions", "life"),
     ev.GateChecked: ("calls",),
+    ev.EmitterChanged: ("emitters",),
+    ev.EmitterCounted: ("emitters",),
+    ev.EmitterGone: ("emitters",),
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from tapui.wire.bounds import Id, Name, Text
+from tapui.wire.bounds import Id, Name, Path, Text
+from tapui.wire.emitters import Delivery, Emitter, Injector, Rules, ScheduleKind
 from tapui.wire.message import (
     Error,
     Json,
@@ -61,6 +62,75 @@ class ModeRequestCancel(Message, tag="mode.request.cancel", frozen=True):
     id: Id
 
 
+class EmitterWanted(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    """An emitter that a session's agent wants. Names are normalised, `every` is seconds; `cwd` is
+    absolute or relative to the session's folder."""
+
+    name: Name
+    stream: Name
+    kind: ScheduleKind
+    command: Text | None = None
+    prompt: Text | None = None
+    shell: Path | None = None
+    cwd: Path | None = None
+    every: int | None = None
+    max_runs: int | None = None
+    include_stderr: bool = True
+    rules: Rules = []
+    injector: Injector = "unset"
+    delivery: Delivery = "surface"
+    description: Id = ""
+
+
+class EmitterAsked(Message, tag="emitters.start", frozen=True):
+    """Start an emitter of the session: a command is judged as one of `bash`, and asked of the
+    person in any case. The answer comes when that is decided."""
+
+    id: Id
+    session_id: Id
+    emitter: EmitterWanted
+
+
+class EmitterAskedCancel(Message, tag="emitters.start.cancel", frozen=True):
+    """The caller gave up; the approval is withdrawn."""
+
+    id: Id
+
+
+class EmitterAskedStop(Message, tag="emitters.stop", frozen=True):
+    """Stop an emitter by its name; the person's own is refused."""
+
+    id: Id
+    session_id: Id
+    name: Name
+
+
+class EmitterRulesAsked(Message, tag="emitters.filter", frozen=True):
+    """Change the filter of an emitter that the session's agent started."""
+
+    id: Id
+    session_id: Id
+    name: Name
+    rules: Rules
+
+
+class InjectorAsked(Message, tag="emitters.injector", frozen=True):
+    """Switch the injector of a stream to which only emitters post that the agent started."""
+
+    id: Id
+    session_id: Id
+    stream: Name
+    enabled: bool
+    delivery: Delivery | None = None
+
+
+class EmittersRead(Message, tag="emitters.read", frozen=True):
+    """Ask for the emitters of a session and of its folder."""
+
+    id: Id
+    session_id: Id
+
+
 # Gateway → built-in tools
 
 
@@ -96,6 +166,22 @@ class ModeAnswer(Message, tag="mode.answer", frozen=True):
     error: str | None = None
 
 
+class EmitterAnswer(Message, tag="emitters.answer", frozen=True):
+    """What became of a request. `error` is set when nothing was changed."""
+
+    id: str
+    decided_by: str
+    emitter: Emitter | None = None
+    error: str | None = None
+
+
+class EmittersAnswer(Message, tag="emitters.list", frozen=True):
+    """The emitters, those of the folder's file first."""
+
+    id: str
+    emitters: list[Emitter]
+
+
 FromBuiltin = (
     ToolResult
     | ToolProgress
@@ -104,6 +190,12 @@ FromBuiltin = (
     | StateRead
     | ModeRequest
     | ModeRequestCancel
+    | EmitterAsked
+    | EmitterAskedCancel
+    | EmitterAskedStop
+    | EmitterRulesAsked
+    | InjectorAsked
+    | EmittersRead
 )
 ToBuiltin = (
     Sessions
@@ -116,5 +208,7 @@ ToBuiltin = (
     | StreamLines
     | StateAnswer
     | ModeAnswer
+    | EmitterAnswer
+    | EmittersAnswer
     | Error
 )

@@ -8,6 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tapui.wire.emitters import Emitter, EmitterCounts
 from tapui.wire.message import (
     Line,
     Mode,
@@ -281,6 +282,30 @@ class InjectResumed(Event, tag="inject.resumed", frozen=True):
     provider: str
 
 
+class EmitterChanged(Event, tag="emitter.changed", frozen=True):
+    """An emitter is there, or something of it changed; `emitter` is all of it."""
+
+    session_id: str
+    emitter: Emitter
+
+
+class EmitterCounted(Event, tag="emitter.counted", frozen=True):
+    """What the runs of an emitter have put out by now; nothing else of it changed."""
+
+    session_id: str
+    emitter_id: str
+    counts: EmitterCounts
+
+
+class EmitterGone(Event, tag="emitter.gone", frozen=True):
+    """An emitter is not there any more, for `reason`."""
+
+    session_id: str
+    emitter_id: str
+    name: str
+    reason: str
+
+
 class ErrorSent(Event, tag="error.sent", frozen=True):
     """A message was refused."""
 
@@ -355,6 +380,9 @@ AnyEvent = (
     | GateChecked
     | InjectPaused
     | InjectResumed
+    | EmitterChanged
+    | EmitterCounted
+    | EmitterGone
     | ErrorSent
     | CommandAsked
     | SpanEnded
@@ -384,6 +412,7 @@ COLLECTIONS: dict[str, str] = {
     "order": "sessions",
     "gate": "calls",
     "inject": "streams",
+    "emitter": "emitters",
     "error": "errors",
     "span": "traces",
 }

@@ -182,6 +182,32 @@ MAX_RUNNING = 50
 RECENT_ORDERS = 50
 """Orders that are over, in the live state."""
 
+MAX_EMITTERS = 200
+"""Emitters of a gateway."""
+MAX_EMITTER_STREAMS = 64
+"""Streams of tapui's own in a session, those of emitters among them."""
+MAX_INTERVAL = 366 * 24 * 3600
+"""Between two runs of an emitter."""
+MAX_PROPOSED = 64 * 1024
+"""Characters of a command or a prompt of which the person is asked."""
+FAILURE_PAUSE = 300.0
+"""How long the pause after runs that fail in a row becomes; each doubles it, up to this or to what
+the schedule says."""
+LOST_PAUSE = 5.0
+"""How long it takes until what was lost with the runner runs again; doubled each time, as above."""
+IDLE_PAUSE = 2.0
+"""How long a session has to be idle until a prompt that waits for this is sent."""
+MAX_HELD_LINES = 20
+"""Lines of an emitter that wait for the session; the oldest go first, and are counted."""
+MAX_HELD_LINE = 2_000
+"""Characters of such a line; it is cut there, and whole in its stream."""
+SURFACED_PER_SECOND = 10
+"""Lines of an emitter that are shown in the session's timeline; more are in the stream alone."""
+COUNTED_INTERVAL = 2.0
+"""Seconds between two events that only tell an emitter's counts."""
+MODEL_PROMPT_RUNS = 10
+"""Runs of prompts that a session's agent has asked for, in all."""
+
 REBINDS_PER_MINUTE = 10
 RECONNECT_TTL = 30.0
 MAX_DEPARTED = 50

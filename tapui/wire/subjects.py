@@ -24,7 +24,9 @@ SubagentState = Literal["running", "completed", "failed"]
 ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
 GateStanding = Literal["waiting", "allow", "deny", "context"]
-ApprovalKind = Literal["pairing", "mode", "bindAll", "permission", "userInput", "elicitation"]
+ApprovalKind = Literal[
+    "pairing", "mode", "bindAll", "permission", "userInput", "elicitation", "emitter"
+]
 AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[
     "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
@@ -32,7 +34,7 @@ ApprovalStanding = Literal[
 """`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
 was denied."""
 Decision = Literal["approve", "deny", "reveal"]
-SpanName = Literal["turn", "gate", "queue", "provider", "prompt", "dispatch"]
+SpanName = Literal["turn", "gate", "queue", "provider", "prompt", "dispatch", "emitter"]
 SpanStatus = Literal["ok", "error", "denied", "cancelled"]
 RuleEffect = Literal["deny", "ask", "allow"]
 RuleSource = Literal["managed", "person", "folder", "session"]
@@ -255,7 +257,8 @@ class Span(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
 
     `turn`: a turn of the agent; `gate`: providers were asked about a call; `queue`: a call waited
     for a place; `provider`: a provider had a call; `prompt`: a prompt was prepared; `dispatch`: a
-    provider's prompt was sent, until its turn began.
+    provider's prompt was sent, until its turn began, and so of an emitter's lines, or its prompt;
+    `emitter`: a run of an emitter.
     """
 
     trace_id: str
@@ -275,6 +278,14 @@ class Span(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
     """The number of a turn."""
     dropped: int = 0
     """How many spans of a turn were too many to be recorded."""
+    emitter: str | None = None
+    run: int | None = None
+    """The number of an emitter's run."""
+    lines: int | None = None
+    """The lines of that run, and how many of them were kept, surfaced and injected."""
+    kept: int | None = None
+    surfaced: int | None = None
+    injected: int | None = None
 
 
 class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -5,6 +5,17 @@ from typing import Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from tapui.wire.bounds import Id, Ids, Text
+from tapui.wire.emitters import (
+    Emitter,
+    EmitterFilter,
+    EmitterPause,
+    EmitterResume,
+    EmitterRun,
+    EmitterStart,
+    EmitterStop,
+    EmitterTried,
+    EmitterTry,
+)
 from tapui.wire.message import (
     Error,
     Json,
@@ -87,7 +98,7 @@ class ProviderMove(Message, tag="provider.move", frozen=True):
 
 
 class InjectsResume(Message, tag="injects.resume", frozen=True):
-    """Release the loop brake."""
+    """Release the loop brake of a provider, or of the emitter whose id it is."""
 
     provider_id: Id
     session_id: Id
@@ -142,14 +153,14 @@ class ToolsRead(Message, tag="tools.read", frozen=True):
 
 
 class DetailRead(Message, tag="detail.read", frozen=True):
-    """Read all of a call, an approval or a provider of which a snapshot has only heads.
+    """Read all of a call, an approval, a provider or an emitter of which a snapshot has only heads.
 
     `session_id` is a call's: with it also one is found that the state keeps no longer, in the
     records of this run.
     """
 
     id: Id
-    of: Literal["call", "approval", "provider"]
+    of: Literal["call", "approval", "provider", "emitter"]
     subject: Id
     """Its id."""
     session_id: Id | None = None
@@ -206,6 +217,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     turns: list[SessionTurns] = []
     orders: list[Order] = []
     alarms: list[Alarm] = []
+    emitters: list[Emitter] = []
     rules_allowed: int | UnsetType = UNSET
     """How many requests rules have allowed in this run, where any."""
 
@@ -273,6 +285,7 @@ class Detail(Message, tag="detail", frozen=True):
     call: Call | None = None
     approval: Approval | None = None
     provider: Provider | None = None
+    emitter: Emitter | None = None
 
 
 class Inspected(Struct, rename="camel", omit_defaults=True, frozen=True):
@@ -344,6 +357,13 @@ FromTower = (
     | SessionEnd
     | SessionStart
     | ModelsRead
+    | EmitterStart
+    | EmitterStop
+    | EmitterPause
+    | EmitterResume
+    | EmitterRun
+    | EmitterFilter
+    | EmitterTry
     | ToolInvoke
     | ToolAbort
     | StreamRead
@@ -372,6 +392,7 @@ ToTower = (
     | SessionOrdered
     | SessionStarted
     | ModelsList
+    | EmitterTried
     | Detail
     | InspectLines
     | InspectEnded

@@ -177,6 +177,10 @@ CASES: list[Case] = [
          after="Tower"),
     Case("tower", {"type": "injects.resume", "providerId": "p-0", "sessionId": "{session}"},
          "NOT_FOUND", "provider p-0 is not connected", after="Tower"),
+    *(Case("tower", {"type": f"emitter.{what}", "emitterId": "e-0", **more},
+           "NOT_FOUND", "emitter e-0 is not there", after="Tower")
+      for what, more in (("start", {}), ("stop", {}), ("pause", {}), ("resume", {}), ("run", {}),
+                         ("filter", {"rules": []}), ("try", {"id": "t", "rules": []}))),
     Case("tower", {"type": "tools.read", "sessionId": "nowhere"}, "INVALID_SESSION",
          "unknown session nowhere", after="Tower"),
     Case("tower", {"type": "inspect.start", "providerId": "p-0"}, "NOT_FOUND",

@@ -76,6 +76,13 @@ def _fields(session: str) -> dict[str, Json]:
         "session.compact": {**about, "id": "x"},
         "session.set": {**about, "id": "x", "what": "label", "value": "l"},
         "models.read": {**about, "id": "x"},
+        "emitter.start": {"emitterId": "none"},
+        "emitter.stop": {"emitterId": "none"},
+        "emitter.pause": {"emitterId": "none"},
+        "emitter.resume": {"emitterId": "none"},
+        "emitter.run": {"emitterId": "none"},
+        "emitter.filter": {"emitterId": "none", "rules": []},
+        "emitter.try": {"id": "x", "emitterId": "none", "rules": []},
         "order.result": {"id": "none", "state": "done"},
         "models.list": {"id": "none"},
         "stream.read": {**about, "id": "x", "stream": "s@p"},
@@ -89,6 +96,16 @@ def _fields(session: str) -> dict[str, Json]:
         "state.read": {**about, "id": "x"},
         "mode.request": {**about, "id": "x", "mode": "plan", "asker": "a"},
         "mode.request.cancel": {"id": "x"},
+        "emitters.start": {
+            **about,
+            "id": "x",
+            "emitter": {"name": "n", "stream": "s", "kind": "oneTime", "prompt": "p"},
+        },
+        "emitters.start.cancel": {"id": "x"},
+        "emitters.stop": {**about, "id": "x", "name": "n"},
+        "emitters.filter": {**about, "id": "x", "name": "n", "rules": []},
+        "emitters.injector": {**about, "id": "x", "stream": "s", "enabled": True},
+        "emitters.read": {**about, "id": "x"},
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.core.harness import Conversation, Peer
+from tests.core.runner import EmitterShell
 
 
 @pytest.fixture
@@ -31,3 +32,20 @@ def scene(talk: Conversation) -> Scene:
     talk.wait(1)
     talk.forget()
     return Scene(talk, host, provider, tower)
+
+
+@pytest.fixture
+def shell(talk: Conversation) -> EmitterShell:
+    """A gateway's shell that runs emitters."""
+    talk.runner.begin()
+    return talk.runner
+
+
+@pytest.fixture
+def host(talk: Conversation) -> Peer:
+    return talk.host()
+
+
+@pytest.fixture
+def tower(talk: Conversation) -> Peer:
+    return talk.tower()

@@ -6,21 +6,29 @@ from typing import Any
 
 from tapui.core.effects import (
     Authenticated,
+    CheckEmitter,
     Close,
     Copied,
     CopyFile,
     EarlierTurns,
     Identified,
     Identify,
+    KeepConsent,
+    LeaveEmitters,
     MakeDurable,
     MakePersistDir,
     Mention,
     NotCopied,
+    ReadEmitters,
     ReadRecords,
     ReadRules,
     RecordsAbout,
     Send,
+    SetRunFilter,
+    StartRun,
     StopGateway,
+    StopRun,
+    TryFilter,
 )
 from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
@@ -38,6 +46,7 @@ from tapui.wire.events import Entry, StreamPosted, TurnsRestored
 from tapui.wire.message import Message
 from tapui.wire.subjects import Asker, Program
 from tapui.wire.turns import Turn
+from tests.core.runner import EmitterShell
 
 Json = dict[str, Any]
 
@@ -264,6 +273,7 @@ class Conversation:
         self.holders: dict[int, int] = {}
         self.finds_askers = True
         self.asked_for: list[Identify] = []
+        self.runner = EmitterShell(self)
         self.earlier: dict[str, list[Turn]] = {}
         """Turns of earlier runs that the records have, by session."""
 
@@ -343,6 +353,17 @@ class Conversation:
                     self.held_rules.append((ticket, cwd))
                 else:
                     self._read_folder(ticket, cwd)
+            case (
+                ReadEmitters()
+                | LeaveEmitters()
+                | CheckEmitter()
+                | KeepConsent()
+                | StartRun()
+                | StopRun()
+                | SetRunFilter()
+                | TryFilter()
+            ):
+                self.runner.carry_out(effect)
             case StopGateway():
                 self.is_stopped = True
 

@@ -9,10 +9,23 @@ from typing import Any
 
 from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied
+from tapui.core.emitters.given import TriedRules
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
+from tapui.wire.builtin import (
+    EmitterAsked,
+    EmitterAskedCancel,
+    EmitterAskedStop,
+    EmitterRulesAsked,
+    EmittersRead,
+    EmitterWanted,
+    InjectorAsked,
+)
+from tapui.wire.message import Message
+from tapui.wire.provider import Hello
 from tapui.wire.subjects import Asker, Program
-from tests.core.harness import ORIGIN, PERSON, Conversation, Json, Peer, tool
+from tests.core.harness import ORIGIN, PERSON, Conversation, InProcessEnd, Json, Peer, tool
+from tests.core.runner import entry
 
 _GATE = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
 _TRANSFORMS = {"tone": {"action": "callback"}}
@@ -36,6 +49,7 @@ class Stage:
         talk = Conversation()
         talk.local()
         talk.tools()
+        talk.runner.begin()
         host = talk.host("steady", hooks=True)
         host.open("s0")
         provider = talk.provider(
@@ -79,6 +93,9 @@ class Stage:
         self._spending(self.host, "s0")
         self._alarms(host, f"a{number}")
         self._alarms(self.host, "s0")
+        self._emitters(host, f"a{number}")
+        self._emitters(self.host, "s0")
+        self._agent_emitters(self.host, "s0")
         self._pairing(f"b{number}")
         self._reads("s0", f"log@visitor{number}")
         self._instances()
@@ -313,6 +330,83 @@ class Stage:
                 host.event(session, "abort")
         self.talk.wait(limits.HOST_APPROVAL_TIMEOUT + 1)
         self.tower.say(type="session.budget", sessionId=session)
+        host.hear()
+
+    def _emitters(self, host: Peer, session: str) -> None:
+        """A folder's file comes, is asked about, changes and goes; each way in which a run ends."""
+        talk, shell, tower, folder = self.talk, self.talk.runner, self.tower, f"/in/{session}"
+        host.say(type="session.update", sessionId=session, cwd=folder)
+        shell.allowed.clear()
+        name = f"watch{self.number}"
+        timed = entry("timed", kind="timed", every=5, max_runs=2)
+        idle = entry("idle", kind="idle", prompt=_LONG, max_runs=2)
+        watch = entry(name, command=_LONG, injector="enabled", stream="watch")
+        shell.write(folder, watch, timed, idle)
+        for decision in ("approve", "deny", "approve"):
+            self._decide("emitter", decision)
+        id_ = {"emitterId": shell.shown(name).id}
+        shell.starts(name)
+        shell.says("one", _LONG, name=name)
+        shell.says("two", name=name, outcome="surface")
+        host.event(session, "session.busy")
+        shell.says(*["three"] * 30, name=name, outcome="inject")
+        host.event(session, "session.idle")
+        talk.wait(1)
+        host.event(session, "session.busy")
+        host.event(session, "session.idle")
+        shell.counts(name, lines=40)
+        tower.say(type="emitter.filter", rules=[{"match": "x", "outcome": "drop"}], **id_)
+        tower.say(type="emitter.try", id="t", rules=[], **id_)
+        tried = TriedRules((("keep", None, False),))
+        talk.gateway.emitters.filter_tried(shell.trials[-1].ticket, tried, talk.now)
+        for what in ("pause", "resume", "stop"):
+            tower.say(type=f"emitter.{what}", **id_)
+        shell.ends(name, signal="SIGTERM")
+        for end in ({"code": 0}, {"code": 1}, {"error": "no"}):
+            tower.say(type="emitter.start", **id_)
+            shell.ends(name, **end)
+        tower.say(type="emitter.start", **id_)
+        shell.lost()
+        talk.wait(limits.LOST_PAUSE)
+        shell.touch(folder, name)
+        shell.ends(name, signal="SIGTERM")
+        self._decide("emitter", "approve")
+        shell.write(folder, entry(name, kind="oneTime", stream="watch"))
+        shell.ends(name, signal="SIGTERM")
+        talk.wait(limits.HOST_APPROVAL_TIMEOUT)
+        shell.write(folder)
+        for run in list(shell.running):
+            shell.end_of_run(run, code=0)
+        host.hear()
+
+    def _agent_emitters(self, host: Peer, session: str) -> None:
+        """What an agent asks for, through an end that passes it on."""
+        talk, shell = self.talk, self.talk.runner
+        heard: list[Message] = []
+        end = InProcessEnd(talk, heard.append, is_builtin=True)
+        end.send(Hello(f"agents{self.number}", 2, session=session, tools=[]))
+        talk.turn()
+        wanted = EmitterWanted(name="mine", stream="mine", kind="continuous", command="x")
+        for id_, decision in (("a1", "deny"), ("a2", None), ("a3", "approve")):
+            self.provider.hear()
+            end.send(EmitterAsked(id_, session, wanted))
+            talk.turn()
+            for check in self.provider.hear_of("gate.check"):
+                self.provider.say(type="gate.result", callId=check["callId"], decision="allow")
+            if decision is not None:
+                self._decide("emitter", decision)
+            else:
+                end.send(EmitterAskedCancel(id_))
+                talk.turn()
+        end.send(EmitterRulesAsked("a4", session, "mine", []))
+        end.send(InjectorAsked("a5", session, "mine", enabled=False))
+        end.send(EmittersRead("a6", session))
+        end.send(EmitterAskedStop("a7", session, "mine"))
+        talk.turn()
+        shell.ends("mine", signal="SIGTERM")
+        end.close()
+        talk.turn()
+        del talk.ends[end.number]
         host.hear()
 
     def _alarms(self, host: Peer, session: str) -> None:

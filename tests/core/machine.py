@@ -236,7 +236,7 @@ class ConversationMachine(RuleBasedStateMachine):
         assert r.budgets._pushes.keys() <= live
         for session in r.sessions.open.values():
             for provider in session.providers.values():
-                held = sum(inject.provider is provider for inject in session.injects)
+                held = sum(inject.source is provider for inject in session.injects)
                 assert held <= limits.MAX_HELD_INJECTS
             for log in r.streams.of(session.id).values():
                 assert len(log.lines) <= limits.STREAM_LINES

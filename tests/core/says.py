@@ -212,6 +212,9 @@ def of_tower(talk: Conversation, dice: Random, peer: Peer) -> Json:
         return {"type": "stream.read", "id": "x", "stream": "a@ann", "sessionId": id_}
     if kind == 10:
         return {"type": "turns.read", "id": "x", "sessionId": id_, "last": dice.randrange(9)}
+    if kind == 11:
+        what = one(dice, ["start", "stop", "pause", "resume", "run"])
+        return {"type": f"emitter.{what}", "emitterId": one(dice, list(state.emitters), "e-0")}
     if kind == 9:
         of = one(dice, ["call", "approval", "provider"])
         known = {"call": [*state.calls, *state.recent_calls], "approval": list(state.approvals)}

@@ -169,8 +169,8 @@ def _bounds(r: Parts) -> None:
     for session in r.sessions.open.values():
         held: dict[str, int] = {}
         for inject in session.injects:
-            if inject.provider is not None:
-                held[inject.provider.id] = held.get(inject.provider.id, 0) + 1
+            if inject.source is not None:
+                held[inject.source.id] = held.get(inject.source.id, 0) + 1
         assert all(count <= limits.MAX_HELD_INJECTS for count in held.values())
         assert held.keys() <= session.providers.keys(), "a gone provider's prompt is held"
     for lane in r.calls._lanes.in_use:
@@ -218,6 +218,8 @@ def _deadlines(r: Parts) -> None:
         Due.START: sum(one.deadline is not None for one in r.starts._pending.values()),
         Due.WAITING: sum(_is_set(one.deadline) for one in r.alarms._waiting.values()),
         Due.QUIET: sum(_is_set(one.deadline) for one in r.alarms._busy.values()),
+        Due.EMITTER: sum(one.deadline is not None for one in r.emitters.by_id.values()),
+        Due.COUNTS: sum(one.counts_due is not None for one in r.emitters.by_id.values()),
         Due.TOOL_SESSIONS: int(r.tool_hosts.pending is not None),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)

@@ -6,6 +6,8 @@ from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
+from tapui.core.emitters.consenting import Consenting
+from tapui.core.emitters.live import AskedByAgent, AskedToStart
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
@@ -28,6 +30,7 @@ class Reactions:
         pairings: Pairings,
         policies: Policies,
         spending: Spending,
+        consenting: Consenting,
     ) -> None:
         self._out = out
         self._announcements = announcements
@@ -36,6 +39,7 @@ class Reactions:
         self._pairings = pairings
         self._policies = policies
         self._spending = spending
+        self._consenting = consenting
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -61,6 +65,10 @@ class Reactions:
         elif kind == "bindAll":
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
+        elif isinstance(subject, AskedToStart):
+            self._consenting.decided(decided)
+        elif isinstance(subject, AskedByAgent):
+            subject.decided(decided.by, None if is_approved else decided.reason or "denied")
         elif isinstance(subject, HeldPrompts):
             self._spending.decided(decided)
         else:
@@ -84,6 +92,10 @@ class Reactions:
             self._pairings.expired(waiting.asker)
         elif kind == "mode":
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
+        elif isinstance(subject, AskedToStart):
+            self._consenting.expired(waiting)
+        elif isinstance(subject, AskedByAgent):
+            subject.decided("nobody", "nobody decided in time")
         elif isinstance(subject, HeldPrompts):
             self._spending.expired(waiting)
         elif kind != "bindAll":

@@ -6,6 +6,8 @@ from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.conversations.connections import Connections
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.registry import Emitters
 from tapui.core.model import ConnectedProvider, Connection
 from tapui.core.output import Output
 from tapui.core.providers.instances import shown_metadata
@@ -37,6 +39,8 @@ class BuiltinConversation:
         streams: Streams,
         pushes: Pushes,
         approvals: Approvals,
+        emitters: Emitters,
+        emitter_folders: EmitterFolders,
         mode_approval: float,
     ) -> None:
         self._out = out
@@ -45,6 +49,8 @@ class BuiltinConversation:
         self._streams = streams
         self._pushes = pushes
         self._approvals = approvals
+        self._emitters = emitters
+        self._emitter_folders = emitter_folders
         self._mode_approval = mode_approval
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
@@ -79,7 +85,11 @@ class BuiltinConversation:
                 for provider in session.providers.values()
                 if not provider.connection.is_builtin
             ],
-            "emitters": [],
+            "emitters": [
+                {"name": one.name, "state": one.state, "stream": one.plan.stream}
+                for one in self._emitters.by_id.values()
+                if one.session is session or session in one.folder.sessions
+            ],
             "approvalsWaiting": len(
                 [
                     waiting
@@ -98,6 +108,10 @@ class BuiltinConversation:
             StreamSummary(name, log.count, log.lines[-1] if log.lines else None)
             for name, log in self._streams.of(session.id).items()
         ]
+        for name, owner in self._emitter_folders.streams_of(session).items():
+            log = self._streams.of(owner.id)[name]
+            summary = StreamSummary(name, log.count, log.lines[-1] if log.lines else None)
+            streams.append(summary)
         self._out.send(connection.id, StateAnswer(message.id, state, streams))
 
     def mode_request(self, connection: Connection, message: ModeRequest) -> None:

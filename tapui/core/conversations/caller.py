@@ -3,6 +3,7 @@
 The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 """
 
+from collections.abc import Callable
 from functools import partial
 from math import isfinite
 
@@ -21,7 +22,7 @@ from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
 from tapui.core.sessions.subagents import may_call
-from tapui.wire.codec import given_object
+from tapui.wire.codec import given_object, raw
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import (
     HookDecision,
@@ -29,6 +30,9 @@ from tapui.wire.host import (
     PromptSubmitted,
 )
 from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
+
+_SHELL = "bash"
+"""The tool as which a command is judged that does not come from a session's shell."""
 
 
 class CallerConversation:
@@ -148,6 +152,29 @@ class CallerConversation:
         connection.inquiries[message.id] = inquiry
         self._policies.when_read(session, partial(self._inquire, inquiry, args))
 
+    def inquire_shell(
+        self,
+        session: OpenSession,
+        connection: Connection,
+        request_id: str,
+        command: str,
+        then: Callable[[Settled], None],
+    ) -> None:
+        """May a command run, as one of the session's shell? `then` is told what rules and gates
+        say."""
+        if request_id in connection.inquiries:
+            raise WireError(ErrorCode.INVALID_JSON, f"id: {request_id} is in flight already")
+        inquiry = Inquiry(session, _SHELL, connection, request_id, then=then)
+        connection.inquiries[request_id] = inquiry
+        args = raw({"command": command})
+        self._policies.when_read(session, partial(self._inquire, inquiry, args))
+
+    def give_up(self, connection: Connection, request_id: str) -> None:
+        """Whoever asked no longer wants to know."""
+        inquiry = connection.inquiries.get(request_id)
+        if inquiry is not None:
+            self._gates.drop(inquiry, "the caller gave up")
+
     def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
         """Ask the person's rules, then the providers'."""
         session = inquiry.session
@@ -173,6 +200,9 @@ class CallerConversation:
         """An inquiry has ended: tell the host, or let the call go ahead."""
         inquiry = settled.inquiry
         asker, invoke = inquiry.asker, inquiry.invoke
+        if inquiry.then is not None:
+            inquiry.then(settled)
+            return
         if settled.is_dropped or not asker.is_open:
             return
         if invoke is None:

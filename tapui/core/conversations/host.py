@@ -14,6 +14,7 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import Mention
+from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
@@ -85,6 +86,7 @@ class HostConversation:
         spending: Spending,
         history: History,
         starts: Starts,
+        emitter_folders: EmitterFolders,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -106,6 +108,7 @@ class HostConversation:
         self._spending = spending
         self._history = history
         self._starts = starts
+        self._emitter_folders = emitter_folders
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -177,6 +180,7 @@ class HostConversation:
         self._injects.deliver(session)
         self._history.read_back(session)
         self._policies.read_folder(session)
+        self._emitter_folders.wants(session)
         self._pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
@@ -224,6 +228,7 @@ class HostConversation:
             self._sessions.update(session, **changes)
         if message.cwd is not None:
             self._policies.read_folder(session)
+            self._emitter_folders.wants(session)
         if shown != (session.view.label, session.view.foreground):
             self._announcements.soon()
         if message.agents is not None:

@@ -5,6 +5,7 @@ Provider Interface v2 "Connection states"; `tapui/wire/README.md` for hosts and 
 
 from tapui.core.model import Standing
 from tapui.wire import builtin as b
+from tapui.wire import emitters as e
 from tapui.wire import host as h
 from tapui.wire import limits, starting
 from tapui.wire import message as m
@@ -50,6 +51,12 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         b.StateRead,
         b.ModeRequest,
         b.ModeRequestCancel,
+        b.EmitterAsked,
+        b.EmitterAskedCancel,
+        b.EmitterAskedStop,
+        b.EmitterRulesAsked,
+        b.InjectorAsked,
+        b.EmittersRead,
         t.StreamRead,
     ),
     Standing.HOST: _table(
@@ -93,6 +100,13 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         s.SessionEnd,
         starting.SessionStart,
         s.ModelsRead,
+        e.EmitterStart,
+        e.EmitterStop,
+        e.EmitterPause,
+        e.EmitterResume,
+        e.EmitterRun,
+        e.EmitterFilter,
+        e.EmitterTry,
         t.StreamRead,
         t.TurnsRead,
         t.ToolsRead,

@@ -11,6 +11,9 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
 from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.live import described
+from tapui.core.emitters.registry import Emitters
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
@@ -69,6 +72,8 @@ class Reading:
         calls: Calls,
         approvals: Approvals,
         providers: Providers,
+        emitters: Emitters,
+        emitter_folders: EmitterFolders,
     ) -> None:
         self._out = out
         self._tickets = tickets
@@ -78,6 +83,8 @@ class Reading:
         self._calls = calls
         self._approvals = approvals
         self._providers = providers
+        self._emitters = emitters
+        self._emitter_folders = emitter_folders
 
     def stream_read(self, connection: Connection, message: StreamRead) -> None:
         """Read lines of a stream."""
@@ -85,6 +92,7 @@ class Reading:
         if session is None:
             self._out.send(connection.id, StreamLines(message.id, []))
             return
+        session = self._emitter_folders.owner_of(session, message.stream)
         wanted = min(max(message.last, 0), limits.STREAM_LINES)
         at = message.at or ""
         if message.after is not None:
@@ -161,6 +169,10 @@ class Reading:
             if approval is not None and not approval.is_cut:
                 return Detail(message.id, approval=approval), None
             return None, None if approval is None else approval.session_id or ""
+        if message.of == "emitter":
+            emitter = self._emitters.by_id.get(subject)
+            found = Detail(message.id, emitter=described(emitter)) if emitter is not None else None
+            return found, None
         connected = self._providers.connected.get(subject)
         if connected is not None:
             return Detail(message.id, provider=connected.view), None
@@ -245,6 +257,8 @@ def detail_asked(state: State, message: DetailRead, entries: list[Entry]) -> Det
             )
     if approval is not None:
         return Detail(message.id, approval=approval)
+    if message.of == "emitter" and (emitter := state.emitters.get(subject)) is not None:
+        return Detail(message.id, emitter=emitter)
     text = f"no {message.of} {subject}"
     return replace(Error(ErrorCode.NOT_FOUND, text, "detail.read"), id=message.id)
 

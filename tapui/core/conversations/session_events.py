@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
+from tapui.core.emitters.running import Running
 from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions, own_session
@@ -62,6 +63,7 @@ class SessionEvents:
         injects: Injects,
         spending: Spending,
         traces: Traces,
+        running: Running,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -71,6 +73,7 @@ class SessionEvents:
         self._injects = injects
         self._spending = spending
         self._traces = traces
+        self._running = running
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
@@ -131,6 +134,7 @@ class SessionEvents:
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
         self._injects.no_turn(session)
+        self._running.session_idle(session)
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
@@ -149,4 +153,5 @@ class SessionEvents:
         error = message.error or "the host could not send the prompt"
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
-            self._injects.no_turn(session)
+            self._injects.no_turn(session, is_refused=True)
+            self._running.session_idle(session)

@@ -8,6 +8,7 @@ from tapui.core.calls.native import NativeCalls
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import ConnectionId, StopGateway
+from tapui.core.emitters.registry import Emitters
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.output import Output
@@ -61,6 +62,7 @@ class TowerConversation:
         pairings: Pairings,
         policies: Policies,
         starts: Starts,
+        emitters: Emitters,
     ) -> None:
         self._out = out
         self._mint = mint
@@ -78,6 +80,7 @@ class TowerConversation:
         self._pairings = pairings
         self._policies = policies
         self._starts = starts
+        self._emitters = emitters
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -209,9 +212,9 @@ class TowerConversation:
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""
-        self._injects.resume(
-            self._sessions.required(message.session_id), self._provider(message.provider_id)
-        )
+        session = self._sessions.required(message.session_id)
+        emitter = self._emitters.by_id.get(message.provider_id)
+        self._injects.resume(session, emitter or self._provider(message.provider_id))
 
     def session_mode(self, connection: Connection, message: SessionMode) -> None:
         """Set a session's mode."""

@@ -163,7 +163,7 @@ class Prompts:
 
     def _finish(self, preparation: Preparation) -> None:
         if preparation.began is not None:
-            self._traces.prompt_ended("prompt", preparation.session, preparation.began)
+            self._traces.prompt_ended(preparation.session, preparation.began)
         if preparation.asker.is_open:
             self._out.send(
                 preparation.asker.id,

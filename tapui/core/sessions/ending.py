@@ -9,6 +9,8 @@ from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadlines, Due
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.live import AskedByAgent
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import ConnectedProvider, OpenSession
@@ -61,6 +63,7 @@ class Endings:
         orders: Orders,
         trustees: Trustees,
         traces: Traces,
+        emitter_folders: EmitterFolders,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -84,6 +87,7 @@ class Endings:
         self._orders = orders
         self._trustees = trustees
         self._traces = traces
+        self._emitter_folders = emitter_folders
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
@@ -92,6 +96,7 @@ class Endings:
         session.is_open = False
         self._sessions.remove(session)
         self._tools.settle(session)
+        self._emitter_folders.session_ended(session)
         for call in [call for call in self._calls.pending.values() if call.session is session]:
             self._calls.cancel(
                 call, CallError.DISCONNECTED, f"the session ended: {reason}", "session ended"
@@ -123,6 +128,8 @@ class Endings:
                 self._approvals.withdraw(waiting, reason=reason)
                 if waiting.view.kind == "mode":
                     self._modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
+                elif isinstance(waiting.subject, AskedByAgent):
+                    waiting.subject.decided("nobody", reason)
                 else:
                     waiting.asker.requests.pop(waiting.subject, None)
 
@@ -193,6 +200,7 @@ class Endings:
         self._injects.replace_session(former, current)
         self._gates.replace_session(former, current)
         self._prompts.replace_session(former, current)
+        self._emitter_folders.session_replaced(former, current)
         self._calls.replace_session(former, current)
         self._native.session_ended(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")

@@ -3,21 +3,28 @@
 Provider Interface v2 "Push loop prevention"; `tapui/wire/README.md`.
 """
 
+from collections.abc import Callable
+from typing import Literal
+
 from msgspec.structs import replace
 
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
-from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession
+from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession, Prompter
 from tapui.core.output import Output
+from tapui.core.streams.updates import joined
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
 from tapui.wire.host import SessionLog, SessionSend
 
+InjectFate = Literal["sent", "begun", "refused"]
+"""It was sent; then the session took it, or its host could not hand it over."""
+
 
 class Injects:
-    """Holds injects, delivers them in order, and pauses providers that prompt without end."""
+    """Holds injects, delivers them in order, and pauses those who prompt without end."""
 
     def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, traces: Traces) -> None:
         self._clock = clock
@@ -25,10 +32,14 @@ class Injects:
         self._deadlines = deadlines
         self._traces = traces
         self._brakes: dict[tuple[str, str], Brake] = {}
+        self.became: Callable[[HeldInject, InjectFate], None] = lambda _inject, _fate: None
+        """Is told what becomes of an inject that is no provider's."""
+        self.changed: Callable[[Prompter], None] = lambda _source: None
+        """Is told when the brake of one that is no provider goes on or off."""
 
     def check_room(self, session: OpenSession, provider: ConnectedProvider, prompt: str) -> None:
         """Check that an inject may be held. Raises `WireError` (`RATE_LIMITED`)."""
-        held = [inject.prompt for inject in session.injects if inject.provider is provider]
+        held = [inject.prompt for inject in session.injects if inject.source is provider]
         text = None
         if len(held) >= limits.MAX_HELD_INJECTS:
             text = f"{limits.MAX_HELD_INJECTS} injects wait for the session"
@@ -40,52 +51,71 @@ class Injects:
     def inject(self, session: OpenSession, inject: HeldInject) -> None:
         """Deliver an inject to an idle session, or hold it."""
         session.injects.append(inject)
-        self._is_braked(session, inject.provider)
+        self._is_held_back(session, inject)
         self.deliver(session)
-        self._show(inject.provider)
+        self._show(inject.source)
 
     def deliver(self, session: OpenSession) -> None:
-        """Send the first inject that may go, if the session takes one now."""
+        """Send the first inject that may go, if the session takes one now.
+
+        Lines of emitters go together.
+        """
         if session.is_busy or session.awaits_turn or not session.is_open:
             return
-        for index, inject in enumerate(session.injects):
-            if not self._is_braked(session, inject.provider):
-                del session.injects[index]
-                break
-        else:
+        first = next((one for one in session.injects if not self._is_held_back(session, one)), None)
+        if first is None:
             return
+        sent = [first]
+        if first.lines is not None:
+            sent = [
+                one
+                for one in session.injects
+                if one.lines is not None and not self._is_held_back(session, one)
+            ]
+        session.injects = [one for one in session.injects if one not in sent]
         session.awaits_turn = True
         session.turn_due = self._deadlines.add(
             self._clock.now + limits.TURN_TIMEOUT, Due.TURN, session
         )
-        self._out.send(session.host, SessionSend(session.id, inject.prompt, inject.sender))
-        session.turn_of = inject.provider
+        sender, prompt = joined(sent)
+        self._out.send(session.host, SessionSend(session.id, prompt, sender))
+        session.turn_of = sent
         session.dispatched = (self._clock.now, self._clock.timestamp())
         self._traces.prompt_began(session)
-        self._show(inject.provider)
+        for one in sent:
+            self._tell(one, "sent")
+            self._show(one.source)
 
     def turn_began(self, session: OpenSession) -> None:
-        """A turn of a session began: it is a cycle of the provider whose inject led to it."""
+        """A turn of a session began: it is a cycle of those whose injects led to it."""
         self._waits_no_longer(session)
-        self._dispatched(session, is_ok=True)
-        provider, session.turn_of = session.turn_of, None
-        if provider is not None and provider.grant.is_budgeted:
-            self._brake(session, provider).cycles += 1
+        for inject in self._settled(session, "begun", has_turn=True):
+            if inject.is_braked:
+                self._brake(session, inject.source).cycles += 1
 
-    def no_turn(self, session: OpenSession) -> None:
-        """A delivered inject led to no turn, or the turn is over: the next one may go."""
+    def no_turn(self, session: OpenSession, *, is_refused: bool = False) -> None:
+        """A delivered inject led to no turn, or the turn is over: the next one may go.
+
+        With `is_refused` its host could not hand it over.
+        """
         self._waits_no_longer(session)
-        self._dispatched(session, is_ok=False)
         session.awaits_turn = False
-        session.turn_of = None
+        self._settled(session, "refused" if is_refused else "begun", has_turn=False)
         self.deliver(session)
 
-    def _dispatched(self, session: OpenSession, *, is_ok: bool) -> None:
-        """A delivered inject has led to a turn, or to none."""
-        if session.turn_of is not None:
-            self._traces.prompt_ended(
-                "dispatch", session, session.dispatched, session.turn_of, is_ok=is_ok
-            )
+    def _settled(
+        self, session: OpenSession, fate: InjectFate, *, has_turn: bool
+    ) -> list[HeldInject]:
+        """Nothing more becomes of what was delivered; return that."""
+        delivered, session.turn_of = session.turn_of, []
+        for one in delivered:
+            self._traces.dispatched(session, one, is_ok=has_turn)
+            self._tell(one, fate)
+        return delivered
+
+    def _tell(self, inject: HeldInject, fate: InjectFate) -> None:
+        if not isinstance(inject.source, ConnectedProvider):
+            self.became(inject, fate)
 
     def _waits_no_longer(self, session: OpenSession) -> None:
         self._deadlines.cancel(session.turn_due)
@@ -95,47 +125,45 @@ class Injects:
         """Drop what was held for a session."""
         self._waits_no_longer(session)
         session.injects.clear()
+        for inject in session.turn_of:
+            self._tell(inject, "begun")
+        session.turn_of = []
 
     def person_spoke(self, session: OpenSession) -> None:
         """The person sent a message: every brake of the session is released."""
         for key, brake in self._brakes.items():
             if key[1] == session.id:
-                brake.cycles = 0
-                if brake.is_on:
-                    brake.is_on = False
-                    provider = session.providers.get(key[0])
-                    self._out.emit(
-                        InjectResumed(session.id, key[0], provider.name if provider else "")
-                    )
-                    if provider is not None:
-                        self._show(provider)
+                self._release(session, brake)
 
-    def resume(self, session: OpenSession, provider: ConnectedProvider) -> None:
-        """The person releases one provider's brake."""
-        brake = self._brakes.get((provider.id, session.id))
-        if brake is None:
-            return
+    def resume(self, session: OpenSession, source: Prompter) -> None:
+        """The person releases one brake."""
+        brake = self._brakes.get((source.id, session.id))
+        if brake is not None:
+            self._release(session, brake)
+            self.deliver(session)
+
+    def _release(self, session: OpenSession, brake: Brake) -> None:
         brake.cycles = 0
         if brake.is_on:
             brake.is_on = False
-            self._out.emit(InjectResumed(session.id, provider.id, provider.name))
-            self._show(provider)
-        self.deliver(session)
+            self._out.emit(InjectResumed(session.id, brake.source.id, brake.source.name))
+            self._show(brake.source)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
         """Carry what was held for `former`, and its brakes, over to `current`."""
         self._waits_no_longer(former)
+        for inject in former.turn_of:
+            self._tell(inject, "begun")
+        former.turn_of = []
         current.injects, former.injects = [*former.injects, *current.injects], []
-        for provider_id in former.providers:
-            if (provider_id, former.id) in self._brakes:
-                self._brakes[provider_id, current.id] = self._brakes.pop((provider_id, former.id))
+        for source_id, session_id in list(self._brakes):
+            if session_id == former.id:
+                brake = self._brakes.pop((source_id, session_id))
+                self._brakes[source_id, current.id] = brake
 
     def forget_provider(self, session: OpenSession, provider: ConnectedProvider) -> None:
         """Drop what a provider holds in a session that it left."""
-        session.injects = [inject for inject in session.injects if inject.provider is not provider]
-        if session.turn_of is provider:
-            session.turn_of = None
-        self._brakes.pop((provider.id, session.id), None)
+        self.forget(session, provider)
         # The event that tells of its leaving carries the view.
         provider.view = replace(
             provider.view,
@@ -143,45 +171,69 @@ class Injects:
             paused=[id_ for id_ in provider.view.paused if id_ != session.id],
         )
 
+    def forget(self, session: OpenSession, source: Prompter) -> None:
+        """Drop what somebody holds in a session."""
+        session.injects = [inject for inject in session.injects if inject.source is not source]
+        session.turn_of = [inject for inject in session.turn_of if inject.source is not source]
+        self._brakes.pop((source.id, session.id), None)
+
+    def forget_prompt(self, session: OpenSession, source: Prompter) -> None:
+        """Drop the prompt that somebody holds in a session; lines that wait stay."""
+        session.injects = [
+            inject
+            for inject in session.injects
+            if inject.source is not source or inject.lines is not None
+        ]
+
     def _held(self, provider: ConnectedProvider) -> int:
         return sum(
-            inject.provider is provider
+            inject.source is provider
             for session in provider.sessions.values()
             for inject in session.injects
         )
 
-    def _show(self, provider: ConnectedProvider) -> None:
+    def is_paused(self, session: OpenSession, source: Prompter) -> bool:
+        """Return whether the brake holds somebody's injects in a session."""
+        brake = self._brakes.get((source.id, session.id))
+        return brake is not None and brake.is_on
+
+    def _show(self, source: Prompter) -> None:
         """Let towers see what is held, and where; they are not shown the built-in provider."""
-        if provider.connection.is_builtin:
+        if not isinstance(source, ConnectedProvider):
+            self.changed(source)
             return
-        paused = [
-            id_
-            for id_ in provider.sessions
-            if (brake := self._brakes.get((provider.id, id_))) is not None and brake.is_on
-        ]
-        view = replace(provider.view, held=self._held(provider), paused=paused)
-        if view != provider.view:
-            provider.view = view
+        if source.connection.is_builtin:
+            return
+        paused = [id_ for id_, one in source.sessions.items() if self.is_paused(one, source)]
+        view = replace(source.view, held=self._held(source), paused=paused)
+        if view != source.view:
+            source.view = view
             self._out.emit(ProviderUpdated(view, view.session_id))
 
-    def _brake(self, session: OpenSession, provider: ConnectedProvider) -> Brake:
-        return self._brakes.setdefault((provider.id, session.id), Brake())
+    def _brake(self, session: OpenSession, source: Prompter) -> Brake:
+        key = (source.id, session.id)
+        brake = self._brakes.get(key)
+        if brake is None:
+            brake = self._brakes[key] = Brake(source)
+        return brake
 
-    def _is_braked(self, session: OpenSession, provider: ConnectedProvider) -> bool:
-        """Return whether a provider's injects are held; one cycle too many puts the brake on."""
-        if not provider.grant.is_budgeted:
+    def _is_held_back(self, session: OpenSession, inject: HeldInject) -> bool:
+        """Return whether the brake holds an inject; one cycle too many puts it on."""
+        if not inject.is_braked:
             return False
-        brake = self._brake(session, provider)
+        brake = self._brake(session, inject.source)
         if brake.cycles >= limits.MAX_INJECT_CYCLES and not brake.is_on:
-            self._pause(session, provider, brake)
+            self._pause(session, brake)
         return brake.is_on
 
-    def _pause(self, session: OpenSession, provider: ConnectedProvider, brake: Brake) -> None:
+    def _pause(self, session: OpenSession, brake: Brake) -> None:
+        source = brake.source
         brake.is_on = True
-        self._out.emit(InjectPaused(session.id, provider.id, provider.name))
+        self._out.emit(InjectPaused(session.id, source.id, source.name))
+        what = "provider" if isinstance(source, ConnectedProvider) else "emitter"
         text = (
-            f"tapui holds further prompts of provider '{provider.name}': it prompted this session "
+            f"tapui holds further prompts of {what} '{source.name}': it prompted this session "
             f"{limits.MAX_INJECT_CYCLES} times without your input"
         )
         self._out.send(session.host, SessionLog(session.id, text, "warning"))
-        self._show(provider)
+        self._show(source)

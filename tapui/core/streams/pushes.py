@@ -119,5 +119,6 @@ class Pushes:
         elif level == "inject":
             sender = Sender(provider.name, post.stream)
             prompt = post.prompt or post.event
-            self._injects.inject(session, HeldInject(sender, prompt, provider))
+            is_braked = provider.grant.is_budgeted
+            self._injects.inject(session, HeldInject(sender, prompt, provider, is_braked))
         return line

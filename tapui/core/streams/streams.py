@@ -16,7 +16,7 @@ from tapui.wire import limits
 from tapui.wire.codec import compact
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import StreamPosted
-from tapui.wire.message import Level, Line
+from tapui.wire.message import BUILTIN_PROVIDER, Level, Line
 from tapui.wire.provider import FilterRule
 
 _LINE_BYTES = 300
@@ -96,7 +96,7 @@ class Streams:
         metadata: Raw | None,
         provider_id: str | None = None,
     ) -> Line:
-        """Append a line. Raises `PAYLOAD_TOO_LARGE` for a provider's stream number 21."""
+        """Append a line. Raises `PAYLOAD_TOO_LARGE` for one stream too many."""
         name = full_name(stream, provider)
         self.require_room(session_id, stream, provider)
         logs = self._logs.setdefault(session_id, {})
@@ -173,10 +173,12 @@ class Streams:
         if full_name(stream, provider) in logs:
             return
         own = sum(1 for other in logs if _owner(other) == provider)
-        if own >= limits.MAX_STREAMS:
+        is_ours = provider == BUILTIN_PROVIDER
+        most = limits.MAX_EMITTER_STREAMS if is_ours else limits.MAX_STREAMS
+        if own >= most:
             raise WireError(
                 ErrorCode.PAYLOAD_TOO_LARGE,
-                f"a provider may have at most {limits.MAX_STREAMS} streams",
+                f"{'tapui itself' if is_ours else 'a provider'} may have at most {most} streams",
                 session_id=session_id,
             )
 
@@ -235,6 +237,17 @@ class Streams:
         for key in [key for key in self._departed if key[0] == former]:
             self._deadlines.cancel(self._departed.pop(key))
             self.provider_left(current, key[1])
+
+    def hand_over(self, former: str, current: str, names: Iterable[str]) -> None:
+        """Give some streams of a session to another, by their full names; those that it has of the
+        same name go."""
+        logs, own = self._logs.get(former, {}), self._logs.setdefault(current, {})
+        for name in names:
+            if (log := logs.pop(name, None)) is None:
+                continue
+            self._hold(former, -log.size)
+            self._hold(current, log.size - (own[name].size if name in own else 0))
+            own[name] = log
 
     def drop(self, session_id: str) -> None:
         """Forget the streams of a session that ended."""

@@ -8,12 +8,14 @@ wait. Spans name tools, providers and ids; they hold no argument, result, prompt
 from msgspec.structs import replace
 
 from tapui.core.clock import Clock
+from tapui.core.emitters.live import LiveEmitter, LiveRun
 from tapui.core.mint import Mint
-from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, PendingCall, TurnTrace
+from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
 from tapui.core.output import Output
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
+from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import CallError
 from tapui.wire.events import SpanEnded
 from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
@@ -21,6 +23,12 @@ from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
 _CODES = frozenset(str(code) for code in CallError)
 _OTHER_CODE = "OTHER"
 """Stands for a code that a provider made up: it may say anything."""
+_OF_RUN: dict[RunStatus, SpanStatus] = {
+    "success": "ok",
+    "failure": "error",
+    "lost": "error",
+    "stopped": "cancelled",
+}
 _OF_TURN: dict[str, SpanStatus] = {"done": "ok", "failed": "error"}
 
 
@@ -123,31 +131,63 @@ class Traces:
         if self._is_on and session.trace is None and session.is_open:
             session.trace = TurnTrace(self._mint.span())
 
-    def prompt_ended(
-        self,
-        name: SpanName,
-        session: OpenSession,
-        began: tuple[float, str],
-        provider: ConnectedProvider | None = None,
-        *,
-        is_ok: bool = True,
-    ) -> None:
-        """A prompt was prepared (`prompt`), or one of a provider has led to a turn (`dispatch`).
-
-        `began` is the clock's time then, and the same as RFC 3339.
-        """
+    def prompt_ended(self, session: OpenSession, began: tuple[float, str]) -> None:
+        """A prompt was prepared. `began` is the clock's time then, and the same as RFC 3339."""
         if not self._is_wanted(session, None):
             return
         span = Span(
             trace_id="",
             span_id=self._mint.span(),
-            name=name,
+            name="prompt",
+            started_at=began[1],
+            duration=self._since(began[0]),
+        )
+        self._add(session, span)
+
+    def dispatched(self, session: OpenSession, inject: HeldInject, *, is_ok: bool) -> None:
+        """An inject has led to a turn, or to none.
+
+        That of an emitter belongs to the trace of its run, and so does the turn.
+        """
+        if not self._is_wanted(session, None):
+            return
+        parent, began = inject.parent, session.dispatched
+        span = Span(
+            trace_id=parent[0] if parent is not None else "",
+            span_id=self._mint.span(),
+            parent_id=parent[1] if parent is not None else None,
+            name="dispatch",
             started_at=began[1],
             duration=self._since(began[0]),
             status="ok" if is_ok else "error",
-            provider=provider.label if provider is not None else None,
+            provider=inject.source.label if parent is None else None,
+            emitter=inject.source.name if parent is not None else None,
         )
         self._add(session, span)
+
+    # Emitters
+
+    def run_ended(self, emitter: LiveEmitter, run: LiveRun, status: RunStatus, code: str) -> None:
+        """A run of an emitter has ended; its counts are known."""
+        if not self._is_wanted(emitter.session, None):
+            return
+        is_command = emitter.plan.command is not None
+        span = Span(
+            trace_id=run.trace_id,
+            span_id=run.span_id,
+            name="emitter",
+            started_at=run.began_at,
+            duration=self._since(run.began),
+            status=_OF_RUN[status],
+            code=code or None,
+            emitter=emitter.name,
+            run=run.number,
+            lines=run.counts.lines if is_command else None,
+            kept=run.tally.kept if is_command else None,
+            surfaced=run.tally.surfaced if is_command else None,
+            injected=run.tally.injected if is_command else None,
+        )
+        self._emit(emitter.session, span)
 
     # Turns
 

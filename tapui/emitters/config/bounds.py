@@ -16,7 +16,5 @@ MAX_VARIABLES = 64
 MAX_VALUE = 4 * 1024
 """Characters of a variable's value, and of an argument."""
 MAX_ARGUMENTS = 64
-MAX_INTERVAL = 366 * 24 * 3600
-"""Seconds between two runs."""
 MAX_PROBLEMS = 100
 """Problems that are listed of a file; the others are counted."""

@@ -1,18 +1,11 @@
 """What a configuration says: emitters, streams and providers, in one form for all spellings."""
 
 import re
-from typing import Literal
 
 from msgspec import Struct
 
+from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership, ScheduleKind
 from tapui.wire.provider import FilterRule
-
-Ownership = Literal["userOwned", "modelOwned"]
-Lifespan = Literal["persistent", "temporary"]
-Injector = Literal["unset", "enabled", "disabled"]
-"""`unset`: no configuration has said anything, what a filter injects goes through."""
-Delivery = Literal["surface", "important", "all"]
-ScheduleKind = Literal["continuous", "timed", "oneTime", "idle"]
 
 MAIN_STREAM = "main"
 _OUTSIDE = re.compile(r"[^a-z0-9._-]+")

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 from tapui.emitters.config.bounds import MAX_DESCRIPTION, MAX_VALUE, MAX_VARIABLES
-from tapui.emitters.config.entries import Ownership
 from tapui.emitters.config.problems import EntryRefusedError, JsonPath, Problems, quoted
+from tapui.wire.emitters import Ownership
 from tapui.wire.limits import MAX_PATH
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")

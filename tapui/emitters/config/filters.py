@@ -4,11 +4,11 @@ from typing import Any, get_args
 
 from tapui.core.hooks.matching import PatternError
 from tapui.emitters.config.bounds import MAX_PATTERN_CHARACTERS
-from tapui.emitters.config.entries import Ownership
 from tapui.emitters.config.fields import Fields
 from tapui.emitters.config.problems import quoted
 from tapui.runtime.matcher import RegexMatcher
 from tapui.wire import limits
+from tapui.wire.emitters import Ownership
 from tapui.wire.provider import FilterRule
 
 FILTER_KEYS = ("eventFilter", "classifier")

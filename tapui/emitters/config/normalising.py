@@ -16,11 +16,7 @@ from tapui.emitters.config.bounds import (
 )
 from tapui.emitters.config.entries import (
     MAIN_STREAM,
-    Delivery,
     EmitterEntry,
-    Injector,
-    Lifespan,
-    Ownership,
     ProviderEntry,
     Schedule,
     StreamEntry,
@@ -31,6 +27,7 @@ from tapui.emitters.config.filters import PatternCheck, filter_of
 from tapui.emitters.config.problems import quoted
 from tapui.emitters.config.schedules import IntervalError, schedule_of
 from tapui.policies.commands import MAX_COMMAND
+from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership
 from tapui.wire.limits import MAX_NAME, MAX_PATH
 
 INTERVAL_KEYS = ("runInterval", "every")

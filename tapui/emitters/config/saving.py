@@ -19,10 +19,7 @@ from tapui.emitters.config.document import JsonDocument
 from tapui.emitters.config.edits import EditError, renamed, with_value, without
 from tapui.emitters.config.entries import (
     Configuration,
-    Delivery,
     EmitterEntry,
-    Injector,
-    Ownership,
     StreamEntry,
 )
 from tapui.emitters.config.finding import (
@@ -46,6 +43,7 @@ from tapui.emitters.config.spelling import (
 )
 from tapui.emitters.folder_file import reason
 from tapui.emitters.folder_lock import locked
+from tapui.wire.emitters import Delivery, Injector, Ownership
 from tapui.wire.provider import FilterRule
 
 _TRIES = 3

@@ -2,8 +2,8 @@
 
 import re
 
-from tapui.emitters.config.bounds import MAX_INTERVAL
 from tapui.emitters.config.entries import Schedule
+from tapui.wire.limits import MAX_INTERVAL
 
 _INTERVAL = re.compile(r"(?:every)?\s*([0-9]+)\s*([a-z]+)")
 _UNITS = {

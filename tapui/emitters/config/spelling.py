@@ -11,7 +11,6 @@ from tapui.emitters.config.document import JsonDocument
 from tapui.emitters.config.edits import with_value, without
 from tapui.emitters.config.entries import (
     EmitterEntry,
-    Ownership,
     StreamEntry,
     interval_text,
     normalised_name,
@@ -19,6 +18,7 @@ from tapui.emitters.config.entries import (
 from tapui.emitters.config.filters import FILTER_KEYS, FLAT_KEYS
 from tapui.emitters.config.normalising import INJECTOR_KEYS, INTERVAL_KEYS, STREAM_KEYS
 from tapui.emitters.config.problems import JsonPath
+from tapui.wire.emitters import Ownership
 from tapui.wire.provider import FilterRule
 
 _OWNER_KEYS = ("ownership", "managedBy")

@@ -7,14 +7,13 @@ from msgspec import Struct
 
 from tapui.emitters.config.entries import (
     Configuration,
-    Delivery,
     EmitterEntry,
-    Injector,
     ProviderEntry,
     Schedule,
 )
 from tapui.emitters.folder_file import real_path
 from tapui.text import safe_text
+from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.provider import FilterRule
 
 Kind = Literal["emitter", "provider"]

@@ -13,7 +13,6 @@ from tapui.emitters.config.document import JsonDocument
 from tapui.emitters.config.entries import (
     EmitterEntry,
     Schedule,
-    ScheduleKind,
     StreamEntry,
     normalised_name,
 )
@@ -21,6 +20,7 @@ from tapui.emitters.config.finding import FoundFile
 from tapui.emitters.config.reading import configuration_of, read
 from tapui.emitters.config.saving import SaveError, remove_emitter, save_emitter, save_stream
 from tapui.text import safe_text
+from tapui.wire.emitters import ScheduleKind
 from tapui.wire.provider import FilterRule
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

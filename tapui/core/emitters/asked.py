@@ -1,0 +1,371 @@
+"""Emitters that a session's agent asks for, through the built-in tools.
+
+A command is a shell request: judged as one of `bash`, gates included, and then always asked of the
+person. What the person owns, the agent cannot change; its own ends with its session.
+"""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec.structs import replace
+
+from tapui.core.approvals.approvals import Approvals, Decided
+from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED, Policies, judged
+from tapui.core.conversations.caller import CallerConversation
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.lines import EmitterLines
+from tapui.core.emitters.live import AskedByAgent, LiveEmitter, described
+from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.running import Running
+from tapui.core.emitters.schedules import runs_in_words
+from tapui.core.hooks.gates import Settled
+from tapui.core.hooks.matching import Matcher
+from tapui.core.model import Connection, OpenSession
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.streams import compile_filter
+from tapui.wire import limits
+from tapui.wire.builtin import (
+    EmitterAnswer,
+    EmitterAsked,
+    EmitterAskedCancel,
+    EmitterAskedStop,
+    EmitterRulesAsked,
+    EmittersAnswer,
+    EmittersRead,
+    EmitterWanted,
+    InjectorAsked,
+)
+from tapui.wire.errors import ErrorCode, WireError
+
+_ASKER = "the session's agent"
+_NAME = re.compile(rf"[a-z0-9._-]{{1,{limits.MAX_NAME}}}")
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    """What an agent asked for, until it is decided."""
+
+    connection: Connection
+    id: str
+    session: OpenSession
+    entry: EmitterEntryRead
+
+
+class AgentEmitters:
+    """Handlers of the built-in tools' messages about emitters. Each raises `WireError`."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        sessions: OpenSessions,
+        approvals: Approvals,
+        policies: Policies,
+        caller: CallerConversation,
+        emitters: Emitters,
+        folders: EmitterFolders,
+        running: Running,
+        lines: EmitterLines,
+        matcher: Matcher,
+        patience: float,
+    ) -> None:
+        self._out = out
+        self._sessions = sessions
+        self._approvals = approvals
+        self._policies = policies
+        self._caller = caller
+        self._emitters = emitters
+        self._folders = folders
+        self._running = running
+        self._lines = lines
+        self._matcher = matcher
+        self._patience = patience
+        """How long the person has to decide, in seconds."""
+
+    # Starting
+
+    def start(self, connection: Connection, message: EmitterAsked) -> None:
+        """Start an emitter, once rules, gates and the person have let it."""
+        session = self._sessions.required(message.session_id)
+        wanted = message.emitter
+        compile_filter(wanted.rules, self._matcher)
+        plan = self._plan(session, wanted)
+        self._check_free(session, plan)
+        entry = EmitterEntryRead(
+            plan=plan,
+            ownership="modelOwned",
+            filter_ownership="modelOwned",
+            lifespan="temporary",
+            description=wanted.description,
+        )
+        request = _Request(connection, message.id, session, entry)
+        if plan.command is None:
+            self._begin(request, _ASKER)
+        else:
+            then = partial(self._gated, request)
+            self._caller.inquire_shell(session, connection, message.id, plan.command, then)
+
+    def _plan(self, session: OpenSession, wanted: EmitterWanted) -> EmitterPlan:
+        if (fault := _fault(wanted)) is not None:
+            raise _refused(session, fault)
+        folder = session.folder or session.view.cwd
+        plan = EmitterPlan(
+            name=wanted.name,
+            stream=wanted.stream,
+            kind=wanted.kind,
+            cwd=posixpath.normpath(posixpath.join(folder, wanted.cwd or "")),
+            command=wanted.command,
+            prompt=wanted.prompt,
+            shell=wanted.shell,
+            every=wanted.every,
+            max_runs=wanted.max_runs,
+            auto_start=False,
+            include_stderr=wanted.include_stderr,
+            rules=tuple(wanted.rules),
+            injector=wanted.injector,
+            delivery=wanted.delivery,
+        )
+        return plan if plan.command is not None else self._bounded(session, plan)
+
+    def _bounded(self, session: OpenSession, plan: EmitterPlan) -> EmitterPlan:
+        """Bound the runs of a prompt: an agent that prompts itself is a loop."""
+        own = [one for one in self._emitters.of_agent(session) if one.is_prompt]
+        if any(one.is_active for one in own):
+            raise _refused(session, "another prompt of yours waits or runs already: stop it first")
+        left = limits.MODEL_PROMPT_RUNS - session.prompt_runs - sum(one.runs for one in own)
+        if left <= 0:
+            text = f"{limits.MODEL_PROMPT_RUNS} runs of your prompts are all that a session has"
+            raise _refused(session, text)
+        return replace(plan, max_runs=min(plan.max_runs or left, left))
+
+    def _check_free(self, session: OpenSession, plan: EmitterPlan) -> None:
+        if not self._folders.is_on:
+            raise _refused(session, "emitters are not run here")
+        known = self._find(session, plan.name)
+        if known is not None and known.source == "file":
+            raise _refused(session, f"emitter '{plan.name}' is there already, in the folder's file")
+        if known is not None and known.is_active:
+            raise _refused(session, f"emitter '{plan.name}' is active already")
+        if known is None and not self._has_room(session):
+            raise _refused(session, f"a gateway has at most {limits.MAX_EMITTERS} emitters")
+
+    def _has_room(self, session: OpenSession) -> bool:
+        """Return whether there may be one more; the oldest of a session that is over makes room."""
+        if self._emitters.room > 0:
+            return True
+        over = next((one for one in self._emitters.of_agent(session) if not one.is_active), None)
+        if over is None:
+            return False
+        session.prompt_runs += over.runs if over.is_prompt else 0
+        self._running.drop(over, "another one took its place")
+        return True
+
+    def _gated(self, request: _Request, settled: Settled) -> None:
+        """Rules and gates have decided about the command: now the person does, in any case."""
+        session, plan = settled.inquiry.session, request.entry.plan
+        request.session = session
+        if settled.is_dropped:
+            return
+        if settled.decision == "deny":
+            self._answer(request, settled.by or "nobody", error=settled.reason or "denied")
+            return
+        if not session.is_open:
+            self._answer(request, "nobody", error="the session ended")
+            return
+        asked = self._policies.asked(session, {"kind": "shell", "fullCommandText": plan.command})
+        verdict = self._policies.judge(session, asked)
+        waiting = self._approvals.request(
+            "emitter",
+            request.connection,
+            AskedByAgent(request.id, partial(self._decided, request)),
+            {
+                "name": plan.name,
+                "asker": _ASKER,
+                "command": plan.command,
+                "cwd": plan.cwd,
+                "shell": plan.shell,
+                "schedule": runs_in_words(plan),
+                "maxRuns": plan.max_runs,
+                "stream": plan.stream,
+                "rules": [[rule.match, rule.outcome] for rule in plan.rules],
+                "injector": plan.injector,
+                "delivery": plan.delivery,
+                "description": request.entry.description,
+            },
+            self._patience,
+            session_id=session.id,
+            judged=judged(verdict) if verdict is not None else None,
+        )
+        request.connection.emitter_requests[request.id] = waiting.view.id
+        if session.view.unattended:
+            self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
+
+    def _decided(self, request: _Request, by: str, reason: str | None) -> None:
+        """The person has decided; `reason` says why it is not started."""
+        request.connection.emitter_requests.pop(request.id, None)
+        if reason is not None:
+            self._answer(request, by, error=reason)
+            return
+        session = request.session
+        if not session.is_open:  # another may have its place
+            session = self._sessions.get(session.id) or session
+        try:
+            if not session.is_open:
+                raise _refused(session, "the session ended")
+            self._check_free(session, request.entry.plan)
+        except WireError as error:
+            self._answer(request, by, error=error.text)
+            return
+        request.session = session
+        self._begin(request, by)
+
+    def _begin(self, request: _Request, by: str) -> None:
+        known = self._find(request.session, request.entry.plan.name)
+        if known is not None:
+            known.entry = request.entry
+            known.has_own_rules = False
+        else:
+            folder = self._folders.folder_of(request.session)
+            known = self._emitters.add(request.entry, folder, request.session, "tool")
+        request.session.prompt_runs += known.runs if known.is_prompt else 0
+        self._running.start(known)
+        self._answer(request, by, emitter=known)
+
+    def cancel(self, connection: Connection, message: EmitterAskedCancel) -> None:
+        """The caller of the tool gave up."""
+        self._caller.give_up(connection, message.id)
+        approval = connection.emitter_requests.pop(message.id, "")
+        waiting = self._approvals.waiting.get(approval)
+        if waiting is not None:
+            self._approvals.withdraw(waiting, reason="the caller gave up")
+
+    # What is there
+
+    def read(self, connection: Connection, message: EmittersRead) -> None:
+        """List the emitters of a session and of its folder."""
+        session = self._sessions.required(message.session_id)
+        listed = [described(one) for one in self._seen(session)]
+        self._out.send(connection.id, EmittersAnswer(message.id, listed))
+
+    def stop(self, connection: Connection, message: EmitterAskedStop) -> None:
+        """Stop an emitter that is the agent's own."""
+        session = self._sessions.required(message.session_id)
+        emitter = self._changeable(session, message.name)
+        if emitter.is_active:
+            self._running.stop(emitter)
+        request = _Request(connection, message.id, session, emitter.entry)
+        self._answer(request, _ASKER, emitter=emitter)
+
+    def set_rules(self, connection: Connection, message: EmitterRulesAsked) -> None:
+        """Change the filter of an emitter that the session's agent started."""
+        session = self._sessions.required(message.session_id)
+        emitter = self._own_one(session, message.name)
+        compile_filter(message.rules, self._matcher)
+        self._running.set_filter(emitter, tuple(message.rules))
+        rules = ", ".join(f'{rule.outcome}:"{rule.match}"' for rule in message.rules)
+        self._lines.tell(emitter, f"{_ASKER} set the filter: rules=[{rules}]")
+        request = _Request(connection, message.id, session, emitter.entry)
+        self._answer(request, _ASKER, emitter=emitter)
+
+    def set_injector(self, connection: Connection, message: InjectorAsked) -> None:
+        """Switch the injector of a stream to which only the agent's own emitters post."""
+        session = self._sessions.required(message.session_id)
+        posting = [one for one in self._seen(session) if one.plan.stream == message.stream]
+        if not posting:
+            raise _refused(session, f"no emitter posts to stream '{message.stream}'")
+        for one in posting:
+            self._check_own(session, one)
+        for one in posting:
+            entry = one.entry
+            plan = replace(
+                one.plan,
+                injector="enabled" if message.enabled else "disabled",
+                delivery=message.delivery or one.plan.delivery,
+            )
+            one.plan = plan
+            changed = replace(entry.plan, injector=plan.injector, delivery=plan.delivery)
+            one.entry = replace(entry, plan=changed)
+            self._lines.tell(one, f"{_ASKER} set the injector: {plan.injector}, {plan.delivery}")
+            self._emitters.show(one)
+        request = _Request(connection, message.id, session, posting[0].entry)
+        self._answer(request, _ASKER, emitter=posting[0])
+
+    def _seen(self, session: OpenSession) -> list[LiveEmitter]:
+        """Return the emitters of a session's folder, and those that its agent started."""
+        folder = self._folders.folder_of(session)
+        return [*folder.emitters.values(), *self._emitters.of_agent(session)]
+
+    def _find(self, session: OpenSession, name: str) -> LiveEmitter | None:
+        return next((one for one in self._seen(session) if one.name == name), None)
+
+    def _one(self, session: OpenSession, name: str) -> LiveEmitter:
+        emitter = self._find(session, name)
+        if emitter is None:
+            text = f"emitter '{name}' is not there"
+            raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
+        return emitter
+
+    def _changeable(self, session: OpenSession, name: str) -> LiveEmitter:
+        """Return an emitter that the agent may stop: its own, or one the file calls the model's."""
+        emitter = self._one(session, name)
+        if emitter.entry.ownership == "userOwned":
+            raise _users(session, emitter)
+        return emitter
+
+    def _own_one(self, session: OpenSession, name: str) -> LiveEmitter:
+        emitter = self._one(session, name)
+        self._check_own(session, emitter)
+        return emitter
+
+    def _check_own(self, session: OpenSession, emitter: LiveEmitter) -> None:
+        """Check that an emitter is of the agent alone: what the person allowed in a file stays."""
+        if emitter.source == "file":
+            raise _users(session, emitter)
+
+    def _answer(
+        self,
+        request: _Request,
+        by: str,
+        *,
+        emitter: LiveEmitter | None = None,
+        error: str | None = None,
+    ) -> None:
+        if request.connection.is_open:
+            view = described(emitter) if emitter is not None else None
+            answer = EmitterAnswer(request.id, by, view, error)
+            self._out.send(request.connection.id, answer)
+
+
+def _fault(wanted: EmitterWanted) -> str | None:
+    """Return why an emitter cannot be as it is wanted; None where it can."""
+    text = wanted.command if wanted.prompt is None else wanted.prompt
+    is_prompt, kind = wanted.prompt is not None, wanted.kind
+    if text is None or (is_prompt and wanted.command is not None) or not text.strip():
+        return "an emitter has either a command or a prompt"
+    if len(text) > limits.MAX_PROPOSED:
+        return f"a command or a prompt has at most {limits.MAX_PROPOSED:,} characters"
+    for name in (wanted.name, wanted.stream):
+        if not _NAME.fullmatch(name):
+            return f"a name has 1 to {limits.MAX_NAME} characters of a-z, 0-9 and ._-"
+    if (kind == "continuous") if is_prompt else (kind == "idle"):
+        return f"a {'prompt' if is_prompt else 'command'} cannot be {kind}"
+    if wanted.every is not None and not 1 <= wanted.every <= limits.MAX_INTERVAL:
+        return f"every: 1 to {limits.MAX_INTERVAL:,} seconds"
+    if kind == "timed" and wanted.every is None:
+        return "every: a timed emitter has an interval"
+    if wanted.max_runs is not None and wanted.max_runs < 1:
+        return "maxRuns: 1 or more"
+    return None
+
+
+def _refused(session: OpenSession, text: str) -> WireError:
+    return WireError(ErrorCode.INVALID_JSON, text, session_id=session.id)
+
+
+def _users(session: OpenSession, emitter: LiveEmitter) -> WireError:
+    text = f"emitter '{emitter.name}' is the person's: ask them to change it"
+    return WireError(ErrorCode.UNAUTHORIZED, text, session_id=session.id)

@@ -1,0 +1,109 @@
+"""Consent: the person is asked before anything of a folder's file runs, and before it runs again
+once it, or a file that its command names, has changed."""
+
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.emitters.given import MustAsk
+from tapui.core.emitters.live import AskedToStart, CheckWanted, ConsentWanted, LiveEmitter
+from tapui.core.emitters.registry import Emitters
+from tapui.core.model import Connection, Standing
+from tapui.core.tickets import Tickets
+from tapui.wire import limits
+
+_NOBODY = "it was not allowed yet, and nobody is asked in this session"
+LATER_VERSIONS = "laterVersions"
+"""In the answer to the approval: the files that the command names may change."""
+
+
+class Consenting:
+    """Opens approvals of kind `emitter`, and has consent kept."""
+
+    def __init__(self, *, emitters: Emitters, approvals: Approvals, tickets: Tickets) -> None:
+        self._emitters = emitters
+        self._approvals = approvals
+        self._tickets = tickets
+        self._asker = Connection(0, None, standing=Standing.BUILTIN)
+        """Stands for tapui itself, which has no connection."""
+
+    def check(self, emitter: LiveEmitter, *, is_again: bool = False) -> None:
+        """Ask the shell whether an emitter may start; it is asked before each run."""
+        emitter.check = CheckWanted(emitter, is_again)
+        self._tickets.check_emitter(emitter.folder.path, emitter.name, emitter.check)
+
+    def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
+        """Ask the person whether it may start; where nobody is asked, it does not."""
+        if emitter.session.view.unattended:
+            self._emitters.set(emitter, "configured", _NOBODY)
+            return
+        detail = {
+            "emitterId": emitter.id,
+            "name": emitter.name,
+            "changed": shown.why,
+            **shown.detail,
+        }
+        emitter.approval = self._approvals.request(
+            "emitter",
+            self._asker,
+            AskedToStart(emitter, shown),
+            detail,
+            limits.HOST_APPROVAL_TIMEOUT,
+            session_id=emitter.session.id,
+        )
+        self._emitters.set(emitter, "asking", shown.why or None)
+
+    def withdraw(self, emitter: LiveEmitter, reason: str) -> MustAsk | None:
+        """The person's answer is not wanted any more; return what they were shown.
+
+        A decision that is being recorded is without effect.
+        """
+        waiting, emitter.approval = emitter.approval, None
+        if waiting is None:
+            return None
+        if not waiting.is_deciding:
+            self._approvals.withdraw(waiting, reason=reason)
+        asked: AskedToStart = waiting.subject
+        return asked.shown
+
+    def decided(self, decided: Decided) -> None:
+        """The person has answered: consent is kept, and then asked for again."""
+        emitter = self._settled(decided.waiting)
+        if emitter is None:
+            return
+        if decided.verdict != "approve":
+            self._emitters.set(emitter, "configured", decided.reason or "it was not allowed")
+            return
+        shown: MustAsk = decided.waiting.subject.shown
+        answer = decided.answer if isinstance(decided.answer, dict) else {}
+        emitter.check = CheckWanted(emitter)
+        self._emitters.set(emitter, "queued")
+        self._tickets.keep_consent(
+            emitter.folder.path,
+            emitter.name,
+            shown.digest,
+            ConsentWanted(emitter, emitter.check),
+            later_versions=answer.get(LATER_VERSIONS) is True,
+        )
+
+    def expired(self, waiting: WaitingApproval) -> None:
+        """Nobody has answered."""
+        emitter = self._settled(waiting)
+        if emitter is not None:
+            self._emitters.set(emitter, "configured", "nobody answered whether it may start")
+
+    def _settled(self, waiting: WaitingApproval) -> LiveEmitter | None:
+        emitter: LiveEmitter = waiting.subject.emitter
+        if emitter.approval is not waiting:
+            return None
+        emitter.approval = None
+        return emitter
+
+    def kept(self, wanted: ConsentWanted, fault: str | None) -> None:
+        """Consent is kept, or could not be: then nothing starts."""
+        emitter = wanted.emitter
+        if emitter.check is not wanted.check:
+            return  # it was stopped, or has changed
+        emitter.check = None
+        if fault is None:
+            self.check(emitter)
+        else:
+            emitter.error = f"the consent could not be kept: {fault}"
+            self._emitters.set(emitter, "configured", emitter.error)

@@ -1,0 +1,225 @@
+"""Whose emitters are they: those of a folder's file belong to the first of its open sessions.
+
+When that ends the next one has them, with their streams; with the last one they stop.
+"""
+
+from tapui.core.conversations.connections import Connections
+from tapui.core.effects import LeaveEmitters
+from tapui.core.emitters.given import EmitterEntryRead, FolderEmitters
+from tapui.core.emitters.live import EmitterFolder, EmittersWanted, LiveEmitter
+from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.running import Running
+from tapui.core.model import OpenSession, Standing
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.streams.streams import Streams, full_name
+from tapui.core.tickets import Tickets
+from tapui.wire import limits
+from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.tower import Notice
+
+
+class EmitterFolders:
+    """The folders in use. Nothing is asked of the shell until it can run emitters (`begin`)."""
+
+    def __init__(
+        self,
+        *,
+        out: Output,
+        tickets: Tickets,
+        connections: Connections,
+        sessions: OpenSessions,
+        emitters: Emitters,
+        running: Running,
+        streams: Streams,
+    ) -> None:
+        self._out = out
+        self._tickets = tickets
+        self._connections = connections
+        self._sessions = sessions
+        self._emitters = emitters
+        self._running = running
+        self._streams = streams
+        self._folders: dict[str, EmitterFolder] = {}
+        self._of: dict[str, EmitterFolder] = {}
+        """By session id."""
+        self.is_on = False
+        """Whether the shell can run emitters."""
+
+    def begin(self) -> None:
+        """The shell can run emitters from now on."""
+        if not self.is_on:
+            self.is_on = True
+            for session in self._sessions.in_order():
+                self.wants(session)
+
+    def stop(self) -> None:
+        """The gateway ends: everything stops, and nothing starts."""
+        self.is_on = False
+        for folder in list(self._folders.values()):
+            self._close(folder, "the gateway stops")
+
+    # Sessions
+
+    def wants(self, session: OpenSession) -> None:
+        """A session works in a folder from now on: ask what that one's file says."""
+        if self.is_on and session.is_main:
+            cwd = session.view.cwd
+            self._tickets.read_emitters(cwd, EmittersWanted(session, cwd))
+
+    def read(self, wanted: EmittersWanted, found: FolderEmitters) -> None:
+        """The file of a session's folder was read, or there is none."""
+        session = wanted.session
+        if not (self.is_on and session.is_open and session.view.cwd == wanted.cwd):
+            if found.folder not in self._folders:
+                self._out.effects.append(LeaveEmitters(found.folder))
+            return
+        former = self._of.get(session.id)
+        if former is not None and former.path != found.folder:
+            self._leave(former, session)
+        folder = self._folders.get(found.folder)
+        if folder is None:
+            folder = self._folders[found.folder] = EmitterFolder(found.folder)
+        if session not in folder.sessions:
+            folder.sessions.append(session)
+            self._of[session.id] = folder
+        self._take(folder, found)
+
+    def changed(self, found: FolderEmitters) -> None:
+        """The file of a folder was changed."""
+        folder = self._folders.get(found.folder)
+        if folder is not None:
+            self._take(folder, found)
+
+    def files_changed(self, path: str) -> None:
+        """Files that commands of a folder's emitters name may have changed."""
+        folder = self._folders.get(path)
+        for emitter in list(folder.emitters.values()) if folder is not None else ():
+            self._running.check_again(emitter)
+
+    def session_ended(self, session: OpenSession) -> None:
+        """A session is not open any more: the next one has its emitters."""
+        for emitter in self._emitters.of_agent(session):
+            self._running.drop(emitter, "its session ended")
+        folder = self._of.get(session.id)
+        if folder is not None:
+            self._leave(folder, session)
+
+    def session_replaced(self, former: OpenSession, current: OpenSession) -> None:
+        """A session took another's place, and has its emitters, streams and injects."""
+        current.prompt_runs += former.prompt_runs
+        for emitter in self._emitters.of_agent(former):
+            self._running.replaced(emitter, current)
+        folder = self._of.pop(former.id, None)
+        if folder is None:
+            return
+        place = folder.sessions.index(former)
+        folder.sessions[place] = current
+        other = self._of.get(current.id)
+        if other is folder:  # it was open beside the former
+            at = [index for index, one in enumerate(folder.sessions) if one is current]
+            del folder.sessions[at[1]]
+        elif other is not None:
+            self._leave(other, current)
+        self._of[current.id] = folder
+        for emitter in folder.emitters.values():
+            if emitter.session is former:
+                self._running.replaced(emitter, current)
+
+    def folder_of(self, session: OpenSession) -> EmitterFolder:
+        """Return a session's folder; one of its own while that is not known."""
+        folder = session.folder or session.view.cwd
+        return self._of.get(session.id) or EmitterFolder(folder, [session])
+
+    def owner_of(self, session: OpenSession, stream: str) -> OpenSession:
+        """Return the session that has a stream of a session's folder (its full name): itself, or
+        the one that the folder's emitters belong to."""
+        folder = self._of.get(session.id)
+        if folder is None or stream in self._streams.of(session.id):
+            return session
+        return folder.sessions[0] if stream in _streams_of(folder) else session
+
+    def streams_of(self, session: OpenSession) -> dict[str, OpenSession]:
+        """Return the streams that emitters of its folder have in another session, with that."""
+        folder = self._of.get(session.id)
+        if folder is None or folder.sessions[0] is session:
+            return {}
+        owner = folder.sessions[0]
+        return dict.fromkeys(_streams_of(folder) & self._streams.of(owner.id).keys(), owner)
+
+    def _leave(self, folder: EmitterFolder, session: OpenSession) -> None:
+        """A session is in a folder no longer."""
+        self._of.pop(session.id, None)
+        was_owner = folder.sessions[0] is session
+        folder.sessions.remove(session)
+        if not folder.sessions:
+            self._close(folder, "the last session of its folder ended")
+        elif was_owner:
+            owner = folder.sessions[0]
+            self._streams.hand_over(session.id, owner.id, _streams_of(folder))
+            for emitter in list(folder.emitters.values()):
+                self._running.moved(emitter, session, owner)
+
+    def _close(self, folder: EmitterFolder, reason: str) -> None:
+        for emitter in list(folder.emitters.values()):
+            self._running.drop(emitter, reason)
+        folder.emitters.clear()
+        for session in folder.sessions:
+            self._of.pop(session.id, None)
+        folder.sessions.clear()
+        del self._folders[folder.path]
+        self._out.effects.append(LeaveEmitters(folder.path))
+
+    # Files
+
+    def _take(self, folder: EmitterFolder, found: FolderEmitters) -> None:
+        """Let what a file says hold: what it says no more is gone, what is new starts."""
+        if not found.is_readable:
+            return
+        wanted: dict[str, EmitterEntryRead] = {}
+        for entry in found.entries:
+            wanted.setdefault(entry.plan.name, entry)
+        for name, emitter in list(folder.emitters.items()):
+            if name not in wanted:
+                del folder.emitters[name]
+                self._running.drop(emitter, "its folder's file does not have it any more")
+        too_many = 0
+        for name, entry in wanted.items():
+            known = folder.emitters.get(name)
+            if known is not None:
+                self._change(known, entry)
+            elif self._emitters.room <= 0:
+                too_many += 1
+            else:
+                added = self._emitters.add(entry, folder, folder.sessions[0], "file")
+                folder.emitters[name] = added
+                if entry.plan.auto_start:
+                    self._running.start(added)
+        if too_many:
+            self._tell_too_many(folder, too_many)
+
+    def _change(self, emitter: LiveEmitter, entry: EmitterEntryRead) -> None:
+        """An entry was read again: one that says something else starts anew, if it is active."""
+        before, emitter.entry = emitter.entry, entry
+        if entry.plan == before.plan:
+            self._emitters.show(emitter)
+            return
+        emitter.has_own_rules = False
+        if emitter.is_active or (entry.plan.auto_start and emitter.state != "stopped"):
+            self._running.restart(emitter)
+        else:
+            emitter.plan, emitter.rules = entry.plan, entry.plan.rules
+            self._emitters.show(emitter)
+
+    def _tell_too_many(self, folder: EmitterFolder, count: int) -> None:
+        text = (
+            f"{count} emitters of {folder.path} are left out: a gateway has at most "
+            f"{limits.MAX_EMITTERS}"
+        )
+        for tower in self._connections.of_standing(Standing.TOWER):
+            self._out.send(tower.id, Notice(text, "warning"))
+
+
+def _streams_of(folder: EmitterFolder) -> set[str]:
+    """Return the full names of the streams of a folder's emitters."""
+    return {full_name(one.plan.stream, BUILTIN_PROVIDER) for one in folder.emitters.values()}

@@ -1,0 +1,129 @@
+"""What the shell hands in about emitters: a folder's file, consent, and what becomes of runs."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from tapui.wire.emitters import (
+    Delivery,
+    EmitterCounts,
+    Injector,
+    Lifespan,
+    Ownership,
+    ScheduleKind,
+)
+from tapui.wire.message import Level
+from tapui.wire.provider import FilterRule
+
+
+class EmitterPlan(Struct, frozen=True, kw_only=True):
+    """What runs or is sent, when, and what becomes of its lines: all that the person allows.
+
+    It has a command or a prompt. `every` is seconds: from the end of a run of a timed one to the
+    next, and until the run of one that runs once. `cwd` is absolute and without
+    links, `stream` a bare name.
+    """
+
+    name: str
+    stream: str
+    kind: ScheduleKind
+    cwd: str
+    command: str | None = None
+    prompt: str | None = None
+    shell: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    every: int | None = None
+    max_runs: int | None = None
+    auto_start: bool = True
+    include_stderr: bool = True
+    rules: tuple[FilterRule, ...] = ()
+    injector: Injector = "unset"
+    delivery: Delivery = "surface"
+
+
+class EmitterEntryRead(Struct, frozen=True, kw_only=True):
+    """An emitter of a folder's file."""
+
+    plan: EmitterPlan
+    ownership: Ownership = "userOwned"
+    filter_ownership: Ownership = "userOwned"
+    lifespan: Lifespan = "persistent"
+    description: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderEmitters:
+    """What a folder's file says. `cwd` is the folder as it was asked for, `folder` the same without
+    links.
+
+    With `is_readable` False the file is there and cannot be read: what was known of it holds.
+    """
+
+    cwd: str
+    folder: str
+    entries: tuple[EmitterEntryRead, ...] = ()
+    is_readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MayStart:
+    """The person has allowed exactly this plan, and the files that it names are as they were."""
+
+    plan: EmitterPlan
+
+
+@dataclass(frozen=True, slots=True)
+class MustAsk:
+    """It is not allowed, or not any more. `digest` names exactly what `detail` shows.
+
+    `why` says in words what has changed since it was allowed; it is empty when it never was.
+    """
+
+    digest: str
+    detail: dict[str, Any]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CannotStart:
+    """It cannot be started, for a reason in words."""
+
+    why: str
+
+
+EmitterStanding = MayStart | MustAsk | CannotStart
+
+
+class RunLineRead(Struct, frozen=True):
+    """A line that the filter let through. `rule` is the index of the one that decided."""
+
+    text: str
+    outcome: Level
+    source: Literal["stdout", "stderr"] = "stdout"
+    rule: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a run ended: with an exit `code`, by a `signal` (its name), or with an `error`: it could
+    not be started, or `is_lost` with the runner. `counts` are those of the whole run."""
+
+    code: int | None = None
+    signal: str | None = None
+    error: str | None = None
+    is_lost: bool = False
+    counts: EmitterCounts = field(default_factory=EmitterCounts)
+    last_words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TriedRules:
+    """What rules make of lines, in their order; fewer where it took too long, or with `error`.
+
+    Each is the outcome, the deciding rule's index, and whether a pattern took too long.
+    """
+
+    lines: tuple[tuple[Literal["drop", "keep", "surface", "inject"], int | None, bool], ...] = ()
+    error: str | None = None

@@ -1,0 +1,140 @@
+"""What the shell tells of emitters: files, consents, and what becomes of runs."""
+
+from collections.abc import Callable, Sequence
+
+from tapui.core.clock import Clock
+from tapui.core.emitters.consenting import Consenting
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.given import (
+    EmitterStanding,
+    FolderEmitters,
+    RunEnd,
+    RunLineRead,
+    TriedRules,
+)
+from tapui.core.emitters.lines import EmitterLines
+from tapui.core.emitters.live import CheckWanted, ConsentWanted, EmittersWanted
+from tapui.core.emitters.orders import EmitterOrders, TrialWanted
+from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.running import Running
+from tapui.core.tickets import Tickets
+from tapui.wire.emitters import EmitterCounts
+
+
+class EmitterInputs:
+    """All methods take the time `now`, in seconds of the core's clock.
+
+    Of a run that is forgotten, whatever is told is ignored.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        tickets: Tickets,
+        emitters: Emitters,
+        folders: EmitterFolders,
+        consenting: Consenting,
+        running: Running,
+        lines: EmitterLines,
+        orders: EmitterOrders,
+    ) -> None:
+        self._clock = clock
+        self._tickets = tickets
+        self._emitters = emitters
+        self._folders = folders
+        self._consenting = consenting
+        self._running = running
+        self._lines = lines
+        self._orders = orders
+        self.finish: Callable[[], None] = lambda: None
+        """Is called at the end of each input."""
+
+    def begin(self, now: float) -> None:
+        """The shell can run emitters from now on: files are read, and what is allowed starts."""
+        self._clock.now = now
+        self._folders.begin()
+        self.finish()
+
+    def read(self, ticket: int, found: FolderEmitters, now: float) -> None:
+        """A folder's file was read (`ReadEmitters`)."""
+        self._clock.now = now
+        subject = self._tickets.take(ticket)
+        if isinstance(subject, EmittersWanted):
+            self._folders.read(subject, found)
+        self.finish()
+
+    def folder_changed(self, found: FolderEmitters, now: float) -> None:
+        """A folder's file was changed."""
+        self._clock.now = now
+        self._folders.changed(found)
+        self.finish()
+
+    def files_changed(self, folder: str, now: float) -> None:
+        """Files that commands of a folder's emitters name may have changed."""
+        self._clock.now = now
+        self._folders.files_changed(folder)
+        self.finish()
+
+    def checked(self, ticket: int, standing: EmitterStanding, now: float) -> None:
+        """It is known whether an emitter may start (`CheckEmitter`)."""
+        self._clock.now = now
+        subject = self._tickets.take(ticket)
+        if isinstance(subject, CheckWanted):
+            self._running.checked(subject, standing)
+        self.finish()
+
+    def consent_kept(self, ticket: int, fault: str | None, now: float) -> None:
+        """A consent is kept (`KeepConsent`); `fault` says why it could not be."""
+        self._clock.now = now
+        subject = self._tickets.take(ticket)
+        if isinstance(subject, ConsentWanted):
+            self._consenting.kept(subject, fault)
+        self.finish()
+
+    def run_started(self, run: str, now: float) -> None:
+        """A run's process is there."""
+        self._clock.now = now
+        self._running.started(run)
+        self.finish()
+
+    def run_lines(self, run: str, lines: Sequence[RunLineRead], now: float) -> None:
+        """The filter let lines through, in order."""
+        self._clock.now = now
+        emitter = self._emitters.by_run.get(run)
+        if emitter is not None and emitter.run is not None:
+            self._lines.take(emitter, emitter.run.tally, lines)
+        self.finish()
+
+    def run_counted(self, run: str, counts: EmitterCounts, now: float) -> None:
+        """How far a run is. Of `counts`, the runner knows lines, dropped, truncated, undecided."""
+        self._clock.now = now
+        self._running.counted(run, counts)
+        self.finish()
+
+    def run_filtered(self, run: str, version: int, error: str | None, now: float) -> None:
+        """The lines that follow are filtered by this version, or, with `error`, as before."""
+        self._clock.now = now
+        self._running.filtered(run, version, error)
+        self.finish()
+
+    def run_ended(self, run: str, end: RunEnd, now: float) -> None:
+        """A run is over, after all of its lines; nothing more is told of it."""
+        self._clock.now = now
+        self._running.ended(run, end)
+        self.finish()
+
+    def runner_lost(self, why: str, now: float) -> None:
+        """The runner is gone with all that it ran."""
+        self._clock.now = now
+        for run in [*self._emitters.ending, *self._emitters.by_run]:
+            self._running.ended(run, RunEnd(error=why, is_lost=True))
+        self.finish()
+
+    def filter_tried(self, ticket: int, tried: TriedRules, now: float) -> None:
+        """It is known what rules make of lines (`TryFilter`)."""
+        self._clock.now = now
+        subject = self._tickets.take(ticket)
+        if isinstance(subject, TrialWanted):
+            self._orders.tried(subject, tried)
+        self.finish()

@@ -1,0 +1,139 @@
+"""The emitters that are there, and what others are told of them."""
+
+from msgspec.structs import replace
+
+from tapui.core.clock import Clock
+from tapui.core.deadlines import Deadlines, Due
+from tapui.core.emitters.given import EmitterEntryRead
+from tapui.core.emitters.live import EmitterFolder, LiveEmitter, described
+from tapui.core.mint import Mint
+from tapui.core.model import OpenSession
+from tapui.core.output import Output
+from tapui.wire import limits
+from tapui.wire.emitters import Emitter, EmitterSource, EmitterState
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import EmitterChanged, EmitterCounted, EmitterGone
+
+
+class Emitters:
+    """The registry. Whoever changes an emitter calls `show`."""
+
+    def __init__(self, *, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
+        self._clock = clock
+        self._out = out
+        self._deadlines = deadlines
+        self._mint = mint
+        self.by_id: dict[str, LiveEmitter] = {}
+        self.by_run: dict[str, LiveEmitter] = {}
+        """By the id of the run under way, of those that run a command."""
+        self.ending: dict[str, tuple[str, str]] = {}
+        """The runs of emitters that are gone and have not ended: their folder and name."""
+        self._shown: dict[str, Emitter] = {}
+
+    @property
+    def room(self) -> int:
+        """How many more there may be."""
+        return limits.MAX_EMITTERS - len(self.by_id)
+
+    def add(
+        self,
+        entry: EmitterEntryRead,
+        folder: EmitterFolder,
+        session: OpenSession,
+        source: EmitterSource,
+    ) -> LiveEmitter:
+        """Register an emitter, which does not run yet."""
+        emitter = LiveEmitter(
+            id=self._mint.id("e"),
+            entry=entry,
+            plan=entry.plan,
+            rules=entry.plan.rules,
+            session=session,
+            folder=folder,
+            source=source,
+        )
+        self.by_id[emitter.id] = emitter
+        self.show(emitter)
+        return emitter
+
+    def remove(self, emitter: LiveEmitter, reason: str) -> None:
+        """Forget an emitter. Nothing of it is under way any more, or what is, is forgotten, too."""
+        self.rest(emitter)
+        self._deadlines.cancel(emitter.counts_due)
+        emitter.counts_due = None
+        if emitter.run is not None:
+            self.by_run.pop(emitter.run.id, None)
+            emitter.run = None
+        self._shown.pop(emitter.id, None)
+        if self.by_id.pop(emitter.id, None) is not None:
+            gone = EmitterGone(
+                session_id=emitter.session.id,
+                emitter_id=emitter.id,
+                name=emitter.name,
+                reason=reason,
+            )
+            self._out.emit(gone)
+
+    def find(self, emitter_id: str) -> LiveEmitter:
+        """Return an emitter. Raises `WireError` (`NOT_FOUND`)."""
+        emitter = self.by_id.get(emitter_id)
+        if emitter is None:
+            raise WireError(ErrorCode.NOT_FOUND, f"emitter {emitter_id} is not there")
+        return emitter
+
+    def of_agent(self, session: OpenSession) -> list[LiveEmitter]:
+        """Return the emitters that a session's agent started."""
+        return [
+            one for one in self.by_id.values() if one.source == "tool" and one.session is session
+        ]
+
+    def set(self, emitter: LiveEmitter, state: EmitterState, why: str | None = None) -> None:
+        """Put an emitter in a state, with the reason in words where there is one, and show it."""
+        emitter.state, emitter.why = state, why
+        self.show(emitter)
+
+    def rest(self, emitter: LiveEmitter) -> None:
+        """Let nothing of an emitter begin by itself: no next run, no answer about consent."""
+        self._deadlines.cancel(emitter.deadline)
+        emitter.deadline = emitter.next_run_at = emitter.check = None
+
+    def show(self, emitter: LiveEmitter) -> None:
+        """Tell what an emitter is like now, unless that was told."""
+        if emitter.id not in self.by_id:
+            return
+        view = described(emitter)
+        if view != self._shown.get(emitter.id):
+            self._deadlines.cancel(emitter.counts_due)
+            emitter.counts_due = None
+            self._shown[emitter.id] = view
+            emitter.counted_at = self._clock.now
+            self._out.emit(EmitterChanged(session_id=view.session_id, emitter=view))
+
+    def show_counts(self, emitter: LiveEmitter) -> None:
+        """Tell an emitter's counts, now or before long: not too often."""
+        if emitter.counts_due is not None:
+            return
+        when = emitter.counted_at + limits.COUNTED_INTERVAL
+        if self._clock.now < when:
+            emitter.counts_due = self._deadlines.add(when, Due.COUNTS, emitter)
+        else:
+            self._tell_counts(emitter)
+
+    def counts_due(self, emitter: LiveEmitter) -> None:
+        """Tell an emitter's counts after a while, if nothing else was told meanwhile."""
+        emitter.counts_due = None
+        self._tell_counts(emitter)
+
+    def _tell_counts(self, emitter: LiveEmitter) -> None:
+        view, shown = described(emitter), self._shown.get(emitter.id)
+        if shown is None or view == shown:
+            return
+        if replace(view, counts=shown.counts) != shown:
+            self.show(emitter)
+            return
+        emitter.counted_at = self._clock.now
+        self._shown[emitter.id] = view
+        counted = EmitterCounted(
+            session_id=view.session_id, emitter_id=emitter.id, counts=view.counts
+        )
+        self._out.emit(counted)

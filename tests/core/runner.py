@@ -1,0 +1,263 @@
+"""The shell of emitters in conversations with the core: files, consent, and runs by hand."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tapui.core.effects import (
+    CheckEmitter,
+    KeepConsent,
+    LeaveEmitters,
+    ReadEmitters,
+    SetRunFilter,
+    StartRun,
+    StopRun,
+    TryFilter,
+)
+from tapui.core.emitters.given import (
+    CannotStart,
+    EmitterEntryRead,
+    EmitterPlan,
+    EmitterStanding,
+    FolderEmitters,
+    MayStart,
+    MustAsk,
+    RunEnd,
+    RunLineRead,
+)
+from tapui.wire.emitters import Emitter, EmitterCounts
+from tapui.wire.message import Level
+from tapui.wire.provider import FilterRule
+
+if TYPE_CHECKING:
+    from tests.core.harness import Conversation
+
+
+def entry(name: str = "watch", **plan: Any) -> EmitterEntryRead:
+    """Return an emitter of a file: a command that runs all the time, unless `plan` says else."""
+    meta = {
+        key: plan.pop(key)
+        for key in ("ownership", "lifespan", "description", "line")
+        if key in plan
+    }
+    given: dict[str, Any] = {"kind": "continuous", "stream": name, "cwd": "/repo", **plan}
+    if "prompt" not in given:
+        given.setdefault("command", f"./{name}")
+    return EmitterEntryRead(plan=EmitterPlan(name=name, **given), **meta)
+
+
+def rules(*given: tuple[str, Any]) -> tuple[FilterRule, ...]:
+    """Return a filter's rules."""
+    return tuple(FilterRule(match, outcome) for match, outcome in given)
+
+
+def lines(talk: "Conversation", stream: str = "watch@tap") -> list[tuple[str, str]]:
+    """Return the lines of a stream so far: level and text."""
+    return [
+        (one["line"]["level"], one["line"]["event"])
+        for one in talk.events("stream.posted")
+        if one["stream"] == stream
+    ]
+
+
+def of(talk: "Conversation", name: str = "watch") -> dict[str, Any]:
+    """Return the fields of an order that name an emitter."""
+    return {"emitterId": talk.runner.shown(name).id}
+
+
+class EmitterShell:
+    """Files by folder, what the person has allowed, and the runs under way.
+
+    `real` has folders without links by what sessions call them. What is asked by effects in `holds`
+    waits for `answer()`.
+    """
+
+    def __init__(self, talk: "Conversation") -> None:
+        self._talk = talk
+        self.files: dict[str, tuple[EmitterEntryRead, ...]] = {}
+        self.real: dict[str, str] = {}
+        self.is_readable = True
+        self.allowed: dict[tuple[str, str], EmitterPlan] = {}
+        self.proposed: dict[str, EmitterPlan] = {}
+        """What the person was shown, by its digest."""
+        self.changed_files: set[str] = set()
+        """Emitters a file of which is not as it was allowed."""
+        self.faults: dict[str, str] = {}
+        """Why emitters cannot start, by name."""
+        self.consent_fault: str | None = None
+        self.later_versions: list[bool] = []
+        self.left: list[str] = []
+        self.started: list[StartRun] = []
+        self.was_allowed: dict[str, EmitterPlan | None] = {}
+        """What the person had allowed when a run was started, by its id."""
+        self.running: dict[str, StartRun] = {}
+        self.stopping: list[str] = []
+        self.filters: list[SetRunFilter] = []
+        self.trials: list[TryFilter] = []
+        self.holds: tuple[type, ...] = ()
+        self.held: list[Any] = []
+        self.checks = 0
+
+    # The core's effects
+
+    def carry_out(self, effect: Any) -> None:
+        """Carry out what the core asks."""
+        if isinstance(effect, self.holds):
+            self.held.append(effect)
+            return
+        inputs, now = self._talk.gateway.emitters, self._talk.now
+        match effect:
+            case ReadEmitters(ticket, cwd):
+                inputs.read(ticket, self.found(cwd), now)
+            case LeaveEmitters(folder):
+                self.left.append(folder)
+            case CheckEmitter(ticket, folder, name):
+                self.checks += 1
+                inputs.checked(ticket, self._standing(folder, name), now)
+            case KeepConsent(ticket, folder, name, digest, later_versions):
+                if self.consent_fault is None:
+                    self.allowed[folder, name] = self.proposed[digest]
+                    self.changed_files.discard(name)
+                    self.later_versions.append(later_versions)
+                inputs.consent_kept(ticket, self.consent_fault, now)
+            case StartRun(run):
+                assert run not in {one.run for one in self.started}, "an id that was used"
+                self.started.append(effect)
+                allowed = [one for one in self.allowed.values() if one.name == effect.plan.name]
+                is_allowed = effect.plan.name not in self.changed_files
+                self.was_allowed[run] = allowed[0] if allowed and is_allowed else None
+                self.running[run] = effect
+            case StopRun(run):
+                self.stopping.append(run)
+            case SetRunFilter():
+                self.filters.append(effect)
+            case TryFilter():
+                self.trials.append(effect)
+
+    def answer(self) -> None:
+        """Answer what was asked meanwhile."""
+        self.holds = ()
+        held, self.held = self.held, []
+        for effect in held:
+            self.carry_out(effect)
+        self._talk.turn()
+
+    def found(self, cwd: str) -> FolderEmitters:
+        """Return what the file of a folder says."""
+        folder = self.real.get(cwd, cwd)
+        return FolderEmitters(cwd, folder, self.files.get(folder, ()), self.is_readable)
+
+    def _plan(self, folder: str, name: str) -> EmitterPlan | None:
+        listed = self.files.get(folder, ())
+        return next((one.plan for one in listed if one.plan.name == name), None)
+
+    def _standing(self, folder: str, name: str) -> EmitterStanding:
+        plan = self._plan(folder, name)
+        if plan is None:
+            return CannotStart("the file does not have it")
+        if name in self.faults:
+            return CannotStart(self.faults[name])
+        known = self.allowed.get((folder, name))
+        if known == plan and name not in self.changed_files:
+            return MayStart(plan)
+        why = "" if known is None else "another command" if known != plan else "a file changed"
+        detail = {"command": plan.command, "prompt": plan.prompt, "cwd": plan.cwd}
+        digest = f"digest of {plan!r}"
+        self.proposed[digest] = plan
+        return MustAsk(digest, detail, why)
+
+    # What the test does
+
+    def begin(self) -> None:
+        """The shell can run emitters from now on."""
+        self._talk.gateway.emitters.begin(self._talk.now)
+        self._talk.turn()
+
+    def write(self, folder: str, *entries: EmitterEntryRead, allows: bool = False) -> None:
+        """Write a folder's file; with `allows` the person has allowed all of it before."""
+        self.files[folder] = entries
+        for one in entries if allows else ():
+            self.allowed[folder, one.plan.name] = one.plan
+        found = FolderEmitters(folder, folder, entries, self.is_readable)
+        self._talk.gateway.emitters.folder_changed(found, self._talk.now)
+        self._talk.turn()
+
+    def touch(self, folder: str, *names: str) -> None:
+        """Change files that emitters' commands name."""
+        self.changed_files.update(names)
+        self._talk.gateway.emitters.files_changed(folder, self._talk.now)
+        self._talk.turn()
+
+    def run_of(self, name: str = "watch") -> str:
+        """Return the id of the one run of an emitter that is under way."""
+        (run,) = [id_ for id_, one in self.running.items() if one.plan.name == name]
+        return run
+
+    def runs(self, name: str = "watch") -> int:
+        """Return how often an emitter's command was started."""
+        return sum(one.plan.name == name for one in self.started)
+
+    def starts(self, name: str = "watch") -> str:
+        """Report that the process of a run is there; return the run's id."""
+        run = self.run_of(name)
+        self._talk.gateway.emitters.run_started(run, self._talk.now)
+        self._talk.turn()
+        return run
+
+    def says(
+        self, *texts: str, name: str = "watch", outcome: Level = "keep", source: Any = "stdout"
+    ) -> None:
+        """Report lines that the filter let through."""
+        lines = [RunLineRead(text, outcome, source) for text in texts]
+        self._talk.gateway.emitters.run_lines(self.run_of(name), lines, self._talk.now)
+        self._talk.turn()
+
+    def lines_of_run(self, run: str, outcomes: Iterable[Level]) -> None:
+        """Report lines of any run, one of each outcome."""
+        lines = [RunLineRead(f"a line to {outcome}", outcome) for outcome in outcomes]
+        self._talk.gateway.emitters.run_lines(run, lines, self._talk.now)
+        self._talk.turn()
+
+    def end_of_run(self, run: str, code: int, **counts: int) -> None:
+        """Report the end of any run."""
+        del self.running[run]
+        end = RunEnd(code=code, counts=EmitterCounts(**counts))
+        self._talk.gateway.emitters.run_ended(run, end, self._talk.now)
+        self._talk.turn()
+
+    def counts(self, name: str = "watch", **counts: int) -> None:
+        """Report how far a run is."""
+        self._talk.gateway.emitters.run_counted(
+            self.run_of(name), EmitterCounts(**counts), self._talk.now
+        )
+        self._talk.turn()
+
+    def ends(self, name: str = "watch", **end: Any) -> None:
+        """Report the end of a run: with code 0 unless `end` says else."""
+        run = self.run_of(name)
+        del self.running[run]
+        if not end.keys() & {"code", "signal", "error"}:
+            end["code"] = 0
+        self._talk.gateway.emitters.run_ended(run, RunEnd(**end), self._talk.now)
+        self._talk.turn()
+
+    def lost(self, why: str = "the runner ended") -> None:
+        """Report that the runner is gone."""
+        self.running.clear()
+        self._talk.gateway.emitters.runner_lost(why, self._talk.now)
+        self._talk.turn()
+
+    # What is shown
+
+    def shown(self, name: str = "watch") -> Emitter:
+        """Return the one emitter of a name, as towers see it."""
+        found = [one for one in self._talk.gateway.state.emitters.values() if one.name == name]
+        assert len(found) == 1, (name, found)
+        return found[0]
+
+    def all_shown(self) -> list[Emitter]:
+        """Return all emitters, as towers see them."""
+        return list(self._talk.gateway.state.emitters.values())
+
+    def is_there(self, name: str = "watch") -> bool:
+        """Return whether towers see an emitter of this name."""
+        return any(one.name == name for one in self._talk.gateway.state.emitters.values())
