@@ -85,11 +85,11 @@ def _fault_of(line: bytes) -> JSONRPCError | None:
     try:
         message = jsonrpc_message_adapter.validate_json(text, by_name=False)
     except ValidationError:
-        pass
-    else:
-        # A request with an id that is none is read as a notification.
-        if not isinstance(message, JSONRPCNotification) or '"id"' not in text:
-            return None
+        message = None
+    # The package reads a request with an id that is none as a notification.
+    may_be_wrong = '"id"' in text if isinstance(message, JSONRPCNotification) else message is None
+    if not may_be_wrong:
+        return None
     try:
         found = json.loads(text)  # it takes halves of characters, and more depth
     except (ValueError, RecursionError):
