@@ -5,6 +5,7 @@ import shlex
 import shutil
 import sys
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -14,6 +15,16 @@ def command(words: str = "") -> str:
     `words` are put behind the program as they are.
     """
     return f"{_program()} {words}".rstrip()
+
+
+def install_line(requirement: str, *options: str) -> str:
+    """Return the command that installs a package for this very Python. One that `uv` made has no
+    pip."""
+    python = shlex.quote(sys.executable)
+    words = " ".join((*options, shlex.quote(requirement)))
+    if find_spec("pip") is None:
+        return f"uv pip install --python {python} {words}"
+    return f"{python} -m pip install {words}"
 
 
 @cache

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.invocation import program
+from tapui import invocation
+from tapui.invocation import install_line, program
 from tests.rig.gateway import Home, tapui_argv
 
 
@@ -68,3 +69,11 @@ def test_what_a_command_prints_can_be_typed_in_a_venv_that_is_not_on_the_path(ho
         hint, shell=True, env=env, capture_output=True, text=True, timeout=30, check=True, cwd="/"
     )
     assert typed.stdout.startswith("tapui ")
+
+
+def test_a_package_is_installed_for_this_very_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/my venv/bin/python")
+    assert install_line("tapui[mcp]") == "'/my venv/bin/python' -m pip install 'tapui[mcp]'"
+    monkeypatch.setattr(invocation, "find_spec", lambda _name: None)
+    line = "uv pip install --python '/my venv/bin/python' --upgrade some-sdk"
+    assert install_line("some-sdk", "--upgrade") == line

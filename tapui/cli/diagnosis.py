@@ -17,12 +17,12 @@ from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
-from tapui.invocation import command
+from tapui.hosts.copilot.sdk import PACKAGE
+from tapui.invocation import command, install_line
 
 if TYPE_CHECKING:
     from tapui.hosts.copilot.discovery import Cli
 
-_SDK = "github-copilot-sdk"
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _VERSION_SECONDS = 10.0
 
@@ -77,13 +77,13 @@ def _cli_version(program: str) -> str | None:
 
 def _sdk() -> Diagnosed:
     try:
-        return Diagnosed("sdk", "ok", f"{_SDK} {metadata.version(_SDK)}")
+        return Diagnosed("sdk", "ok", f"{PACKAGE} {metadata.version(PACKAGE)}")
     except metadata.PackageNotFoundError:
         return Diagnosed(
             "sdk",
             "error",
-            f"{_SDK} is not installed: nothing can be attached to",
-            f"pip install {_SDK}",
+            f"{PACKAGE} is not installed: nothing can be attached to",
+            install_line(PACKAGE),
         )
 
 

@@ -24,9 +24,10 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTSTP, signa
 class ShellParent:
     """The parent as its child sees it; `below_the_shell` makes it."""
 
-    def __init__(self, line: socket.socket, group: int) -> None:
+    def __init__(self, line: socket.socket, group: int, shell: int) -> None:
         self._line = line
         self._group = group
+        self._shell = shell
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
@@ -45,13 +46,19 @@ class ShellParent:
 
     async def _stop_behind(self) -> None:
         """Stop when the shell has taken the terminal: the parent was stopped by a signal that none
-        can pass on."""
+        can pass on. Leave where the shell that waited has gone: nobody would continue us."""
         import asyncio
 
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            if _group_of_terminal() not in (None, os.getpgrp()):
+            if _group_of_terminal() in (None, os.getpgrp()):
+                continue
+            if _runs(self._shell):
                 os.kill(os.getpid(), signal.SIGSTOP)
+            else:
+                signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # the screen is left from behind
+                os.kill(os.getpid(), signal.SIGHUP)
+                return
 
     def leave(self) -> None:
         """Have the parent return to the shell; this process has let go of the terminal."""
@@ -72,7 +79,7 @@ def below_the_shell() -> ShellParent:
     No other thread may run, and nothing may wait to be written.
     """
     ours, theirs = socket.socketpair()
-    group = os.getpgrp()
+    group, shell = os.getpgrp(), os.getppid()
     had_terminal = _group_of_terminal() == group
     pid = os.fork()
     if pid:
@@ -82,7 +89,7 @@ def below_the_shell() -> ShellParent:
     os.setpgid(0, 0)
     if had_terminal:
         _give_terminal(os.getpgrp(), having=group)
-    return ShellParent(theirs, group)
+    return ShellParent(theirs, group, shell)
 
 
 class _Waiting:
@@ -141,6 +148,16 @@ class _Waiting:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
         return 128 + number  # it is one that does not end a process
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        return True
+    return True
 
 
 def _group_of_terminal() -> int | None:

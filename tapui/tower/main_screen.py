@@ -12,6 +12,7 @@ from tapui.tower.header import HeaderLine, PaneTabs
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.pane_area import PaneArea
 from tapui.tower.panes.pane import Pane, PaneKind
+from tapui.tower.plain import plain
 from tapui.tower.tell_line import TellLine
 from tapui.tower.textual_inside import LeanScreen
 from tapui.tower.view import View
@@ -167,6 +168,9 @@ class MainScreen(LeanScreen[object]):
     def _make(self, kind: PaneKind) -> Pane:
         pane = self.panes[kind.id] = kind.load()()
         pane.kind = kind
+        # Until it is laid out and knows its width: the first frame has the names of the panes.
+        style = pane.title_style(is_current=False)
+        pane.border_title = plain(f"{kind.key} {kind.title}", style)
         return pane
 
     async def _make_missing(self) -> None:

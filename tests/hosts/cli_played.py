@@ -75,6 +75,11 @@ class CliPlayed:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return sum(not one.done() for one in self._serving)
+
     def drop(self) -> None:
         """Close every connection."""
         self._loop.call_soon_threadsafe(self._drop)

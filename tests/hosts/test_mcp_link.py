@@ -79,8 +79,13 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
         folder.release()
 
 
-@pytest.mark.parametrize("tail", ["", "not json\n", '{"jsonrpc": "2.0", "id": 9, "method": 7}\n'])
-def test_standard_output_has_the_protocol_alone(home: Home, tail: str) -> None:
+@pytest.mark.parametrize(
+    ("tail", "refused"),
+    [("", []), ("not json\n", [None]), ('{"jsonrpc": "2.0", "id": 9, "method": 7}\n', [9])],
+)
+def test_standard_output_has_the_protocol_alone(
+    home: Home, tail: str, refused: list[object]
+) -> None:
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
@@ -104,7 +109,8 @@ def test_standard_output_has_the_protocol_alone(home: Home, tail: str) -> None:
     assert door.stdout is not None
     door.stdin.write("".join(json.dumps(one) + "\n" for one in asked) + tail)
     door.stdin.flush()
-    answers = [json.loads(door.stdout.readline()) for _ in range(2)]
+    told = [json.loads(door.stdout.readline()) for _ in range(2 + len(refused))]
+    answers = [one for one in told if "result" in one]
     door.stdin.close()  # the client has gone: the door ends
     rest = door.stdout.read()
     said = door.stderr.read() if door.stderr else ""
@@ -113,6 +119,7 @@ def test_standard_output_has_the_protocol_alone(home: Home, tail: str) -> None:
     if door.stderr:
         door.stderr.close()
     assert [one["id"] for one in answers] == [1, 2]
+    assert [one["id"] for one in told if "error" in one] == refused
     assert answers[0]["result"]["capabilities"]["tools"] == {"listChanged": True}
     assert answers[1]["result"]["tools"] == []
     assert [json.loads(line) for line in rest.splitlines()] == []

@@ -223,7 +223,7 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     screen.type("touch it")
     screen.keys("Enter")
     screen.wait_for("Trust this folder for the session", within=30)
-    screen.keys("y")
+    screen.press("y", lambda: screen.find("Trust this folder") is None)
     screen.wait_for("run +touch a", within=60)
     screen.wait_for("headless")
     tower.approve("touch a")
@@ -234,7 +234,7 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     screen.wait_for("hand it over")
     screen.keys("h")
     screen.wait_for("Go on with")
-    screen.keys("y")
+    screen.press("y", lambda: screen.find("Go on with") is None)
     screen.wait_for("The session is free", within=30)
     assert id_ in screen.text().replace("\n", "")
     assert holders(run.home.copilot, id_) == []

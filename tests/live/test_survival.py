@@ -35,6 +35,8 @@ def test_a_cli_that_is_stopped_shows_it_and_goes_on_where_it_was(
     model.script(Rule(calls=TOUCH, when="write it"), Rule(text="it is written", role="tool"))
     copilot.prompt("write it")
     tower.screen.wait_for("echo once >> proof", within=30)
+    # A CLI that is stopped while it waits for an answer to an event gives the turn up by itself.
+    copilot.screen.wait_for("Do you want to run this command", within=30)
     os.kill(copilot.pid, signal.SIGSTOP)
     try:
         tower.screen.wait_for("no answer", within=20)

@@ -130,3 +130,21 @@ def test_a_script_has_its_terminal_back_when_the_tower_is_killed(tmux: Tmux, hom
     screen.wait_for("left with")
     screen.type("it\n")
     screen.wait_for("read it")
+
+
+def test_a_tower_whose_script_was_killed_ends_and_is_not_stopped_for_ever(
+    tmux: Tmux, home: Home
+) -> None:
+    home.root.mkdir(parents=True, exist_ok=True)
+    (home.root / "script").write_text(f"{' '.join(TAPUI)}\necho not reached\n")
+    env = home.env(PS1="outer> ")
+    screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
+    screen.type("sh ./script\n")
+    screen.wait_for("ws://localhost", within=20)
+    pid = gateway_of(home)["pid"]
+    (script,) = psutil.Process(screen.pid).children()
+    script.kill()
+    until(lambda: has_ended(pid), what="the tower's end")
+    screen.type("clear; echo still $((40 + 2))\n")
+    screen.wait_for("^still 42")
+    assert left_behind(home) == []

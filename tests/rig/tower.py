@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Screen, Tmux
 from tests.rig.waiting import until
@@ -39,6 +41,8 @@ class TowerProcess:
             record=record,
         )
         self.screen.wait_for("Sessions", within=20)
+        (below,) = psutil.Process(self.screen.pid).children()
+        self._pid: int = below.pid
         self.gateway: dict[str, Any] = until(
             self._announced, within=20, what=lambda: f"gateway.json:\n{self.screen.text()}"
         )
@@ -66,9 +70,8 @@ class TowerProcess:
 
     @property
     def pid(self) -> int:
-        """The process of the gateway: of this tower itself, where it has it inside. Its parent is
-        the process that the terminal's shell would wait for."""
-        return int(self.gateway["pid"])
+        """The tower's process; its parent is the one that the terminal's shell would wait for."""
+        return self._pid
 
     def end(self) -> None:
         """End it, if it still runs: without its terminal it would outlive the test by half a

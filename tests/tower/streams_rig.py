@@ -90,6 +90,7 @@ class Screen(App[str]):
         self.clock: Callable[[], float] = lambda: NOW
         self.is_demo = False
         self.is_replay = False
+        self.has_left = False
         self.lines_above = 0
 
     def compose(self) -> ComposeResult:
@@ -102,6 +103,7 @@ class Screen(App[str]):
         for theme in found.values():
             self.register_theme(theme)
         self.theme = "tapui-dark"
+        self.pane.set_empty(False)  # as the person finds it: with streams in it
         self.pane.focus_inside()
 
     def send(self, message: Message) -> None:

@@ -14,6 +14,8 @@ PAIRING = {"origin": "https://board.example.org", "transport": "websocket", "add
 QUESTIONS = {
     **ASKED,
     "free question": ("userInput", {"question": "Which branch?"}),
+    # In a form of several fields Enter goes on to the next one; in the last it answers.
+    "form": ("elicitation", {"requestedSchema": {"properties": {"count": {"type": "integer"}}}}),
     "pairing": ("pairing", PAIRING),
 }
 TYPED_AHEAD = (["y", "enter"], ["m", "enter"])

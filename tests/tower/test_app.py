@@ -575,3 +575,12 @@ async def test_times_before_the_epoch_and_broken_ones_do_no_harm() -> None:
         rig.feed.happen(ev.SessionUpdated(session_id="s1", session=replace(odd, opened_at=at(-99))))
         await rig.settle()
         assert "0s" in rig.text
+
+
+@pytest.mark.parametrize("steps", [6, 7, 8, 9, 10, 12, 15, 18, 21, 24])
+async def test_a_sheet_that_comes_while_the_app_leaves_is_no_fault(steps: int) -> None:
+    async with running(turns_world(), size=(80, 24)) as rig:
+        rig.app.simulate_key("r")
+        for _ in range(steps):
+            await asyncio.sleep(0)  # a step of the loop: the sheet is made in about twenty
+        rig.app.exit()

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from tapui.hosts.copilot.sdk import PACKAGE
+from tapui.invocation import install_line
 from tapui.wire.steering import Ability
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ METHODS: Mapping[Ability, tuple[str, ...]] = {
     "label": ("rpc.name.set",),
 }
 """What each order needs of the SDK's session."""
-_OLD_SDK = "this Copilot SDK has no %s; update it: pip install -U github-copilot-sdk"
+_OLD_SDK = "this Copilot SDK has no %s; update it: %s"
 _OLD_CLI = "this Copilot CLI does not know the request; update it: copilot update"
 
 
@@ -36,7 +38,8 @@ class Abilities:
         for ability, methods in METHODS.items():
             lacking = next((one for one in methods if not _has(session, one)), None)
             if lacking is not None:
-                self.cannot[ability] = _OLD_SDK % lacking
+                update = install_line(PACKAGE, "--upgrade")
+                self.cannot[ability] = _OLD_SDK % (lacking, update)
             elif ability not in self.cannot:
                 self.can.append(ability)
 

@@ -132,7 +132,13 @@ class Attachment:
         client = CopilotClient(connection=connection)
         self._client = client
         client.on_lifecycle(self._on_lifecycle)
-        await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
+        try:
+            await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
+        finally:
+            if self._client is not client:  # it was dropped before it had its socket
+                await _stopped(client)
+        if self._client is not client:
+            raise AttachError("it was left meanwhile")
         return client
 
     def _listener(self) -> tuple[int | None, str | None]:
@@ -154,9 +160,7 @@ class Attachment:
         """Close the socket at once; the CLI takes our tools away and lives on."""
         client, self._client = self._client, None
         if client is not None:
-            # `stop()` would wait a second for a thread, on the event loop.
-            with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
-                await sdk.call("disconnect", client.force_stop(), within=DISCONNECT_TIME)
+            await _stopped(client)
 
     async def run(self) -> None:
         """Stay until the CLI ends or cannot be reached any more; close its sessions then."""
@@ -391,3 +395,9 @@ class Attachment:
         self.sessions.clear()
         await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
         await self._drop()
+
+
+async def _stopped(client: "CopilotClient") -> None:
+    """Close a client's socket at once; `stop()` would wait a second for a thread, on the loop."""
+    with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
+        await sdk.call("disconnect", client.force_stop(), within=DISCONNECT_TIME)

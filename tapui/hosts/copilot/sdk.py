@@ -11,6 +11,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError, UnknownMethodError
+from tapui.invocation import install_line
 
 if TYPE_CHECKING:
     from copilot import CopilotClient
@@ -22,6 +23,7 @@ _log = logging.getLogger(__name__)
 _NO_METHOD = -32601
 """JSON-RPC's code for a method that the other end does not have."""
 
+PACKAGE = "github-copilot-sdk"
 CALL_TIME = 10.0
 """Seconds that a call to the CLI may take."""
 
@@ -33,7 +35,7 @@ def load() -> None:
     except (ImportError, OSError) as error:
         raise AttachError(
             f"the Copilot SDK cannot be used ({error}); "
-            "install it again with: pip install --force-reinstall github-copilot-sdk"
+            f"install it again with: {install_line(PACKAGE, '--force-reinstall')}"
         ) from error
 
 

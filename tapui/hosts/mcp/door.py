@@ -6,16 +6,19 @@ answered out of what is known, so it never waits for a call, a gateway or anythi
 
 import asyncio
 import logging
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
+from anyio import AsyncFile
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.message import SessionMessage
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    JSONRPCError,
     ListToolsResult,
     NotificationParams,
     PaginatedRequestParams,
@@ -25,9 +28,11 @@ from mcp_types import (
 
 from tapui import __version__
 from tapui.hosts.mcp import shown
+from tapui.hosts.mcp.lines import ClientLines
 from tapui.hosts.mcp.link import GatewayLink
 from tapui.text import safe_name
 
+_STANDARD_INPUT = 0
 QUIET = 0.1
 """Seconds that the tools must stay as they are before the client is told of a change."""
 
@@ -60,10 +65,15 @@ class McpDoor:
 
     async def serve(self) -> None:
         """Serve the client until it closes our input."""
+
+        async def refuse(error: JSONRPCError) -> None:
+            await write.send(SessionMessage(error))
+
+        lines = cast("AsyncFile[str]", ClientLines(_STANDARD_INPUT, refuse))  # only gone through
         options = self.server.create_initialization_options(NotificationOptions(tools_changed=True))
         telling = asyncio.create_task(self._tell_of_changes(), name="tell of the tools")
         try:
-            async with stdio_server() as (read, write):
+            async with stdio_server(stdin=lines) as (read, write):
                 await self.server.run(read, write, options)
         finally:
             telling.cancel()

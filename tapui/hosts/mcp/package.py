@@ -1,9 +1,9 @@
 """Whether the package that the door needs is there: it is an extra, `tapui[mcp]`."""
 
 import re
-import shlex
-import sys
 from importlib import metadata
+
+from tapui import invocation
 
 NAME = "mcp"
 _MAJOR = 2
@@ -11,7 +11,7 @@ _MAJOR = 2
 
 def install_line() -> str:
     """Return the command that installs the package where this tapui is."""
-    return f"{shlex.quote(sys.executable)} -m pip install 'tapui[mcp]'"
+    return invocation.install_line("tapui[mcp]")
 
 
 def fault() -> str | None:

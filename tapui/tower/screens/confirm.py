@@ -47,10 +47,10 @@ class ConfirmScreen(LiveScreen[bool]):
 
     def action_answer(self, is_sure: bool) -> None:
         """Close with the answer."""
-        if not is_sure or self._hears():
+        if not is_sure or self.hears():
             self.dismiss(is_sure)
 
-    def _hears(self) -> bool:
+    def hears(self) -> bool:
         """Return whether the key counts; say why where it does not."""
         if not self.tower.typed.is_alone:
             self._refuse("That key came together with others, so it does not count.")

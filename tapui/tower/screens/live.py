@@ -2,6 +2,7 @@
 
 from typing import ClassVar, TypeVar, cast
 
+from textual import events
 from textual.binding import BindingType
 from textual.screen import ModalScreen
 
@@ -9,6 +10,7 @@ from tapui.tower.app_protocol import Tower
 from tapui.tower.footer import FooterLine
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.reader import Reader
+from tapui.tower.textual_inside import PlainApp
 from tapui.tower.view import View
 from tapui.wire.message import Error, Message
 
@@ -35,6 +37,12 @@ class LiveScreen(ModalScreen[Result]):
     def send(self, message: Message) -> None:
         """Send a message to the gateway."""
         self.tower.send(message)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Begin nothing while the app leaves: a screen that comes then has no children."""
+        if isinstance(event, events.Mount) and cast("PlainApp", self.app).has_left:
+            return
+        await super().on_event(event)
 
     def on_mount(self) -> None:
         """Paint for the first time."""

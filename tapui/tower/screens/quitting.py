@@ -23,6 +23,6 @@ class QuitScreen(ConfirmScreen):
 
     def action_go_on(self) -> None:
         """Leave the screen alone."""
-        if self._hears():
+        if self.hears():
             self.dismiss(False)
             self._go_on()

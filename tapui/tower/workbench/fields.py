@@ -60,6 +60,7 @@ class Argument:
     def read(self, text: str) -> str:
         """Return what was typed as JSON. Raises `FieldError`."""
         if self.kind == "text":
+            check_encodable(text)
             return json_text(text)
         text = text.strip()
         if self.kind == "choice":
@@ -129,12 +130,18 @@ class Form:
         return {one.key: one.default for one in self.fields if one.default}
 
 
+def check_encodable(text: str) -> bytes:
+    """Return a text as UTF-8. Raises `FieldError`."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise FieldError("half of a surrogate pair is no text") from None
+
+
 def check_json(text: str) -> Any:
     """Return a decoded JSON text. Raises `FieldError`, which says what is wrong with it."""
     try:
-        return msgspec.json.decode(text.encode())
-    except UnicodeEncodeError:
-        raise FieldError("half of a surrogate pair is no text") from None
+        return msgspec.json.decode(check_encodable(text))
     except RecursionError:
         raise FieldError("nested too deeply") from None
     except msgspec.DecodeError as error:

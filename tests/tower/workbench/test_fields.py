@@ -82,6 +82,7 @@ def test_what_is_typed_becomes_the_arguments_to_the_letter() -> None:
         ("tags", "[1", "no JSON yet"),
         ("tags", "[" * 100_000, "nested too deeply|no JSON yet"),
         ("tags", '"\ud800"', "half of a surrogate pair"),
+        ("name", "\ud800", "half of a surrogate pair"),
         ("lang", '"fr"', "choose one"),
     ],
 )
