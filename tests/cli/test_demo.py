@@ -38,6 +38,7 @@ from tapui.wire.turns import TurnSource
 from tests.cli.schemas import check
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Tower
+from tests.rig.processes import below, has_ended
 from tests.rig.tmux import Tmux
 from tests.rig.waiting import until
 
@@ -49,14 +50,7 @@ MODULES = [path for path in DEMO.rglob("*.py") if path.name != "command.py"]
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     """Return those that still run (one that waits for its parent to notice its end does not)."""
-
-    def runs(process: psutil.Process) -> bool:
-        try:
-            return process.status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
-
-    return [process for process in processes if runs(process)]
+    return [process for process in processes if not has_ended(process.pid)]
 
 
 class Played:
@@ -535,7 +529,7 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     assert (status.returncode, status.stderr) == (0, "")
     assert "Release notes (demo)" in status.stdout
     (demo,) = psutil.Process(screen.pid).children()
-    (host,) = [one for one in demo.children() if "tapui.cli.demo.host" in one.cmdline()]
+    (host,) = below(demo.pid, lambda argv: "tapui.cli.demo.host" in argv)
     assert len(host.children()) == 3
     processes = [demo, *demo.children(recursive=True)]
     if ended_by == "q":

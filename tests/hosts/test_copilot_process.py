@@ -21,6 +21,7 @@ from tests.hosts.cli_played import CliPlayed
 from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed
 from tests.rig.gateway import Gateway
+from tests.rig.processes import below, has_ended
 from tests.rig.waiting import until, until_async
 
 Pretend = Callable[..., Pretender]
@@ -106,17 +107,9 @@ async def tower(gateway: Gateway) -> AsyncIterator[Watcher]:
     await watcher.close()
 
 
-def is_dead(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def hosts_of(gateway: Gateway) -> list[psutil.Process]:
     """Return the host processes of a gateway."""
-    children = psutil.Process(gateway.pid).children()
-    return [one for one in children if not is_dead(one.pid) and MODULE in one.cmdline()]
+    return below(gateway.pid, lambda argv: MODULE in argv)
 
 
 async def test_no_process_runs_while_there_is_nothing_to_attach_to(
@@ -202,7 +195,7 @@ async def test_host_ends_in_order_with_its_launcher(launch: Launch, pretend: Pre
     pid = await launched.started()
     await launched.launcher.stop()
     await asyncio.wait_for(launched.running, 5)
-    assert is_dead(pid)
+    assert has_ended(pid)
     assert launched.reports == []
     assert launched.played.is_closed
 
@@ -215,7 +208,7 @@ def test_host_ends_with_a_gateway_that_is_killed(
     cli.hold("s1")
     (host,) = until(lambda: hosts_of(gateway), what="the host's process")
     gateway.kill()
-    until(lambda: is_dead(host.pid), what="the host ended, too")
+    until(lambda: has_ended(host.pid), what="the host ended, too")
 
 
 def test_host_ends_with_a_gateway_that_ends(
@@ -226,7 +219,7 @@ def test_host_ends_with_a_gateway_that_ends(
     cli.hold("s1")
     (host,) = until(lambda: hosts_of(gateway), what="the host's process")
     assert gateway.stop() == 0
-    assert is_dead(host.pid)
+    assert has_ended(host.pid)
 
 
 def sessions(gateway: Gateway) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """Sessions of the CLI's own server: `tapui run`, and those that a gateway goes on with."""
 
-import contextlib
 import json
 import os
 import signal
@@ -17,6 +16,7 @@ from tapui.hosts.copilot.discovery import holders
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.processes import below
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -96,18 +96,8 @@ def states(home: Home) -> dict[str, dict[str, Any]]:
 
 def server_of(gateway: Gateway) -> psutil.Process:
     """Return the CLI's server process below a gateway."""
-    (server,) = below(gateway, lambda argv: "--headless" in argv)
+    (server,) = below(gateway.pid, lambda argv: "--headless" in argv)
     return server
-
-
-def below(gateway: Gateway, is_wanted: Callable[[list[str]], bool]) -> list[psutil.Process]:
-    """Return the processes below a gateway whose command line `is_wanted`."""
-    found = []
-    for one in psutil.Process(gateway.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
-            if is_wanted(one.cmdline()):
-                found.append(one)
-    return found
 
 
 def test_run_with_a_gateway_of_its_own(run: Runs, model: ModelServer) -> None:

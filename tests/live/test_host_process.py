@@ -12,6 +12,7 @@ import pytest
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway
 from tests.rig.model_server import ModelServer, Rule
+from tests.rig.processes import below
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
 from tests.rig.waiting import until
@@ -42,8 +43,7 @@ def is_open(gateway: Gateway, copilot: Copilot) -> bool:
 
 
 def host_of(gateway: Gateway) -> int:
-    children = psutil.Process(gateway.pid).children()
-    (host,) = [one.pid for one in children if "tapui.hosts.copilot" in one.cmdline()]
+    (host,) = [one.pid for one in below(gateway.pid, lambda argv: "tapui.hosts.copilot" in argv)]
     return host
 
 

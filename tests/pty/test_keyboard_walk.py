@@ -326,7 +326,8 @@ async def test_every_key_does_what_the_table_says(gateway: Gateway, tmux: Tmux, 
     argv = tapui_argv("--no-attach", "--port", str(gateway.port))
     screen = tmux.start(argv, env=home.env(), cwd=home.root, size=(120, 36))
     walk = Walk(screen)
-    await screen.seen("1 Sessions")
+    # What a key does depends on what there is: the panes have their names before their rows.
+    await screen.seen("Fix pairing")
     async with host, provider:
         await _lists(walk)
         await _streams(walk)
@@ -337,7 +338,9 @@ async def test_every_key_does_what_the_table_says(gateway: Gateway, tmux: Tmux, 
     assert gateway.stop() == 0
     await walk.brings("start-here", "Nothing is attached")
     await walk.brings("demo", r"\(demo\)")
+    await screen.seen("ci-watch")
     walk.press("quit")
+    await confirm(screen, "Quit and end the gateway")
     await until_async(lambda: screen.is_dead, what=screen.text)
     walk.screen = tmux.start(
         tapui_argv("replay", "s1"), env=home.env(), cwd=home.root, size=(120, 36)

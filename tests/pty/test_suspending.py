@@ -9,6 +9,7 @@ import pytest
 
 from tapui.station.signals import STOP_REFUSED
 from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.processes import status_of
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
@@ -170,4 +171,4 @@ def test_what_is_begun_behind_the_shell_waits_until_it_is_brought_to_the_front(
 
 def has_stopped(shell: psutil.Process) -> bool:
     """Whether the shell's only child was stopped."""
-    return [one.status() for one in shell.children()] == [psutil.STATUS_STOPPED]
+    return [status_of(one.pid) for one in shell.children()] == [psutil.STATUS_STOPPED]

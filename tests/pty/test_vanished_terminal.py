@@ -15,6 +15,7 @@ import pytest
 from tests.pty.test_terminal import child, in_shell, is_restored, left_behind
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.peers import Host, Provider
+from tests.rig.processes import has_ended
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
@@ -31,10 +32,6 @@ def tower(start_tower: Callable[..., TowerProcess], home: Home) -> Iterator[Towe
     yield started
     if process.is_running():  # the test has failed
         process.kill()
-
-
-def has_ended(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
 def leads_nowhere(pid: int) -> bool:

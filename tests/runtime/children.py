@@ -73,10 +73,3 @@ class Lines(list[tuple[str, str]]):
             what=lambda: f"{text!r} in {self}",
         )
         return found[0].removeprefix(text).strip()
-
-
-def is_dead(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True

@@ -18,8 +18,9 @@ import pytest
 
 from tapui.runtime.child import Child, Command
 from tapui.runtime.child_output import LINE_BYTES, LINES_A_SECOND
+from tests.rig.processes import has_ended
 from tests.rig.waiting import until, until_async
-from tests.runtime.children import READY, WAITS, Lines, Test, is_dead, python
+from tests.runtime.children import READY, WAITS, Lines, Test, python
 
 IGNORES_TERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 FORKS = """
@@ -131,7 +132,7 @@ def test_who_ignores_term_is_killed_after_the_deadline_with_all_its_descendants(
         await lines.until("parent")
         ended = await child.stop(0.1)
         assert (ended.signal, str(ended)) == (signal.SIGKILL, "SIGKILL")
-        await until_async(lambda: is_dead(grandchild), what="the grandchild is dead")
+        await until_async(lambda: has_ended(grandchild), what="the grandchild is dead")
 
     run(test)
 
@@ -146,7 +147,7 @@ def test_what_a_dead_child_left_running_is_killed_and_holds_nothing_up(
         await lines.until("parent")
         os.kill(child.pid, signal.SIGKILL)
         assert (await child.wait()).signal == signal.SIGKILL
-        await until_async(lambda: is_dead(grandchild), what="the grandchild is dead")
+        await until_async(lambda: has_ended(grandchild), what="the grandchild is dead")
 
     run(test)
 
@@ -240,9 +241,9 @@ def test_child_ends_with_a_parent_that_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         pid = int(process.stdout.readline())
-        assert not is_dead(pid)
+        assert not has_ended(pid)
         process.kill()
-    until(lambda: is_dead(pid), what="the child ended, too")
+    until(lambda: has_ended(pid), what="the child ended, too")
 
 
 def test_cancelled_stop_kills_at_once(run: Callable[[Test], None]) -> None:

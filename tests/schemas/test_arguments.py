@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from tapui.schemas import arguments
 from tapui.schemas.arguments import SchemaUnusable, described
+from tests.rig.processes import has_ended
 from tests.rig.waiting import until_async
 
 GREET = {
@@ -142,8 +143,4 @@ async def test_a_check_that_is_given_up_leaves_no_process() -> None:
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    await until_async(lambda: not any(map(_runs, begun)), what="the end of it")
-
-
-def _runs(process: psutil.Process) -> bool:
-    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    await until_async(lambda: all(has_ended(one.pid) for one in begun), what="the end of it")
