@@ -18,6 +18,7 @@ from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
 from tapui.hosts.copilot.sdk import PACKAGE
+from tapui.hosts.copilot.skill_files import skill_files
 from tapui.invocation import command, install_line
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def diagnose(
     """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s."""
     found = [_cli(), _sdk()]
     found += _extension(folders.copilot)
+    found += _skills(folders.copilot)
     found += mcp_door(folders)
     found += _gateways(gateways)
     found += _sessions(folders, list(clis), port_rule)
@@ -109,6 +111,20 @@ def _extension(copilot_home: Path) -> Iterator[Diagnosed]:
     else:
         text = "Copilot does not load extensions: its experimental features are off"
         yield Diagnosed("experimental", "warning", text, command("copilot --experimental"))
+
+
+def _skills(copilot_home: Path) -> Iterator[Diagnosed]:
+    """Those that a person has changed are theirs."""
+    install = command("install skills")
+    states = [file.state() for file in skill_files(copilot_home)]
+    if "outdated" in states:
+        text = "tapui's skills are of another version of tapui"
+        yield Diagnosed("skills", "warning", text, install)
+    elif "missing" in states:
+        text = "tapui's skills are not installed: agents know only the tools' descriptions"
+        yield Diagnosed("skills", "ok", text, install)
+    else:
+        yield Diagnosed("skills", "ok", "tapui's skills are installed")
 
 
 def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:

@@ -1,4 +1,4 @@
-"""The arguments of the commands about the ways into tapui: the extension and the MCP door."""
+"""The arguments of the commands about what tapui adds to Copilot CLI, and the MCP door."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ from tapui.cli.arguments import add_command, add_port
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
 
-_WHAT = "the extension of Copilot CLI, or the MCP server `tapui mcp-door`"
+_WHAT = "the extension of Copilot CLI, the MCP server `tapui mcp-door`, or skills for its agent"
 
 
 def add_doors(commands: "Commands") -> None:
@@ -16,20 +16,22 @@ def add_doors(commands: "Commands") -> None:
         commands,
         "install",
         "install",
-        "add tapui's extension, or its MCP server, to Copilot CLI; neither needs a port",
+        "add tapui's extension, its MCP server or its skills to Copilot CLI",
         "extension: lets tapui into sessions of a plain `copilot`, once its experimental\n"
         "features are on. mcp: gives sessions the tools of providers, and nothing else;\n"
-        "lines for other MCP clients are printed. What you have changed is left alone.",
+        "lines for other MCP clients are printed. skills: teaches agents to use emitters\n"
+        "(/tap-loop) and to write providers (/create-provider). The extension and the MCP\n"
+        "server need no port. What you have changed is left alone.",
     )
     uninstall = add_command(
         commands,
         "uninstall",
         "install",
-        "remove tapui's extension, or its MCP server, from Copilot CLI",
+        "remove tapui's extension, its MCP server or its skills from Copilot CLI",
         "mcp: the token for tools is revoked, also for MCP clients that are connected.",
     )
     for parser in (install, uninstall):
-        parser.add_argument("what", choices=("extension", "mcp"), help=_WHAT)
+        parser.add_argument("what", choices=("extension", "mcp", "skills"), help=_WHAT)
         parser.add_argument(
             "--dry-run", action="store_true", help="only print what would be written, and where"
         )

@@ -6,47 +6,54 @@ from pathlib import Path
 from tapui.cli import install_mcp, output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home
-from tapui.hosts.copilot.extension_file import (
-    EditedError,
-    ExtensionFile,
-    content,
-    is_experimental,
-)
+from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.sealed_file import EditedError, SealedFile
+from tapui.hosts.copilot.skill_files import skill_files
 from tapui.invocation import command
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what the command's name says; raises `Failure` for a file that a person has changed."""
+    """Do what the command's name says; raises `Failure` for files that a person has changed, once
+    the others are done."""
     if args.what == "mcp":
         (install_mcp.uninstall if args.is_removal else install_mcp.install)(
             home(), is_dry=args.dry_run
         )
         return 0
-    extension = ExtensionFile(home().copilot)
-    try:
-        if args.is_removal:
-            _uninstall(extension, is_dry=args.dry_run)
-        else:
-            _install(extension, is_dry=args.dry_run)
-    except EditedError as error:
-        raise Failure(str(error)) from None
+    faults: list[str] = []
+    copilot = home().copilot
+    files: list[SealedFile] = (
+        [*skill_files(copilot)] if args.what == "skills" else [ExtensionFile(copilot)]
+    )
+    act = _uninstall if args.is_removal else _install
+    for file in files:
+        try:
+            act(file, is_dry=args.dry_run)
+        except EditedError as error:
+            faults.append(str(error))
+    if args.what == "extension" and not args.is_removal and not (args.dry_run or faults):
+        _tell_of_experiments(copilot)
+    if faults:
+        raise Failure("\n".join(faults))
     return 0
 
 
-def _install(extension: ExtensionFile, *, is_dry: bool) -> None:
-    path = output.path_text(extension.path)
-    extension.check()
-    if extension.state() == "installed":
+def _install(file: SealedFile, *, is_dry: bool) -> None:
+    path = output.path_text(file.path)
+    file.check()
+    if file.state() == "installed":
         output.say(f"{path} is installed already")
     elif is_dry:
-        written = content()
+        written = file.content()
         output.say(f"would write {path} (mode 0600, {len(written):,} bytes, only you can read it):")
         output.say(written.decode(), newlines=True)
-        return
     else:
-        extension.install()
+        file.install()
         output.say(f"wrote {path}")
-    if not is_experimental(extension.copilot_home):
+
+
+def _tell_of_experiments(copilot_home: Path) -> None:
+    if not is_experimental(copilot_home):
         output.note(
             "Copilot CLI loads extensions only with its experimental features; switch them on "
             f"once with: {command('copilot --experimental')}"
@@ -57,15 +64,15 @@ def _install(extension: ExtensionFile, *, is_dry: bool) -> None:
     )
 
 
-def _uninstall(extension: ExtensionFile, *, is_dry: bool) -> None:
-    path = output.path_text(extension.path)
-    extension.check()
-    if extension.state() == "missing":
+def _uninstall(file: SealedFile, *, is_dry: bool) -> None:
+    path = output.path_text(file.path)
+    file.check()
+    if file.state() == "missing":
         output.say(f"{path} is not installed")
     elif is_dry:
         output.say(f"would remove {path}")
-        for folder in filter(Path.is_dir, extension.folders()):
+        for folder in filter(Path.is_dir, file.folders()):
             output.say(f"would remove {output.path_text(folder)} if nothing else is in it")
     else:
-        extension.uninstall()
+        file.uninstall()
         output.say(f"removed {path}; sessions that run keep it until they end")

@@ -4,16 +4,17 @@ import hashlib
 import re
 import stat
 
-from tapui.hosts.copilot.extension_file import ExtensionFile, content
+from tapui.hosts.copilot.extension_file import ExtensionFile
 from tests.rig.gateway import Home
 
 
 def test_it_is_written_once_and_removed(home: Home) -> None:
-    path = ExtensionFile(home.copilot).path
+    extension = ExtensionFile(home.copilot)
+    path = extension.path
     first = home.run("install", "extension")
     assert (first.returncode, first.stdout) == (0, f"wrote {path}\n")
     assert "copilot --experimental" in first.stderr
-    assert path.read_bytes() == content()
+    assert path.read_bytes() == extension.content()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again = home.run("install", "extension")
     assert again.stdout == f"{path} is installed already\n"
@@ -29,13 +30,14 @@ def test_it_is_written_once_and_removed(home: Home) -> None:
 
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(home: Home) -> None:
-    path = ExtensionFile(home.copilot).path
+    extension = ExtensionFile(home.copilot)
+    path, content = extension.path, extension.content()
     said = home.run("install", "extension", "--dry-run")
     head, _, written = said.stdout.partition("\n")
-    assert head.startswith(f"would write {path} (mode 0600, {len(content()):,} bytes")
-    assert written == content().decode() + "\n"
+    assert head.startswith(f"would write {path} (mode 0600, {len(content):,} bytes")
+    assert written == content.decode() + "\n"
     assert not home.copilot.exists()
-    ExtensionFile(home.copilot).install()
+    extension.install()
     (home.copilot / "tapui" / "doors").mkdir(parents=True)
     said = home.run("uninstall", "extension", "--dry-run").stdout
     assert said == "".join(
@@ -74,14 +76,14 @@ def test_a_link_is_not_followed(home: Home) -> None:
     extension.path.rename(home.root / "elsewhere")
     extension.path.symlink_to(home.root / "elsewhere")
     assert home.run("install", "extension").returncode == 1
-    assert (home.root / "elsewhere").read_bytes() == content()
+    assert (home.root / "elsewhere").read_bytes() == extension.content()
 
 
 def test_an_older_one_is_replaced(home: Home) -> None:
     extension = ExtensionFile(home.copilot)
     extension.install()
     older = b"// an older one\n"
-    seal = re.search(rb"// written by tapui .*\n\Z", content())
+    seal = re.search(rb"// written by tapui .*\n\Z", extension.content())
     assert seal
     digest = hashlib.sha256(older).hexdigest().encode()
     extension.path.write_bytes(older + b"// written by tapui 0.0.9, sha256 " + digest + b"\n")

@@ -1,0 +1,79 @@
+"""`tapui install skills`, `tapui uninstall skills`, and what they say to an agent."""
+
+import asyncio
+import re
+import stat
+import sys
+
+import pytest
+
+from tapui.hosts.copilot.skill_files import SKILLS, SkillFile, skill_files
+from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Host
+
+
+def test_they_are_written_once_and_removed(home: Home) -> None:
+    paths = [file.path for file in skill_files(home.copilot)]
+    assert [str(path.relative_to(home.copilot)) for path in paths] == [
+        "skills/tap-loop/SKILL.md",
+        "skills/create-provider/SKILL.md",
+    ]
+    first = home.run("install", "skills")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert first.stdout == "".join(f"wrote {path}\n" for path in paths)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o600]
+    again = home.run("install", "skills")
+    assert again.stdout == "".join(f"{path} is installed already\n" for path in paths)
+    mine = home.copilot / "skills" / "mine"
+    mine.mkdir()
+    assert home.run("uninstall", "skills").returncode == 0
+    assert [path.name for path in (home.copilot / "skills").iterdir()] == ["mine"]
+
+
+def test_a_dry_run_writes_nothing(home: Home) -> None:
+    said = home.run("install", "skills", "--dry-run").stdout
+    assert said.count("would write ") == 2
+    assert "name: tap-loop" in said
+    assert not home.copilot.exists()
+
+
+def test_one_that_a_person_has_changed_is_left_alone_and_the_other_is_done(home: Home) -> None:
+    mine, other = skill_files(home.copilot)
+    mine.install()
+    changed = mine.path.read_bytes().replace(b"30s", b"45s")
+    mine.path.write_bytes(changed)
+    for name, state in (("install", "installed"), ("uninstall", "missing")):
+        done = home.run(name, "skills")
+        assert done.returncode == 1
+        assert f"{mine.path} was not written by tapui, or was changed since" in done.stderr
+        assert mine.path.read_bytes() == changed
+        assert other.state() == state
+
+
+@pytest.mark.parametrize("skill", SKILLS)
+def test_it_has_what_the_cli_looks_for(home: Home, skill: str) -> None:
+    text = SkillFile(home.copilot, skill).content().decode()
+    head = re.match(r"---\nname: (\S+)\ndescription: (.+)\nargument-hint: .+\n---\n", text)
+    assert head
+    assert head[1] == skill
+    assert len(head[2]) < 1024
+
+
+async def test_the_program_in_it_is_a_provider(gateway: Gateway, home: Home) -> None:
+    text = SkillFile(home.copilot, "create-provider").body().decode()
+    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert found
+    host = await Host.hello(gateway.url, gateway.internal_token)
+    async with host:
+        await host.open("s1", label="Greeting")
+        env = home.env(TAP_GATEWAY=gateway.url, TAP_PROVIDER_TOKEN=gateway.token)
+        provider = await asyncio.create_subprocess_exec(sys.executable, "-c", found[1], env=env)
+        offered = await host.expect("tools.changed", sessionId="s1")
+        while "greet" not in str(offered):
+            offered = await host.expect("tools.changed", sessionId="s1")
+        await host.invoke("s1", "greet", {"name": "Ada"}, id_="i1")
+        assert (await host.expect("tool.outcome", id="i1"))["data"] == "Hello, Ada!"
+        await host.invoke("s1", "greet", {}, id_="i2")
+        assert "'name' is missing" in str(await host.expect("tool.outcome", id="i2"))
+        provider.terminate()
+        await provider.wait()
