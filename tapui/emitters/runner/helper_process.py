@@ -96,6 +96,11 @@ class HelperProcess:
         if self._channel is not None:
             self._channel.close()
 
+    def kill(self) -> None:
+        """End it at once; what it runs is not ended by this."""
+        if self._child is not None:
+            self._child.kill()
+
     async def wait(self) -> Ended:
         """Wait for its end; all that it said is taken by then. When cancelled, it is killed."""
         assert self._child is not None, "it was started"

@@ -160,7 +160,7 @@ class RunFiltered(RunnerMessage, tag="run.filtered", frozen=True):
 
 class RunEnded(RunnerMessage, tag="run.ended", frozen=True):
     """A run is over: with an exit `code`, by a `signal` (its name), or with an `error`: it could
-    not be started, or was lost with the helper.
+    not be started, or `is_lost` with the helper, or for want of one (the gateway's end says that).
 
     `last_words` are its last lines, filtered or not. `left` names processes that it left running
     (program and id): they gave themselves a session, and the run was not stopped. `is_held`: a
@@ -176,6 +176,7 @@ class RunEnded(RunnerMessage, tag="run.ended", frozen=True):
     last_words: list[str] = []
     left: list[str] = []
     is_held: bool = False
+    is_lost: bool = False
 
 
 class TriedLine(Struct, array_like=True, frozen=True):

@@ -37,8 +37,8 @@ STOP_GRACE = 5.0
 """Seconds between TERM and KILL, unless a stop names others."""
 CLOSE_GRACE = 1.5
 """The same when the runner is closed."""
-_CLOSE_SECONDS = 5.0
-"""How long runs may take to end then."""
+CLOSE_SECONDS = 10.0
+"""How long all may take to end then."""
 MAX_TRIALS = 8
 """Trials under way at once."""
 
@@ -165,20 +165,31 @@ class Runner:
             if lines:
                 self._say(RunTaken(run, lines, characters))
 
-    async def close(self) -> None:
-        """End all runs and the helper; the ends are told before this returns."""
+    async def close(self, within: float = CLOSE_SECONDS) -> None:
+        """End all runs and the helper; the ends are told before this returns.
+
+        What has not ended after `within` seconds is killed.
+        """
         self._closing.set()
+        grace = min(CLOSE_GRACE, within * 0.75)
         for run, known in list(self._runs.items()):
             if known.is_sent:
                 self.release(run)
-                self.stop(run, CLOSE_GRACE)
+                self.stop(run, grace)
             else:
                 self._end(run, "the runner was closed")
-        with contextlib.suppress(TimeoutError):  # what has not ended by then is killed
-            async with asyncio.timeout(_CLOSE_SECONDS):
+        try:
+            async with asyncio.timeout(within):
                 while self._runs:
                     self._all_ended.clear()
                     await self._all_ended.wait()
+                await self._let_go()
+        except TimeoutError:
+            if self._helper is not None:
+                self._helper.kill()
+            await self._let_go()
+
+    async def _let_go(self) -> None:
         if self._helper is not None:
             self._helper.retire()
         if self._keeper is not None:
@@ -257,7 +268,7 @@ class Runner:
         """End the runs that a helper had, or all of them."""
         for run, known in list(self._runs.items()):
             if known.is_sent or everything:
-                self._end(run, fault)
+                self._end(run, fault, is_lost=True)
 
     def _fail_trials(self, fault: str) -> None:
         for _, tried in self._trials.values():
@@ -323,9 +334,9 @@ class Runner:
         else:
             self._say(RunTaken(message.run, lines, characters))
 
-    def _end(self, run: str, error: str) -> None:
+    def _end(self, run: str, error: str, *, is_lost: bool = False) -> None:
         if self._runs.pop(run, None) is not None:
-            self._tell(RunEnded(run, RunCounts(), error=error))
+            self._tell(RunEnded(run, RunCounts(), error=error, is_lost=is_lost))
 
     def _tell(self, event: RunEvent) -> None:
         if isinstance(event, RunEnded):

@@ -2,6 +2,7 @@
 
 from tapui.station.options import Options
 from tapui.station.parts.copilot import Copilot
+from tapui.station.parts.emitters import EmittersPart
 from tapui.station.parts.index import Index
 from tapui.station.parts.local_session import LocalSession
 from tapui.station.parts.part import Part
@@ -17,6 +18,7 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
     if options.settings.local_session:
         parts.append(LocalSession())
     parts.append(Tools())
+    parts.append(EmittersPart())
     parts.append(Index())
     if not (options.is_demo or options.is_private):
         parts.append(ToolsToken())

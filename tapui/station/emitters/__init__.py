@@ -1,0 +1,1 @@
+"""The shell of emitters: their folders' files, the person's consents, and the runs."""

@@ -1,0 +1,174 @@
+"""Folders' files and the person's consents, for the core: read, checked, kept and watched."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tapui.core.emitters.given import (
+    CannotStart,
+    EmitterStanding,
+    FolderEmitters,
+    MayStart,
+)
+from tapui.emitters.config.entries import ConfigProblem, Configuration
+from tapui.emitters.config.finding import real_folder
+from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
+from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
+from tapui.emitters.folder_file import reason
+from tapui.station.emitters.shown import asking, folder_emitters, plan_of, problems_in_words
+
+_MAX_PROPOSALS = 4
+"""Of one emitter: an answer may be on its way while something else is shown already."""
+
+
+@dataclass(slots=True)
+class EmitterChanges:
+    """What was found since the last look."""
+
+    found: list[FolderEmitters] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    """Folders in which files that commands name may have changed."""
+    faults: list[str] = field(default_factory=list)
+    """What the person is told once."""
+
+
+@dataclass(slots=True)
+class _InUse:
+    """A folder in use. `configuration` is the last that could be read."""
+
+    configuration: Configuration
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Files that are covered by consents, by emitter."""
+    watched: frozenset[str] = frozenset()
+    proposals: dict[str, OrderedDict[str, Proposal]] = field(default_factory=dict)
+    """What the person was shown, by emitter and digest."""
+
+    def drop_gone(self) -> None:
+        """Forget emitters that are not in the file any more."""
+        for known in (self.files, self.proposals):
+            for name in [one for one in known if self.configuration.emitter(one) is None]:
+                del known[name]
+
+
+class FolderShell:
+    """Any thread may use it, none on a loop. `clock` is a steady one, in seconds."""
+
+    def __init__(self, state: Path, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._watch = ConfigWatch()
+        self._consents = EmitterConsents(state)
+        self._folders: dict[str, _InUse] = {}
+        """By path, without links."""
+        self._told: OrderedDict[str, tuple[ConfigProblem, ...]] = OrderedDict()
+        self._damage = ""
+        self._faults: list[str] = []
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a folder is in use."""
+        return bool(self._folders)
+
+    def read(self, cwd: str) -> FolderEmitters:
+        """Read the file of a session's folder, and watch it from now on."""
+        with self._lock:
+            try:
+                folder = real_folder(cwd)
+            except (OSError, ValueError):
+                return FolderEmitters(cwd, cwd)  # without a folder there is no file
+            found = self._watch.add(folder, self._clock())
+            return self._taken(cwd, found)
+
+    def leave(self, folder: str) -> None:
+        """Watch a folder no more."""
+        with self._lock:
+            self._watch.remove(folder)
+            self._folders.pop(folder, None)
+
+    def check(self, folder: str, name: str) -> EmitterStanding:
+        """Return whether an emitter of a folder's file may start."""
+        with self._lock:
+            return self._check(folder, name)
+
+    def keep(self, folder: str, name: str, digest: str, *, later_versions: bool) -> str | None:
+        """Keep that the person allowed what they were shown; return why that failed."""
+        with self._lock:
+            in_use = self._folders.get(folder)
+            proposals = in_use.proposals.get(name) if in_use is not None else None
+            shown = proposals.get(digest) if proposals is not None else None
+            if shown is None:
+                return "it has changed since it was shown"
+            try:
+                self._consents.allow(shown, later_versions=later_versions)
+            except OSError as error:
+                return reason(error)
+            return None
+
+    def look(self) -> EmitterChanges:
+        """Return what has changed."""
+        with self._lock:
+            now = self._clock()
+            changes = EmitterChanges()
+            for change in self._watch.look(now):
+                if isinstance(change, ConfigChanged):
+                    changes.found.append(self._taken(change.folder, change.configuration))
+                else:
+                    changes.files.append(change.folder)
+            for folder, in_use in self._folders.items():
+                names = frozenset(name for names in in_use.files.values() for name in names)
+                if names != in_use.watched:
+                    in_use.watched = names
+                    self._watch.watch_files(folder, sorted(names), now)
+                    # What changed before they were watched is found by asking once more.
+                    changes.files.append(folder)
+            changes.faults, self._faults = self._faults, []
+            return changes
+
+    # With the lock
+
+    def _taken(self, cwd: str, found: Configuration) -> FolderEmitters:
+        folder = found.folder
+        in_use = self._folders.get(folder)
+        if in_use is None:
+            in_use = self._folders[folder] = _InUse(found)
+        elif found.is_readable:
+            in_use.configuration = found
+            in_use.drop_gone()
+        if self._told.get(folder, ()) != found.problems:
+            self._faults += problems_in_words(folder, found.problems)
+        self._told[folder] = found.problems
+        self._told.move_to_end(folder)
+        while len(self._told) > MAX_FOLDERS:
+            self._told.popitem(last=False)
+        return folder_emitters(cwd, found)
+
+    def _check(self, folder: str, name: str) -> EmitterStanding:
+        in_use = self._folders.get(folder)
+        entry = in_use.configuration.emitter(name) if in_use is not None else None
+        if in_use is None or entry is None:
+            return CannotStart("the folder's file does not have it any more")
+        try:
+            standing = self._consents.standing(in_use.configuration, entry)
+        except OSError as error:
+            return CannotStart(f"it cannot run in its folder: {reason(error)}")
+        self._tell_damage()
+        if isinstance(standing, Consented):
+            in_use.files[name] = standing.files
+            in_use.proposals.pop(name, None)
+            return MayStart(plan_of(standing.entry))
+        in_use.files.pop(name, None)
+        shown = in_use.proposals.setdefault(name, OrderedDict())
+        asked = asking(standing, entry, in_use.configuration.path)
+        shown[asked.digest] = standing.proposal
+        shown.move_to_end(asked.digest)
+        while len(shown) > _MAX_PROPOSALS:
+            shown.popitem(last=False)
+        return asked
+
+    def _tell_damage(self) -> None:
+        damage = self._consents.damage
+        if damage and damage != self._damage:
+            self._faults.append(damage)
+        self._damage = damage

@@ -1,0 +1,146 @@
+"""The emitters, as a part: files are read and watched, and runs are run."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from functools import partial
+
+from tapui.core.effects import (
+    CheckEmitter,
+    EmitterEffect,
+    KeepConsent,
+    LeaveEmitters,
+    ReadEmitters,
+    SetRunFilter,
+    StartRun,
+    StopRun,
+    TryFilter,
+)
+from tapui.core.emitters.given import CannotStart, FolderEmitters
+from tapui.core.emitters.inputs import EmitterInputs
+from tapui.emitters.config.watching import LOOK_SECONDS
+from tapui.station.emitters.folder_shell import FolderShell
+from tapui.station.emitters.run_shell import RunShell
+from tapui.station.parts.part import GatewayAccess
+
+_FAILED = "tapui failed at it: its log says more"
+
+_log = logging.getLogger(__name__)
+
+FileEffect = ReadEmitters | LeaveEmitters | CheckEmitter | KeepConsent
+
+
+class EmittersPart:
+    """Carries out what the core asks of emitters, and tells it what has changed.
+
+    What needs files is done in a thread, one thing after the other, in the order in which the core
+    asked.
+    """
+
+    name = "the emitters"
+
+    def __init__(self) -> None:
+        self._asked: deque[FileEffect] = deque()
+        self._news = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def start(self, access: GatewayAccess) -> None:
+        """Take over what the core asks; before this it asks nothing."""
+        self._access = access
+        self._tell = access.turn.tell_emitters
+        self._files = FolderShell(access.home.state, time.monotonic)
+        self._runs = RunShell(self._tell, access.report)
+        access.turn.emitters = self._take
+        access.spawn(self._serve())
+        access.spawn(self._watch())
+        self._tell(lambda inputs, now: inputs.begin(now))
+
+    async def stop(self) -> None:
+        """End all that runs."""
+        self._stopping.set()
+        await self._runs.close()
+
+    def _take(self, effect: EmitterEffect) -> None:
+        if isinstance(effect, StartRun):
+            self._runs.start(effect)
+        elif isinstance(effect, StopRun):
+            self._runs.stop(effect)
+        elif isinstance(effect, SetRunFilter):
+            self._runs.set_filter(effect)
+        elif isinstance(effect, TryFilter):
+            self._access.spawn(self._runs.try_filter(effect))
+        else:
+            self._asked.append(effect)
+            self._news.set()
+
+    # Files
+
+    async def _serve(self) -> None:
+        """Do what needs files, one after the other."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._asked:
+                effect = self._asked.popleft()
+                try:
+                    await self._carry_out(effect)
+                except Exception:  # noqa: BLE001 - logged and answered; what else is asked goes on
+                    _log.exception("%s of an emitter failed", type(effect).__name__)
+                    self._answer_failed(effect)
+
+    async def _carry_out(self, effect: FileEffect) -> None:
+        match effect:
+            case ReadEmitters(ticket, cwd):
+                found = await asyncio.to_thread(self._files.read, cwd)
+                self._tell(lambda inputs, now: inputs.read(ticket, found, now))
+                await self._look()
+            case LeaveEmitters(folder):
+                await asyncio.to_thread(self._files.leave, folder)
+            case CheckEmitter(ticket, folder, name):
+                standing = await asyncio.to_thread(self._files.check, folder, name)
+                self._tell(lambda inputs, now: inputs.checked(ticket, standing, now))
+            case KeepConsent(ticket, folder, name, digest, later_versions):
+                keep = partial(self._files.keep, later_versions=later_versions)
+                fault = await asyncio.to_thread(keep, folder, name, digest)
+                self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
+
+    def _answer_failed(self, effect: FileEffect) -> None:
+        """Answer what failed unforeseen: whoever waits for it must not wait for ever."""
+        match effect:
+            case ReadEmitters(ticket, cwd):
+                nothing = FolderEmitters(cwd, cwd, is_readable=False)
+                self._tell(lambda inputs, now: inputs.read(ticket, nothing, now))
+            case CheckEmitter(ticket):
+                self._tell(lambda inputs, now: inputs.checked(ticket, CannotStart(_FAILED), now))
+            case KeepConsent(ticket):
+                self._tell(lambda inputs, now: inputs.consent_kept(ticket, _FAILED, now))
+            case LeaveEmitters():
+                pass
+
+    async def _watch(self) -> None:
+        """Look for changes, as long as a folder is in use."""
+        while not self._stopping.is_set():
+            with contextlib.suppress(TimeoutError):  # the time is up: look
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._stopping.wait()
+            if self._files.is_used:
+                await self._look()
+
+    async def _look(self) -> None:
+        changes = await asyncio.to_thread(self._files.look)
+        for found in changes.found:
+            self._tell(partial(_changed, found))
+        for folder in changes.files:
+            self._tell(partial(_files_changed, folder))
+        for fault in changes.faults:
+            self._access.report(fault, "warning")
+
+
+def _changed(found: FolderEmitters, inputs: EmitterInputs, now: float) -> None:
+    inputs.folder_changed(found, now)
+
+
+def _files_changed(folder: str, inputs: EmitterInputs, now: float) -> None:
+    inputs.files_changed(folder, now)

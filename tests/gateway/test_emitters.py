@@ -1,0 +1,100 @@
+"""Emitters of a folder's file, with a real gateway and real commands."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.emitting import Watcher, repository, script, until_dead
+from tests.rig.gateway import Gateway
+
+RULES = [
+    {"match": "starting", "outcome": "drop"},
+    {"match": "warn|fail", "outcome": "inject"},
+    {"match": ".*", "outcome": "keep"},
+]
+PULSE = "echo pid $$; echo starting; echo up; echo it fails; exec sleep 1000\n"
+FAMILY = (
+    "trap '' TERM; sleep 1001 & echo child $!; (setsid sleep 1002 & echo far $!);"
+    " echo pid $$; while :; do sleep 0.1; done\n"
+)
+
+
+async def test_what_is_allowed_runs_and_its_inject_is_a_prompt(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    repo = repository(
+        tmp_path / "repo", {"name": "pulse", "command": "sh pulse.sh", "eventFilter": RULES}
+    )
+    script(repo, "pulse.sh", PULSE)
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        shown = await seen.allow("pulse")
+        assert (shown["command"], shown["cwd"], shown["changed"]) == ("sh pulse.sh", repo, "")
+        assert (shown["files"], shown["file"]) == (["pulse.sh"], f"{repo}/tap.config.json")
+        assert shown["schedule"] == "runs all the time, without asking again"
+        sent = await seen.host.expect("session.send", within=15)
+        assert "- stream=pulse emitter=pulse/stdout: it fails" in sent["prompt"]
+        pid = await seen.line("pid", "pulse@tap")
+        assert seen.lines["pulse@tap"] == [f"pid {pid}", "up", "inject: it fails"]
+        await seen.state("pulse", "running")
+        await seen.close("s1")
+        await until_dead(pid)
+        await seen.until(lambda: seen.gone == ["pulse"], "it is gone")
+
+
+async def test_a_change_of_the_file_or_of_what_it_names_asks_again(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    entry = {"name": "pulse", "command": "sh pulse.sh"}
+    repo = repository(tmp_path / "repo", entry)
+    script(repo, "pulse.sh", PULSE)
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("pulse")
+        first = await seen.line("pid", "pulse@tap")
+        script(repo, "pulse.sh", f"{PULSE}# another\n")
+        shown = await seen.allow("pulse")
+        assert shown["changed"] == "files that it names: pulse.sh"
+        await until_dead(first)
+        second = await seen.next_line("pid", "pulse@tap", first)
+        repository(tmp_path / "repo", {**entry, "runInterval": "1h"})
+        shown = await seen.allow("pulse", "deny")
+        assert shown["changed"] == "runs every 1h (it was all the time)"
+        await until_dead(second)
+        await seen.state("pulse", "configured")
+
+
+async def test_what_is_wrong_in_the_file_is_told_once_with_its_place(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    repo = repository(tmp_path / "repo", {"name": "bad"}, {"name": "good", "command": "echo hi"})
+    file = Path(repo, "tap.config.json")
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("good")
+        await seen.state("good", "exited")
+        told = f"{file}:1:30: emitters[0]: an emitter must define either a command or a prompt"
+        assert seen.notices == [told]
+        await seen.host.open("s2", cwd=repo)
+        file.write_text(file.read_text()[:-5])  # as if somebody were writing it
+        await seen.until(lambda: len(seen.notices) == 2, "the new fault")
+        assert "(what was read of it before holds)" in seen.notices[1]
+        await seen.state("good", "exited")
+
+
+@pytest.mark.parametrize("end", ["in order", "killed"])
+async def test_nothing_of_a_command_survives_the_gateway(
+    serve: Callable[..., Gateway], tmp_path: Path, end: str
+) -> None:
+    gateway = serve("--no-attach")
+    repo = repository(tmp_path / "repo", {"name": "family", "command": FAMILY})
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("family")
+        pids = [await seen.line(word, "family@tap") for word in ("child", "far", "pid")]
+        if end == "killed":
+            gateway.kill()
+        else:
+            assert gateway.stop() == 0
+        await until_dead(*pids)
