@@ -30,6 +30,12 @@ def script(folder: str, name: str, text: str) -> str:
     return f"sh {name}"
 
 
+def cut(folder: str) -> None:
+    """Cut a folder's configuration, as if somebody were writing it."""
+    file = Path(folder, "tap.config.json")
+    file.write_text(file.read_text()[:-5])
+
+
 class Watcher:
     """A host and a tower on a gateway: opens sessions, answers, and keeps what it sees."""
 
@@ -66,10 +72,8 @@ class Watcher:
 
     async def allow(self, name: str, decision: str = "approve", **answer: Any) -> Json:
         """Answer whether an emitter may start; return what was shown."""
-        approval = (
-            (await self.until(lambda: self.waiting.get(name), f"{name} asks"))["id"],
-            self.waiting.pop(name)["detail"],
-        )
+        await self.until(lambda: name in self.waiting, f"{name} asks")
+        approval = self.waiting.pop(name)
         await self.tower.send(
             {
                 "type": "approval.decide",

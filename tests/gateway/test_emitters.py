@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.emitting import Watcher, repository, script, until_dead
+from tests.gateway.emitting import Watcher, cut, repository, script, until_dead
 from tests.rig.gateway import Gateway
 
 RULES = [
@@ -69,15 +69,15 @@ async def test_what_is_wrong_in_the_file_is_told_once_with_its_place(
     gateway: Gateway, tmp_path: Path
 ) -> None:
     repo = repository(tmp_path / "repo", {"name": "bad"}, {"name": "good", "command": "echo hi"})
-    file = Path(repo, "tap.config.json")
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=repo)
         await seen.allow("good")
         await seen.state("good", "exited")
-        told = f"{file}:1:30: emitters[0]: an emitter must define either a command or a prompt"
+        what = "an emitter must define either a command or a prompt"
+        told = f"{repo}/tap.config.json:1:30: emitters[0]: {what}"
         assert seen.notices == [told]
         await seen.host.open("s2", cwd=repo)
-        file.write_text(file.read_text()[:-5])  # as if somebody were writing it
+        cut(repo)
         await seen.until(lambda: len(seen.notices) == 2, "the new fault")
         assert "(what was read of it before holds)" in seen.notices[1]
         await seen.state("good", "exited")
