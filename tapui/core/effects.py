@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from tapui.core.emitters.given import EmitterPlan
+from tapui.secret import Secret
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.provider import FilterRule
@@ -163,7 +164,8 @@ class LeaveEmitters(Struct, frozen=True, gc=False):
 
 
 class CheckEmitter(Struct, frozen=True, gc=False):
-    """Find out whether an emitter of a folder's file may start; then call `EmitterInputs.checked`.
+    """Find out whether an emitter of a folder's file may start, or a provider of it; then call
+    `EmitterInputs.checked`.
 
     It is asked before each run.
     """
@@ -171,6 +173,7 @@ class CheckEmitter(Struct, frozen=True, gc=False):
     ticket: int
     folder: str
     name: str
+    is_provider: bool = False
 
 
 class KeepConsent(Struct, frozen=True, gc=False):
@@ -184,6 +187,7 @@ class KeepConsent(Struct, frozen=True, gc=False):
     name: str
     digest: str
     later_versions: bool
+    is_provider: bool = False
 
 
 class StartRun(Struct, frozen=True):
@@ -193,6 +197,8 @@ class StartRun(Struct, frozen=True):
     plan: EmitterPlan
     rules: tuple[FilterRule, ...]
     """Those in force, which the person may have changed since."""
+    token: Secret | None = None
+    """What a provider earns its session with."""
 
 
 class StopRun(Struct, frozen=True, gc=False):

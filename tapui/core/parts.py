@@ -34,6 +34,7 @@ from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.orders import EmitterOrders
+from tapui.core.emitters.project_providers import ProjectProviders
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.hooks.gates import Gates
@@ -155,6 +156,9 @@ class Parts:
             injects=injects,
             traces=traces,
         )
+        project_providers = ProjectProviders(
+            mint=mint, emitters=emitters, running=running, trustees=trustees
+        )
         self.emitter_folders = emitter_folders = EmitterFolders(
             out=out,
             tickets=tickets,
@@ -162,6 +166,7 @@ class Parts:
             sessions=sessions,
             emitters=emitters,
             running=running,
+            providers=project_providers,
             streams=streams,
         )
         self.emitter_orders = EmitterOrders(

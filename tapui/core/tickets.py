@@ -75,15 +75,22 @@ class Tickets:
         """Ask for the emitters of a folder's file; `subject` waits for them."""
         self._out.effects.append(ReadEmitters(self._keep(subject), cwd))
 
-    def check_emitter(self, folder: str, name: str, subject: object) -> None:
-        """Ask whether an emitter may start; `subject` waits for it."""
-        self._out.effects.append(CheckEmitter(self._keep(subject), folder, name))
+    def check_emitter(self, folder: str, name: str, subject: object, *, is_provider: bool) -> None:
+        """Ask whether an emitter, or a provider, may start; `subject` waits for it."""
+        self._out.effects.append(CheckEmitter(self._keep(subject), folder, name, is_provider))
 
     def keep_consent(
-        self, folder: str, name: str, digest: str, subject: object, *, later_versions: bool
+        self,
+        folder: str,
+        name: str,
+        digest: str,
+        subject: object,
+        *,
+        later_versions: bool,
+        is_provider: bool,
     ) -> None:
         """Ask that a consent be kept; `subject` waits for that."""
-        effect = KeepConsent(self._keep(subject), folder, name, digest, later_versions)
+        effect = KeepConsent(self._keep(subject), folder, name, digest, later_versions, is_provider)
         self._out.effects.append(effect)
 
     def try_filter(

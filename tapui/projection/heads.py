@@ -114,6 +114,8 @@ def emitter_head(emitter: Emitter) -> Emitter:
         emitter,
         ("cwd", "folder", "command", "prompt", "shell", "description", "error", "why"),
     )
+    if sum(map(len, kept.args)) > limits.DETAIL_BYTES:
+        kept = replace(kept, args=[head_of(" ".join(kept.args))], is_cut=True)
     if sum(len(rule.match) for rule in kept.rules) <= limits.DETAIL_BYTES:
         return kept
     room, rules = limits.DETAIL_BYTES, []

@@ -19,6 +19,8 @@ Injector = Literal["unset", "enabled", "disabled"]
 Delivery = Literal["surface", "important", "all"]
 """`all`: every line that is kept is injected; else those that the filter injects."""
 ScheduleKind = Literal["continuous", "timed", "oneTime", "idle"]
+EmitterKind = ScheduleKind | Literal["provider"]
+"""`provider`: a program of the project that connects as a provider; each session has its own."""
 EmitterSource = Literal["file", "tool"]
 EmitterState = Literal[
     "configured",
@@ -60,20 +62,21 @@ class EmitterCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
 class Emitter(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     """An emitter. `session_id` is the session that it belongs to, and whose streams it posts to.
 
-    It has a command or a prompt. `stream` is the full name, `every` is seconds from the end of a
-    run to the next (until the run, of one that runs once), `line` is that in the folder's file.
-    `why` says why it asks, waits or failed.
+    It has a command or a prompt; a `provider` has a command and its `args`, and no shell. `stream`
+    is the full name, `every` is seconds from the end of a run to the next (until the run, of one
+    that runs once), `line` is that in the folder's file. `why` says why it asks, waits or failed.
     """
 
     id: str
     name: str
     folder: str
     session_id: str
-    kind: ScheduleKind
+    kind: EmitterKind
     state: EmitterState
     stream: str
     cwd: str
     command: str | None = None
+    args: list[str] = []
     prompt: str | None = None
     shell: str | None = None
     every: int | None = None

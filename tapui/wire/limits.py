@@ -195,6 +195,12 @@ FAILURE_PAUSE = 300.0
 the schedule says."""
 LOST_PAUSE = 5.0
 """How long it takes until what was lost with the runner runs again; doubled each time, as above."""
+PROVIDER_PAUSE = 1.0
+"""How long it takes until a provider of the project that has ended is started again; doubled with
+each that ended soon."""
+PROVIDER_PAUSE_MOST = 60.0
+PROVIDER_STEADY = 60.0
+"""How long a provider runs that has not ended soon."""
 IDLE_PAUSE = 2.0
 """How long a session has to be idle until a prompt that waits for this is sent."""
 MAX_HELD_LINES = 20

@@ -377,6 +377,13 @@ class Stage:
         shell.write(folder)
         for run in list(shell.running):
             shell.end_of_run(run, code=0)
+        program = f"wiki{self.number}"
+        shell.write(folder, entry(program, kind="provider", args=(_LONG,), stream="wiki"))
+        self._decide("emitter", "approve")
+        shell.ends(program, code=1)
+        talk.wait(limits.PROVIDER_PAUSE)
+        shell.write(folder)
+        shell.end_of_run(shell.run_of(program), code=0)
         host.hear()
 
     def _agent_emitters(self, host: Peer, session: str) -> None:

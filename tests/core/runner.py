@@ -110,9 +110,10 @@ class EmitterShell:
                 inputs.read(ticket, self.found(cwd), now)
             case LeaveEmitters(folder):
                 self.left.append(folder)
-            case CheckEmitter(ticket, folder, name):
+            case CheckEmitter(ticket, folder, name, is_provider):
                 self.checks += 1
-                inputs.checked(ticket, self._standing(folder, name), now)
+                standing = self._standing(folder, name, is_provider=is_provider)
+                inputs.checked(ticket, standing, now)
             case KeepConsent(ticket, folder, name, digest, later_versions):
                 if self.consent_fault is None:
                     self.allowed[folder, name] = self.proposed[digest]
@@ -146,12 +147,12 @@ class EmitterShell:
         folder = self.real.get(cwd, cwd)
         return FolderEmitters(cwd, folder, self.files.get(folder, ()), self.is_readable)
 
-    def _plan(self, folder: str, name: str) -> EmitterPlan | None:
-        listed = self.files.get(folder, ())
-        return next((one.plan for one in listed if one.plan.name == name), None)
+    def _plan(self, folder: str, name: str, *, is_provider: bool) -> EmitterPlan | None:
+        plans = [one.plan for one in self.files.get(folder, ()) if one.plan.name == name]
+        return next((one for one in plans if (one.kind == "provider") is is_provider), None)
 
-    def _standing(self, folder: str, name: str) -> EmitterStanding:
-        plan = self._plan(folder, name)
+    def _standing(self, folder: str, name: str, *, is_provider: bool) -> EmitterStanding:
+        plan = self._plan(folder, name, is_provider=is_provider)
         if plan is None:
             return CannotStart("the file does not have it")
         if name in self.faults:

@@ -88,7 +88,8 @@ class BuiltinConversation:
             "emitters": [
                 {"name": one.name, "state": one.state, "stream": one.plan.stream}
                 for one in self._emitters.by_id.values()
-                if one.session is session or session in one.folder.sessions
+                if one.session is session
+                or (session in one.folder.sessions and not one.is_provider)
             ],
             "approvalsWaiting": len(
                 [

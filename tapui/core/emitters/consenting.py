@@ -27,7 +27,9 @@ class Consenting:
     def check(self, emitter: LiveEmitter, *, is_again: bool = False) -> None:
         """Ask the shell whether an emitter may start; it is asked before each run."""
         emitter.check = CheckWanted(emitter, is_again)
-        self._tickets.check_emitter(emitter.folder.path, emitter.name, emitter.check)
+        self._tickets.check_emitter(
+            emitter.folder.path, emitter.name, emitter.check, is_provider=emitter.is_provider
+        )
 
     def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
         """Ask the person whether it may start; where nobody is asked, it does not."""
@@ -81,6 +83,7 @@ class Consenting:
             shown.digest,
             ConsentWanted(emitter, emitter.check),
             later_versions=answer.get(LATER_VERSIONS) is True,
+            is_provider=emitter.is_provider,
         )
 
     def expired(self, waiting: WaitingApproval) -> None:
@@ -102,8 +105,14 @@ class Consenting:
         if emitter.check is not wanted.check:
             return  # it was stopped, or has changed
         emitter.check = None
-        if fault is None:
-            self.check(emitter)
-        else:
+        if fault is not None:
             emitter.error = f"the consent could not be kept: {fault}"
             self._emitters.set(emitter, "configured", emitter.error)
+            return
+        self.check(emitter)
+        for other in list(self._emitters.by_id.values()):
+            # Each session has a provider of its own, and the person was asked for each.
+            if other.approval is not None and other.entry_key == emitter.entry_key:
+                self.withdraw(other, "it was allowed for another session")
+                self._emitters.set(other, "queued")
+                self.check(other)

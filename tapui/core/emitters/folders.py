@@ -7,6 +7,7 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.effects import LeaveEmitters
 from tapui.core.emitters.given import EmitterEntryRead, FolderEmitters
 from tapui.core.emitters.live import EmitterFolder, EmittersWanted, LiveEmitter
+from tapui.core.emitters.project_providers import ProjectProviders
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.model import OpenSession, Standing
@@ -31,6 +32,7 @@ class EmitterFolders:
         sessions: OpenSessions,
         emitters: Emitters,
         running: Running,
+        providers: ProjectProviders,
         streams: Streams,
     ) -> None:
         self._out = out
@@ -39,6 +41,7 @@ class EmitterFolders:
         self._sessions = sessions
         self._emitters = emitters
         self._running = running
+        self._providers = providers
         self._streams = streams
         self._folders: dict[str, EmitterFolder] = {}
         self._of: dict[str, EmitterFolder] = {}
@@ -94,8 +97,11 @@ class EmitterFolders:
     def files_changed(self, path: str) -> None:
         """Files that commands of a folder's emitters name may have changed."""
         folder = self._folders.get(path)
-        for emitter in list(folder.emitters.values()) if folder is not None else ():
+        if folder is None:
+            return
+        for emitter in list(folder.emitters.values()):
             self._running.check_again(emitter)
+        self._providers.check_again(folder)
 
     def session_ended(self, session: OpenSession) -> None:
         """A session is not open any more: the next one has its emitters."""
@@ -122,6 +128,8 @@ class EmitterFolders:
         elif other is not None:
             self._leave(other, current)
         self._of[current.id] = folder
+        self._providers.replaced(former, current)
+        self._providers.joined(folder, current)
         for emitter in folder.emitters.values():
             if emitter.session is former:
                 self._running.replaced(emitter, current)
@@ -149,6 +157,7 @@ class EmitterFolders:
 
     def _leave(self, folder: EmitterFolder, session: OpenSession) -> None:
         """A session is in a folder no longer."""
+        self._providers.left(session, "its session left the folder")
         self._of.pop(session.id, None)
         was_owner = folder.sessions[0] is session
         folder.sessions.remove(session)
@@ -165,6 +174,7 @@ class EmitterFolders:
             self._running.drop(emitter, reason)
         folder.emitters.clear()
         for session in folder.sessions:
+            self._providers.left(session, reason)
             self._of.pop(session.id, None)
         folder.sessions.clear()
         del self._folders[folder.path]
@@ -175,10 +185,14 @@ class EmitterFolders:
     def _take(self, folder: EmitterFolder, found: FolderEmitters) -> None:
         """Let what a file says hold: what it says no more is gone, what is new starts."""
         if not found.is_readable:
+            for session in folder.sessions:
+                self._providers.joined(folder, session)
             return
         wanted: dict[str, EmitterEntryRead] = {}
+        providers: dict[str, EmitterEntryRead] = {}
         for entry in found.entries:
-            wanted.setdefault(entry.plan.name, entry)
+            of_kind = providers if entry.plan.kind == "provider" else wanted
+            of_kind.setdefault(entry.plan.name, entry)
         for name, emitter in list(folder.emitters.items()):
             if name not in wanted:
                 del folder.emitters[name]
@@ -195,6 +209,7 @@ class EmitterFolders:
                 folder.emitters[name] = added
                 if entry.plan.auto_start:
                     self._running.start(added)
+        too_many += self._providers.take(folder, providers)
         if too_many:
             self._tell_too_many(folder, too_many)
 

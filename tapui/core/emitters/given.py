@@ -8,10 +8,10 @@ from msgspec import Struct
 from tapui.wire.emitters import (
     Delivery,
     EmitterCounts,
+    EmitterKind,
     Injector,
     Lifespan,
     Ownership,
-    ScheduleKind,
 )
 from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
@@ -22,14 +22,15 @@ class EmitterPlan(Struct, frozen=True, kw_only=True):
 
     It has a command or a prompt. `every` is seconds: from the end of a run of a timed one to the
     next, and until the run of one that runs once. `cwd` is absolute and without
-    links, `stream` a bare name.
+    links, `stream` a bare name. Of a `provider`, `command` is a program that gets `args`.
     """
 
     name: str
     stream: str
-    kind: ScheduleKind
+    kind: EmitterKind
     cwd: str
     command: str | None = None
+    args: tuple[str, ...] = ()
     prompt: str | None = None
     shell: str | None = None
     env: tuple[tuple[str, str], ...] = ()
@@ -43,7 +44,7 @@ class EmitterPlan(Struct, frozen=True, kw_only=True):
 
 
 class EmitterEntryRead(Struct, frozen=True, kw_only=True):
-    """An emitter of a folder's file."""
+    """An emitter of a folder's file, or a provider. They may have the same name."""
 
     plan: EmitterPlan
     ownership: Ownership = "userOwned"

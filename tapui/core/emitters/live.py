@@ -9,6 +9,7 @@ from tapui.core.deadlines import Deadline
 from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan, MustAsk
 from tapui.core.model import HeldInject, OpenSession
 from tapui.core.window import SlidingWindow
+from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.emitters import (
     Emitter,
@@ -82,6 +83,10 @@ class LiveEmitter:
     """The trace and the span of its last run."""
     runs: int = 0
     failures: int = 0
+    ends_soon: int = 0
+    """How many runs in a row have ended soon after they began."""
+    token: Secret | None = None
+    """What a provider earns its session with."""
     has_own_rules: bool = False
     """Whether the person changed the filter since it was read."""
     filter_version: int = 0
@@ -122,6 +127,16 @@ class LiveEmitter:
         return self.plan.name
 
     @property
+    def is_provider(self) -> bool:
+        """Whether it is a provider of the project: one of its session's own."""
+        return self.plan.kind == "provider"
+
+    @property
+    def entry_key(self) -> tuple[str, str, bool]:
+        """Which entry of which file it is."""
+        return self.folder.path, self.name, self.is_provider
+
+    @property
     def is_prompt(self) -> bool:
         """Whether it sends a prompt, and runs no command."""
         return self.plan.prompt is not None
@@ -144,6 +159,8 @@ class EmitterFolder:
     sessions: list[OpenSession] = field(default_factory=list)
     emitters: dict[str, LiveEmitter] = field(default_factory=dict)
     """By name."""
+    providers: dict[str, EmitterEntryRead] = field(default_factory=dict)
+    """What its file says of providers, by name: each session has its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,6 +237,7 @@ def described(emitter: LiveEmitter) -> Emitter:
         stream=f"{plan.stream}@{BUILTIN_PROVIDER}",
         cwd=plan.cwd,
         command=plan.command,
+        args=list(plan.args),
         prompt=plan.prompt,
         shell=plan.shell,
         every=plan.every,

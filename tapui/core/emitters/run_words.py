@@ -10,8 +10,9 @@ from tapui.wire.emitters import RunStatus
 def beginning(emitter: LiveEmitter) -> str:
     """Return the line that tells of an emitter's start."""
     plan = emitter.plan
-    if plan.kind == "continuous":
-        return f"started with command={one_line(plan.command or '')}"
+    if plan.kind in ("continuous", "provider"):
+        words = " ".join((plan.command or "", *plan.args))
+        return f"started with command={one_line(words)}"
     what = "command" if plan.command is not None else "prompt"
     text = plan.command if plan.command is not None else plan.prompt
     return f"queued ({in_words(plan)}) with {what}={one_line(text or '')}"

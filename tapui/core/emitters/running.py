@@ -25,6 +25,7 @@ from tapui.core.emitters.run_words import (
 from tapui.core.emitters.schedules import (
     is_used_up,
     pause_after,
+    pause_after_exit,
     pause_after_loss,
     span_in_words,
 )
@@ -75,7 +76,7 @@ class Running:
 
     def start(self, emitter: LiveEmitter) -> None:
         """Start an emitter that is at rest: its runs are counted anew."""
-        emitter.runs = emitter.failures = 0
+        emitter.runs = emitter.failures = emitter.ends_soon = 0
         emitter.error = None
         emitter.plan = emitter.entry.plan
         if not emitter.has_own_rules:
@@ -105,7 +106,9 @@ class Running:
         run = emitter.run
         if run is None:
             self._emitters.set(emitter, "paused")
-        elif emitter.plan.kind == "continuous" or (run.is_prompt and not run.is_started):
+        elif emitter.plan.kind in ("continuous", "provider") or (
+            run.is_prompt and not run.is_started
+        ):
             self._end_run(emitter)
         else:
             self._emitters.set(emitter, emitter.state, "it pauses after this run")
@@ -266,7 +269,7 @@ class Running:
             self._send(emitter)
         else:
             self._emitters.by_run[run.id] = emitter
-            self._out.effects.append(StartRun(run.id, plan, emitter.rules))
+            self._out.effects.append(StartRun(run.id, plan, emitter.rules, emitter.token))
             self._emitters.show(emitter)
 
     def _send(self, emitter: LiveEmitter) -> None:
@@ -374,6 +377,8 @@ class Running:
         emitter.last_status, emitter.exit_code, emitter.signal = status, end.code, end.signal
         is_failure = status in ("failure", "lost")
         emitter.failures = emitter.failures + 1 if is_failure else 0
+        is_soon = self._clock.now - run.began < limits.PROVIDER_STEADY
+        emitter.ends_soon = emitter.ends_soon + 1 if is_soon else 0
         emitter.error = fault_with_last_words(end) if is_failure else None
         self._traces.run_ended(emitter, run, status, code_of(end))
         if emitter.aim != "go on":
@@ -397,7 +402,9 @@ class Running:
     def _next(self, emitter: LiveEmitter, end: RunEnd, status: RunStatus) -> None:
         """Let the schedule say what follows a run that has ended by itself."""
         plan, fault = emitter.plan, fault_of(end)
-        if plan.kind == "continuous":
+        if plan.kind == "provider":
+            self._again(emitter, end, fault)
+        elif plan.kind == "continuous":
             if end.is_lost:
                 self._lost(emitter)
             elif end.error is not None:
@@ -426,6 +433,13 @@ class Running:
             else:
                 pause = pause_after(plan, emitter.failures)
                 self._wait(emitter, pause, fault)
+
+    def _again(self, emitter: LiveEmitter, end: RunEnd, fault: str | None) -> None:
+        """A provider has ended: it is started again for as long as its session is there."""
+        pause = pause_after_exit(emitter.ends_soon)
+        how = fault or f"exited {how_it_ended(end)}"
+        self._lines.say(emitter, f"{how}; starts again in {span_in_words(pause)}")
+        self._wait(emitter, pause, how)
 
     def _lost(self, emitter: LiveEmitter) -> None:
         pause = pause_after_loss(emitter.plan, emitter.failures)
@@ -496,4 +510,4 @@ _GOING = frozenset(("running", "waiting", "queued"))
 
 def _key(emitter: LiveEmitter) -> tuple[str, str]:
     """Return what an emitter has in common with one that was there before it, and no other."""
-    return emitter.folder.path, emitter.name
+    return emitter.session.id if emitter.is_provider else emitter.folder.path, emitter.name

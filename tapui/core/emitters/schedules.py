@@ -26,8 +26,13 @@ def pause_after_loss(plan: EmitterPlan, failures: int) -> float:
     return _doubled(float(plan.every or limits.LOST_PAUSE), failures)
 
 
-def _doubled(seconds: float, failures: int) -> float:
-    most: float = max(seconds, limits.FAILURE_PAUSE)
+def pause_after_exit(ends_soon: int) -> float:
+    """Return the seconds until a provider of the project is started again."""
+    return _doubled(limits.PROVIDER_PAUSE, ends_soon, limits.PROVIDER_PAUSE_MOST)
+
+
+def _doubled(seconds: float, failures: int, most: float = limits.FAILURE_PAUSE) -> float:
+    most = max(seconds, most)
     return min(seconds * 2.0 ** min(max(failures - 1, 0), _MOST_DOUBLED), most)
 
 
@@ -42,6 +47,8 @@ def in_words(plan: EmitterPlan) -> str:
             return f"once, in {span_in_words(plan.every)}" if plan.every else "once"
         case "continuous":
             return "all the time"
+        case "provider":
+            return "while the session is open"
 
 
 def runs_in_words(plan: EmitterPlan) -> str:

@@ -97,6 +97,10 @@ class Trustees:
             self.grants.append(Grant("external", token, is_for_tools=True))
         return former
 
+    def revoke(self, secret: Secret) -> None:
+        """Take a token out of force; who has shown it keeps what it earned."""
+        self.grants = [grant for grant in self.grants if grant.secret is not secret]
+
     def find(self, token: str, origin: str | None) -> Grant | None:
         """Return the grant of a token shown from `origin` (None for a native client), or None.
 

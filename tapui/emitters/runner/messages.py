@@ -35,6 +35,7 @@ class RunnerMessage(Struct, tag_field="type", rename="camel", omit_defaults=True
 
 class RunStart(RunnerMessage, tag="run.start", frozen=True):
     """Start a command. `env` is its whole environment; without `shell` it is run by bash, or sh.
+    With `args` it is a program, which gets them, and no shell runs it.
 
     `run` is an id that was never used before. Lines of stderr are only last words without
     `include_stderr`. The answer is `run.started`, or `run.ended` with an `error`.
@@ -45,6 +46,7 @@ class RunStart(RunnerMessage, tag="run.start", frozen=True):
     cwd: str
     env: dict[str, str]
     shell: str | None = None
+    args: list[str] | None = None
     include_stderr: bool = True
     rules: list[LineRule] = []
     version: int = 0

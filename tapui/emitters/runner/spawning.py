@@ -18,12 +18,15 @@ class SpawnError(Exception):
 def spawn(start: RunStart, mark: str) -> "subprocess.Popen[bytes]":
     """Start a command in a session of its own, without input. Raises `SpawnError`."""
     check_folder(start.cwd)
-    shells = [start.shell] if start.shell else ["bash", "sh"]
-    for shell in shells:
-        name = Path(shell).name
+    if start.args is not None:
+        ways = [(start.command, *start.args)]
+    else:
+        shells = [start.shell] if start.shell else ["bash", "sh"]
+        ways = [(shell, _option(shell), start.command) for shell in shells]
+    for argv in ways:
         try:
             return subprocess.Popen(
-                (shell, "-lc" if name in _LOGIN_SHELLS else "-c", start.command),
+                argv,
                 env={**start.env, MARK: mark},
                 cwd=start.cwd,
                 stdin=subprocess.DEVNULL,
@@ -37,12 +40,20 @@ def spawn(start: RunStart, mark: str) -> "subprocess.Popen[bytes]":
         except FileNotFoundError:
             continue  # with the next shell
         except PermissionError:
-            raise SpawnError(f"the shell {shell} may not be run") from None
+            raise SpawnError(f"the {_what(start)} {argv[0]} may not be run") from None
         except OSError as error:
             raise SpawnError(f"it cannot be started: {error.strerror or error}") from None
         except (ValueError, subprocess.SubprocessError) as error:
             raise SpawnError(f"it cannot be started: {error}") from None
-    raise SpawnError(f"there is no shell {' or '.join(shells)}")
+    raise SpawnError(f"there is no {_what(start)} {' or '.join(argv[0] for argv in ways)}")
+
+
+def _option(shell: str) -> str:
+    return "-lc" if Path(shell).name in _LOGIN_SHELLS else "-c"
+
+
+def _what(start: RunStart) -> str:
+    return "shell" if start.args is None else "program"
 
 
 def check_folder(folder: str) -> None:

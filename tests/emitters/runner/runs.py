@@ -4,8 +4,6 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-import psutil
-
 from tapui.emitters.runner.helper_process import Patience
 from tapui.emitters.runner.messages import (
     LineRule,
@@ -19,6 +17,7 @@ from tapui.emitters.runner.messages import (
 )
 from tapui.emitters.runner.runner import RunEvent, Runner
 from tapui.runtime.supervisor import Backoff
+from tests.rig.processes import has_ended
 from tests.rig.waiting import until_async
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -87,6 +86,7 @@ class Rig:
         cwd: str | None = None,
         include_stderr: bool = True,
         version: int = 0,
+        args: list[str] | None = None,
         **environ: str,
     ) -> None:
         """Start a command, in `sh`: a login shell takes its time."""
@@ -97,6 +97,7 @@ class Rig:
                 cwd=str(self.folder) if cwd is None else cwd,
                 env={**ENVIRON, **environ},
                 shell=shell,
+                args=args,
                 include_stderr=include_stderr,
                 rules=[LineRule(*rule) for rule in rules],  # type: ignore[arg-type]
                 version=version,
@@ -109,13 +110,6 @@ class Rig:
         return await self.told.ended("r")
 
 
-def is_dead(pid: int | str) -> bool:
-    try:
-        return psutil.Process(int(pid)).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 async def until_dead(*pids: int | str) -> None:
     for pid in pids:
-        await until_async(lambda pid=pid: is_dead(pid), what=f"{pid} is dead")  # type: ignore[misc]
+        await until_async(lambda pid=pid: has_ended(int(pid)), what=f"{pid} is dead")  # type: ignore[misc]

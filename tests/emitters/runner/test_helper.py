@@ -13,7 +13,8 @@ import pytest
 from tapui.emitters.runner.helper_process import Patience
 from tapui.emitters.runner.messages import RunStarted
 from tapui.emitters.runner.runner import Runner, TrialError
-from tests.emitters.runner.runs import Rig, is_dead, until_dead
+from tests.emitters.runner.runs import Rig, until_dead
+from tests.rig.processes import has_ended
 from tests.rig.waiting import until, until_async
 
 FAMILY = (
@@ -166,7 +167,7 @@ def test_nothing_outlives_a_killed_gateway(too: bool) -> None:
         for word in ("child", "far"):
             os.kill(pids.pop(word), signal.SIGKILL)
     for name, pid in pids.items():
-        until(lambda pid=pid: is_dead(pid), what=f"{name} is dead")  # type: ignore[misc]
+        until(lambda pid=pid: has_ended(pid), what=f"{name} is dead")  # type: ignore[misc]
 
 
 async def test_helper_that_cannot_be_started_ends_the_run(

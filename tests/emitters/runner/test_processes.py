@@ -19,7 +19,7 @@ from tapui.emitters.runner.processes import (
     members,
     send,
 )
-from tests.emitters.runner.runs import is_dead
+from tests.rig.processes import has_ended
 
 WAITS = (sys.executable, "-c", "print(flush=True); import signal; signal.pause()")
 
@@ -68,7 +68,7 @@ def test_who_got_the_id_of_an_earlier_process_is_not_signalled(
     earlier = replace(found, started=found.started - 1)
     send([earlier], signal.SIGKILL)
     assert kill_leftovers({child.pid: earlier.started}, ["other"]) == 0
-    assert not is_dead(child.pid)
+    assert not has_ended(child.pid)
     send([found], signal.SIGKILL)
     child.wait()
 

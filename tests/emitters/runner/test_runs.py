@@ -17,7 +17,8 @@ from tapui.emitters.runner.messages import (
     RunLines,
     RunStarted,
 )
-from tests.emitters.runner.runs import Rig, is_dead, until_dead
+from tests.emitters.runner.runs import Rig, until_dead
+from tests.rig.processes import has_ended
 from tests.rig.waiting import until_async
 
 
@@ -65,6 +66,16 @@ async def test_command_is_run_by_a_login_bash_in_its_folder_with_its_environment
     pid = rig.told.of("r", RunStarted)[0].pid
     assert texts[-1].split() == [str(pid), str(pid)]
     assert not [text for text in texts if text.startswith(("TAPUI_", "TAP_P", "PYTHONP"))]
+
+
+async def test_a_program_gets_its_arguments_and_no_shell(rig: Rig) -> None:
+    (rig.folder / "say").write_text('#!/bin/sh\nprintf "%s\\n" "$@" "$WIKI"\n')
+    (rig.folder / "say").chmod(0o755)
+    await rig.run("./say", args=["a b", "$HOME", ""], WIKI="x")
+    assert rig.told.texts("r") == ["a b", "$HOME", "x"]
+    rig.start("no-such-program", "n", args=[])
+    ended = await rig.told.ended("n")
+    assert ended.error == "there is no program no-such-program"
 
 
 async def test_input_is_closed(rig: Rig) -> None:
@@ -122,7 +133,7 @@ async def test_who_ignores_term_is_killed_with_all_that_it_started(rig: Rig) -> 
     )
     await rig.told.line("r", "ready")
     pids = [await rig.told.line("r", word) for word in ("child", "far", "pipe")]
-    assert not any(map(is_dead, pids))
+    assert not any(has_ended(int(pid)) for pid in pids)
     rig.runner.stop("r", 0.1)
     ended = await rig.told.ended("r")
     assert (ended.signal, ended.left) == ("SIGKILL", [])
@@ -166,7 +177,7 @@ async def test_daemon_of_a_run_that_ended_by_itself_is_left_and_named(rig: Rig, 
         assert ended.code == 0
         assert ended.left == [f"python3 {daemon}"]
         assert ended.is_held == (how == "loud")
-        assert not is_dead(daemon)
+        assert not has_ended(daemon)
     finally:
         os.kill(daemon, signal.SIGKILL)
 

@@ -1,0 +1,151 @@
+"""Providers of a project: one process in each session, with a token for that session alone."""
+
+from typing import Any
+
+from tapui.core.effects import StartRun
+from tapui.core.emitters.given import EmitterEntryRead
+from tapui.projection.state import is_waiting
+from tapui.wire import limits
+from tapui.wire.emitters import Emitter
+from tests.core.harness import Conversation, Peer
+from tests.core.runner import EmitterShell, entry, lines
+from tests.core.test_emitter_consent import asked, decide
+
+
+def program(name: str = "wiki", **plan: Any) -> EmitterEntryRead:
+    return entry(name, kind="provider", command="node", args=("wiki.mjs",), **plan)
+
+
+def of_session(talk: Conversation, session: str) -> Emitter:
+    found = talk.gateway.state.emitters.values()
+    (one,) = [one for one in found if one.session_id == session and one.kind == "provider"]
+    return one
+
+
+def shown_to(talk: Conversation, start: StartRun) -> Peer:
+    """Return a connection that has shown what a provider was started with."""
+    assert start.token is not None
+    peer = talk.connect()
+    peer.say(type="auth", token=start.token.reveal())
+    return peer
+
+
+def test_each_session_has_its_own_with_a_token_of_its_own(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", program(), allows=True)
+    host.open("s1", cwd="/repo")
+    host.open("s2", cwd="/repo")
+    first, second = shell.started
+    assert (first.plan.command, first.plan.args) == ("node", ("wiki.mjs",))
+    for start, own, other in ((first, "s1", "s2"), (second, "s2", "s1")):
+        peer = shown_to(talk, start)
+        (offered,) = peer.hear_one("sessions")["active"]
+        assert offered["id"] == own
+        peer.hello(session=other, name="wiki", tools=[])
+        assert peer.hear_one("error")["code"] == "INVALID_SESSION"
+
+
+def test_the_person_is_asked_once_for_all_sessions(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    shell.write("/repo", program())
+    host.open("s1", cwd="/repo")
+    approval = asked(talk)
+    host.open("s2", cwd="/repo")
+    assert [of_session(talk, one).state for one in ("s1", "s2")] == ["asking", "asking"]
+    decide(tower, approval)
+    assert len(shell.started) == 2
+    assert len(talk.events("approval.requested")) == 2
+    assert not [one for one in talk.gateway.state.approvals.values() if is_waiting(one)]
+
+
+def test_an_emitter_of_the_same_name_is_another(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    shell.write("/repo", program("watch"), entry("watch"))
+    host.open("s1", cwd="/repo")
+    kinds = {one.kind: one.state for one in talk.gateway.state.emitters.values()}
+    assert kinds == {"provider": "asking", "continuous": "asking"}
+
+
+def test_it_starts_again_after_a_pause_that_grows(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", program(), allows=True)
+    host.open("s1", cwd="/repo")
+    pauses = []
+    for number in range(1, 9):
+        assert shell.runs("wiki") == number
+        shell.starts("wiki")
+        shell.ends("wiki", code=number % 2)
+        ended = talk.now
+        while shell.runs("wiki") == number:
+            talk.wait(0.5)
+        pauses.append(talk.now - ended)
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    shell.starts("wiki")
+    talk.wait(limits.PROVIDER_STEADY)
+    shell.ends("wiki", code=1)
+    talk.wait(limits.PROVIDER_PAUSE)
+    assert shell.runs("wiki") == 10
+    assert lines(talk, "wiki@tap")[1] == ("keep", "exit code 1; starts again in 1s")
+
+
+def test_it_is_gone_with_its_session_and_its_token(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", program(), allows=True)
+    host.open("s1", cwd="/repo")
+    host.open("s2", cwd="/repo")
+    first, _ = shell.started
+    host.say(type="session.close", sessionId="s1")
+    assert shell.stopping == [first.run]
+    assert of_session(talk, "s2").state == "queued"
+    assert shown_to(talk, first).hear_one("error")["code"] == "AUTH_FAILED"
+
+
+def test_a_cleared_session_keeps_it(talk: Conversation, shell: EmitterShell, host: Peer) -> None:
+    shell.write("/repo", program(), allows=True)
+    host.open("s1", cwd="/repo")
+    shell.starts("wiki")
+    (start,) = shell.started
+    host.open("s2", cwd="/repo", replaces="s1")
+    assert (shell.runs("wiki"), shell.stopping) == (1, [])
+    assert of_session(talk, "s2").state == "running"
+    peer = shown_to(talk, start)
+    assert [one["id"] for one in peer.hear_one("sessions")["active"]] == ["s2"]
+
+
+def test_the_file_starts_stops_and_changes_it(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    host.open("s1", cwd="/repo")
+    shell.write("/repo", program(), allows=True)
+    run = shell.starts("wiki")
+    shell.write("/repo", program(env=(("WIKI", "x"),)))
+    assert shell.stopping == [run]
+    shell.ends("wiki")
+    assert of_session(talk, "s1").state == "asking"
+    shell.write("/repo")
+    assert not shell.is_there("wiki")
+    peer = shown_to(talk, shell.started[0])
+    assert peer.hear_one("error")["code"] == "AUTH_FAILED"
+
+
+def test_the_person_stops_pauses_and_starts_it(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    shell.write("/repo", program(), allows=True)
+    host.open("s1", cwd="/repo")
+    for order, state in (("emitter.pause", "paused"), ("emitter.stop", "stopped")):
+        run = shell.starts("wiki")
+        which = {"emitterId": of_session(talk, "s1").id}
+        tower.say(type=order, **which)
+        assert shell.stopping[-1] == run
+        shell.ends("wiki", signal="SIGTERM")
+        assert of_session(talk, "s1").state == state
+        talk.wait(limits.PROVIDER_PAUSE_MOST)
+        assert run not in shell.running
+        tower.say(type="emitter.resume" if state == "paused" else "emitter.start", **which)
+    assert shell.runs("wiki") == 3
