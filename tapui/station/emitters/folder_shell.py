@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from tapui.core.emitters.given import (
     CannotStart,
@@ -12,7 +13,12 @@ from tapui.core.emitters.given import (
     FolderEmitters,
     MayStart,
 )
-from tapui.emitters.config.entries import ConfigProblem, Configuration
+from tapui.emitters.config.entries import (
+    ConfigProblem,
+    Configuration,
+    EmitterEntry,
+    ProviderEntry,
+)
 from tapui.emitters.config.finding import real_folder
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
 from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
@@ -34,22 +40,34 @@ class EmitterChanges:
     """What the person is told once."""
 
 
+class EntryName(NamedTuple):
+    """Which entry of a file: an emitter and a provider may have the same name."""
+
+    name: str
+    is_provider: bool
+
+
 @dataclass(slots=True)
 class _InUse:
     """A folder in use. `configuration` is the last that could be read."""
 
     configuration: Configuration
-    files: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Files that are covered by consents, by emitter."""
+    files: dict[EntryName, tuple[str, ...]] = field(default_factory=dict)
+    """Files that are covered by consents, by entry."""
     watched: frozenset[str] = frozenset()
-    proposals: dict[str, OrderedDict[str, Proposal]] = field(default_factory=dict)
-    """What the person was shown, by emitter and digest."""
+    proposals: dict[EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
+    """What the person was shown, by entry and digest."""
+
+    def entry(self, wanted: EntryName) -> EmitterEntry | ProviderEntry | None:
+        """Return what the file has under a name."""
+        found = self.configuration
+        return found.provider(wanted.name) if wanted.is_provider else found.emitter(wanted.name)
 
     def drop_gone(self) -> None:
-        """Forget emitters that are not in the file any more."""
+        """Forget entries that are not in the file any more."""
         for known in (self.files, self.proposals):
-            for name in [one for one in known if self.configuration.emitter(one) is None]:
-                del known[name]
+            for one in [one for one in known if self.entry(one) is None]:
+                del known[one]
 
 
 class FolderShell:
@@ -87,12 +105,14 @@ class FolderShell:
             self._watch.remove(folder)
             self._folders.pop(folder, None)
 
-    def check(self, folder: str, name: str) -> EmitterStanding:
-        """Return whether an emitter of a folder's file may start."""
+    def check(self, folder: str, name: EntryName) -> EmitterStanding:
+        """Return whether an entry of a folder's file may start."""
         with self._lock:
             return self._check(folder, name)
 
-    def keep(self, folder: str, name: str, digest: str, *, later_versions: bool) -> str | None:
+    def keep(
+        self, folder: str, name: EntryName, digest: str, *, later_versions: bool
+    ) -> str | None:
         """Keep that the person allowed what they were shown; return why that failed."""
         with self._lock:
             in_use = self._folders.get(folder)
@@ -144,9 +164,9 @@ class FolderShell:
             self._told.popitem(last=False)
         return folder_emitters(cwd, found)
 
-    def _check(self, folder: str, name: str) -> EmitterStanding:
+    def _check(self, folder: str, name: EntryName) -> EmitterStanding:
         in_use = self._folders.get(folder)
-        entry = in_use.configuration.emitter(name) if in_use is not None else None
+        entry = in_use.entry(name) if in_use is not None else None
         if in_use is None or entry is None:
             return CannotStart("the folder's file does not have it any more")
         try:

@@ -36,8 +36,9 @@ _log = logging.getLogger(__name__)
 class RunShell:
     """Use it on the gateway's loop. The runner's helper process starts with the first run."""
 
-    def __init__(self, tell: TellEmitters, report: Report) -> None:
+    def __init__(self, tell: TellEmitters, report: Report, gateway_url: str) -> None:
         self._tell = tell
+        self._gateway_url = gateway_url
         self._report = report
         self._environ = dict(os.environ)
         self._names: dict[str, str] = {}
@@ -57,6 +58,9 @@ class RunShell:
         env, refused = command_environment(self._environ, dict(plan.env))
         if refused:
             self._tell_refused(plan.name, tuple(refused))
+        if effect.token is not None:
+            env["TAP_PROVIDER_TOKEN"] = effect.token.reveal()
+            env["TAP_GATEWAY"] = self._gateway_url
         self._names[effect.run] = plan.name
         try:
             self._runner.start(
@@ -66,6 +70,7 @@ class RunShell:
                     plan.cwd,
                     env,
                     shell=plan.shell,
+                    args=list(plan.args) if plan.kind == "provider" else None,
                     include_stderr=plan.include_stderr,
                     rules=_line_rules(effect.rules),
                 )

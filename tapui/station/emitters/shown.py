@@ -9,7 +9,13 @@ import msgspec
 
 from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan, FolderEmitters, MustAsk
 from tapui.core.emitters.schedules import runs_in_words
-from tapui.emitters.config.entries import ConfigProblem, Configuration, EmitterEntry, Schedule
+from tapui.emitters.config.entries import (
+    ConfigProblem,
+    Configuration,
+    EmitterEntry,
+    ProviderEntry,
+    Schedule,
+)
 from tapui.emitters.consent.consents import (
     EntryChanged,
     FilesChanged,
@@ -24,7 +30,18 @@ _NAMES = 300
 
 
 def plan_of(entry: Startable) -> EmitterPlan:
-    """Return what runs of an emitter's entry."""
+    """Return what runs of an entry."""
+    if entry.kind == "provider":
+        return EmitterPlan(
+            name=entry.name,
+            stream=entry.name,
+            kind="provider",
+            cwd=entry.cwd,
+            command=entry.command,
+            args=entry.args,
+            env=entry.env,
+            auto_start=entry.auto_start,
+        )
     schedule = entry.schedule or Schedule("continuous")
     return EmitterPlan(
         name=entry.name,
@@ -47,19 +64,30 @@ def plan_of(entry: Startable) -> EmitterPlan:
 
 def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
     """Return what a configuration says. Links are looked up: not on a loop."""
-    entries = tuple(_entry_read(configuration, entry) for entry in configuration.emitters)
-    return FolderEmitters(cwd, configuration.folder, entries, configuration.is_readable)
+    emitters = [_emitter_read(configuration, entry) for entry in configuration.emitters]
+    providers = [
+        EmitterEntryRead(
+            plan=_plan(configuration, entry), description=entry.description, line=entry.line
+        )
+        for entry in configuration.providers
+    ]
+    return FolderEmitters(
+        cwd, configuration.folder, (*emitters, *providers), configuration.is_readable
+    )
 
 
-def _entry_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEntryRead:
+def _plan(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> EmitterPlan:
     try:
-        plan = plan_of(startable(configuration, entry))
+        return plan_of(startable(configuration, entry))
     except OSError:  # it cannot be started: that is said when it is to be
         bare = startable(configuration, msgspec.structs.replace(entry, cwd=None))
         cwd = os.path.normpath(Path(configuration.folder, entry.cwd or ""))
-        plan = msgspec.structs.replace(plan_of(bare), cwd=cwd)
+        return msgspec.structs.replace(plan_of(bare), cwd=cwd)
+
+
+def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEntryRead:
     return EmitterEntryRead(
-        plan=plan,
+        plan=_plan(configuration, entry),
         ownership=entry.ownership,
         filter_ownership=entry.filter_ownership,
         lifespan=entry.lifespan,
@@ -69,7 +97,9 @@ def _entry_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEnt
 
 
 def asking(
-    standing: NeverConsented | EntryChanged | FilesChanged, entry: EmitterEntry, file: str | None
+    standing: NeverConsented | EntryChanged | FilesChanged,
+    entry: EmitterEntry | ProviderEntry,
+    file: str | None,
 ) -> MustAsk:
     """Return what the person is asked; all texts of it can be encoded. `file` is the entry's."""
     why = ""
@@ -81,11 +111,15 @@ def asking(
     return MustAsk(standing.proposal.digest, _detail(standing.proposal, entry, file), why)
 
 
-def _detail(proposal: Proposal, entry: EmitterEntry, file: str | None) -> dict[str, Any]:
+def _detail(
+    proposal: Proposal, entry: EmitterEntry | ProviderEntry, file: str | None
+) -> dict[str, Any]:
     """Return a proposal for the approval's sheet (`tapui/wire/README.md` has the keys)."""
     shown = proposal.entry
     return {
+        "kind": shown.kind,
         "command": shown.command,
+        "args": list(shown.args),
         "prompt": shown.prompt,
         "cwd": safe_text(shown.cwd),
         "isOutside": proposal.is_outside,

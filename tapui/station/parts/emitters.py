@@ -21,7 +21,7 @@ from tapui.core.effects import (
 from tapui.core.emitters.given import CannotStart, FolderEmitters
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.emitters.config.watching import LOOK_SECONDS
-from tapui.station.emitters.folder_shell import FolderShell
+from tapui.station.emitters.folder_shell import EntryName, FolderShell
 from tapui.station.emitters.run_shell import RunShell
 from tapui.station.parts.part import GatewayAccess
 
@@ -51,7 +51,7 @@ class EmittersPart:
         self._access = access
         self._tell = access.turn.tell_emitters
         self._files = FolderShell(access.home.state, time.monotonic)
-        self._runs = RunShell(self._tell, access.report)
+        self._runs = RunShell(self._tell, access.report, access.announced.url)
         access.turn.emitters = self._take
         access.spawn(self._serve())
         access.spawn(self._watch())
@@ -98,12 +98,14 @@ class EmittersPart:
                 await self._look()
             case LeaveEmitters(folder):
                 await asyncio.to_thread(self._files.leave, folder)
-            case CheckEmitter(ticket, folder, name):
-                standing = await asyncio.to_thread(self._files.check, folder, name)
+            case CheckEmitter(ticket, folder, name, is_provider):
+                which = EntryName(name, is_provider)
+                standing = await asyncio.to_thread(self._files.check, folder, which)
                 self._tell(lambda inputs, now: inputs.checked(ticket, standing, now))
-            case KeepConsent(ticket, folder, name, digest, later_versions):
+            case KeepConsent(ticket, folder, name, digest, later_versions, is_provider):
                 keep = partial(self._files.keep, later_versions=later_versions)
-                fault = await asyncio.to_thread(keep, folder, name, digest)
+                which = EntryName(name, is_provider)
+                fault = await asyncio.to_thread(keep, folder, which, digest)
                 self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
 
     def _answer_failed(self, effect: FileEffect) -> None:
