@@ -12,6 +12,9 @@ class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """How long a tool call may take when neither tool nor caller gives a timeout."""
     mode_approval: float = 60.0
     """How long a mode switch waits for the person before it is denied."""
+    emitter_approval: float = 600.0
+    """How long a command that an agent wants to have run beside its session waits for the person
+    before it is denied."""
     idle_exit: float = 30.0
     """`serve --exit-when-idle`: how long after the last session ended."""
 

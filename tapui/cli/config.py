@@ -38,6 +38,7 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("port",): (0, 65535, ""),
     ("timeouts", "call"): (0.001, _DAY, " seconds"),
     ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
+    ("timeouts", "emitter-approval"): (1, _DAY, " seconds"),
     ("timeouts", "idle-exit"): (0, _DAY, " seconds"),
     ("alarms", "waiting"): (0, 1440, " minutes"),
     ("alarms", "quiet"): (0, 1440, " minutes"),

@@ -405,8 +405,9 @@ class Parts:
             folders=emitter_folders,
             running=running,
             lines=lines,
+            streams=streams,
             matcher=matcher,
-            patience=settings.timeouts.mode_approval,
+            patience=settings.timeouts.emitter_approval,
         )
         self.builtin = BuiltinConversation(
             out=out,

@@ -1,5 +1,7 @@
 """What the built-in tools ask of the gateway: in process only, beside the provider's messages."""
 
+from typing import Literal
+
 from msgspec import Struct
 
 from tapui.wire.bounds import Id, Name, Path, Text
@@ -143,11 +145,17 @@ class StreamPostDone(Message, tag="stream.post.done", frozen=True):
 
 
 class StreamSummary(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """A stream in a listing: `count` is all lines ever posted."""
+    """A stream in a listing: `count` is all lines ever posted.
+
+    Of one to which emitters post: their names, and what of it reaches the session.
+    """
 
     stream: str
     count: int
     last: Line | None = None
+    emitters: list[str] = []
+    session_injector: Literal["on", "off"] | None = None
+    delivery: Delivery | None = None
 
 
 class StateAnswer(Message, tag="state.answer", frozen=True):

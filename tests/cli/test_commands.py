@@ -214,35 +214,36 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
     assert done.stdout == (
         f"{home.tapui}/config.toml\n"
         "\n"
-        "  SETTING                 VALUE          FROM\n"
-        "  port                    9500           --port\n"
-        '  theme                   "tapui-light"  config.toml:1\n'
-        "  attach                  false          TAPUI_ATTACH\n"
-        "  local-session           true           default\n"
-        '  glyphs                  "unicode"      default\n'
-        "  bell                    true           default\n"
-        '  approvals.command-line  "person"       default\n'
-        '  copilot.port            "ask"          default\n'
-        '  copilot.provider-url    ""             default\n'
-        '  copilot.provider-type   "openai"       default\n'
-        '  copilot.key-file        ""             default\n'
-        '  copilot.model           ""             default\n'
-        "  notify.command          []             default\n"
-        "  alarms.waiting          10.0           default\n"
-        "  alarms.quiet            10.0           default\n"
-        "  alarms.failing          true           default\n"
-        "  budget.tokens           0              default\n"
-        "  budget.requests         0.0            default\n"
-        "  timeouts.call           300.0          config.toml:4\n"
-        "  timeouts.mode-approval  60.0           default\n"
-        "  timeouts.idle-exit      30.0           default\n"
-        "  records.inline          65536          default\n"
-        "  records.file            67108864       default\n"
-        "  records.session         1073741824     default\n"
-        "  records.keep-days       90             default\n"
-        "  records.traces          true           default\n"
-        "  records.mask            []             default\n"
-        "  colour                  false          NO_COLOR\n"
+        "  SETTING                    VALUE          FROM\n"
+        "  port                       9500           --port\n"
+        '  theme                      "tapui-light"  config.toml:1\n'
+        "  attach                     false          TAPUI_ATTACH\n"
+        "  local-session              true           default\n"
+        '  glyphs                     "unicode"      default\n'
+        "  bell                       true           default\n"
+        '  approvals.command-line     "person"       default\n'
+        '  copilot.port               "ask"          default\n'
+        '  copilot.provider-url       ""             default\n'
+        '  copilot.provider-type      "openai"       default\n'
+        '  copilot.key-file           ""             default\n'
+        '  copilot.model              ""             default\n'
+        "  notify.command             []             default\n"
+        "  alarms.waiting             10.0           default\n"
+        "  alarms.quiet               10.0           default\n"
+        "  alarms.failing             true           default\n"
+        "  budget.tokens              0              default\n"
+        "  budget.requests            0.0            default\n"
+        "  timeouts.call              300.0          config.toml:4\n"
+        "  timeouts.mode-approval     60.0           default\n"
+        "  timeouts.emitter-approval  600.0          default\n"
+        "  timeouts.idle-exit         30.0           default\n"
+        "  records.inline             65536          default\n"
+        "  records.file               67108864       default\n"
+        "  records.session            1073741824     default\n"
+        "  records.keep-days          90             default\n"
+        "  records.traces             true           default\n"
+        "  records.mask               []             default\n"
+        "  colour                     false          NO_COLOR\n"
         "\n"
         "themes: tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, "
         "tapui-terminal\n"
@@ -254,7 +255,7 @@ def test_config_tells_of_a_theme_whose_file_cannot_be_used(home: Home) -> None:
     (home.tapui / "themes" / "mine.toml").write_text("[colors]\nprimary = 'red'\n")
     done = home.run("config", env=home.env(TAPUI_THEME="mine"))
     assert done.returncode == 1
-    assert '  theme                   "mine"      TAPUI_THEME\n' in done.stdout
+    assert '  theme                      "mine"      TAPUI_THEME\n' in done.stdout
     assert done.stderr == (
         f'tapui: theme {home.tapui}/themes/mine.toml: colors.primary: write a colour as "#rrggbb"\n'
     )

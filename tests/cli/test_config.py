@@ -48,6 +48,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "budget.requests": "TAPUI_BUDGET_REQUESTS",
         "timeouts.call": "TAPUI_TIMEOUTS_CALL",
         "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",
+        "timeouts.emitter-approval": "TAPUI_TIMEOUTS_EMITTER_APPROVAL",
         "timeouts.idle-exit": "TAPUI_TIMEOUTS_IDLE_EXIT",
         "records.inline": "TAPUI_RECORDS_INLINE",
         "records.file": "TAPUI_RECORDS_FILE",

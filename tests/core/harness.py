@@ -38,7 +38,7 @@ from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.runtime.matcher import RegexMatcher
 from tapui.secret import Secret
-from tapui.settings import Settings
+from tapui.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
@@ -467,7 +467,7 @@ class Conversation:
     def tools(self) -> InProcessEnd:
         """Run the built-in tools."""
         ends: list[InProcessEnd] = []
-        self.builtin = BuiltinTools(self._opener(ends, is_builtin=True), 60.0)
+        self.builtin = BuiltinTools(self._opener(ends, is_builtin=True), Timeouts())
         self.turn()
         return ends[0]
 

@@ -101,11 +101,11 @@ def test_it_is_not_started_when_the_person_says_no(
 ) -> None:
     agent.asks()
     decide(tower, asked(talk), "deny", reason="too often")
-    assert agent.is_refused() == "too often"
+    assert agent.is_refused() == "not started: the person denied it: too often"
     assert (shell.started, shell.is_there()) == ([], False)
     agent.asks()
     talk.wait(limits.HOST_APPROVAL_TIMEOUT)
-    assert agent.is_refused() == "nobody decided in time"
+    assert agent.is_refused() == "not started: nobody decided in time"
 
 
 def test_a_yes_is_for_one_command_and_no_other(
@@ -140,7 +140,7 @@ def test_a_rule_that_denies_the_command_or_the_shell_holds(
     pattern = "npm*" if kind == "shell" else "bash"
     talk.rules(PolicyRule("deny", kind, pattern, "person", "p:1", reason="not here"))
     agent.asks()
-    assert agent.is_refused() == "not here"
+    assert agent.is_refused() == "not started: not here (decided by rule)"
     assert talk.events("approval.requested") == []
 
 
@@ -156,7 +156,7 @@ def test_the_gates_of_the_shell_are_asked_first(
     assert talk.events("approval.requested") == []
     provider.say(type="gate.result", callId=check["callId"], decision=decision, reason="no")
     if decision == "deny":
-        assert agent.is_refused() == "no"
+        assert agent.is_refused() == "not started: no (decided by greeter)"
     else:
         assert asked(talk)["kind"] == "emitter"
 
@@ -181,7 +181,7 @@ def test_the_question_ends_with_its_session(
         host.say(type="session.close", sessionId="s1")
     else:
         host.open("s2", cwd="/repo", replaces="s1")
-    assert agent.is_refused().startswith("the session ")
+    assert agent.is_refused().startswith("not started: the session ")
     assert shell.started == []
 
 

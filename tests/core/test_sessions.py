@@ -26,6 +26,13 @@ def test_opening_answers_with_the_tools_and_tells_clients(talk: Conversation) ->
         "tap_stream_history",
         "tap_get_session_state",
         "tap_set_session_mode",
+        "tap_start_emitter",
+        "tap_stop_emitter",
+        "tap_list_emitters",
+        "tap_set_event_filter",
+        "tap_schedule_prompt",
+        "tap_enable_injector",
+        "tap_disable_injector",
     ]
     assert {one["provider"] for one in opened["tools"]} == {"tap"}
     assert set(opened["tools"][0]) == {"name", "description", "parameters", "provider"}

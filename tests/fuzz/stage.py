@@ -23,7 +23,7 @@ from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
 from tapui.secret import Secret
-from tapui.settings import Settings
+from tapui.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError
@@ -64,7 +64,7 @@ class Stage:
         self.folded = State()
         self.codes: list[str] = []
         self._inside: dict[int, Any] = {}
-        self.tools = BuiltinTools(self._open_inside, 60.0)
+        self.tools = BuiltinTools(self._open_inside, Timeouts())
         self.turn()
         self.numbers: list[int] = []
         self._set()

@@ -25,7 +25,7 @@ from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.core.model import Standing
 from tapui.secret import Secret
-from tapui.settings import Settings
+from tapui.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
@@ -181,7 +181,7 @@ class World:
         self.has_tools_token = True
         self._begin()
         self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
-        self.tools = BuiltinTools(self._open_inside, 60.0)
+        self.tools = BuiltinTools(self._open_inside, Timeouts())
         self.turn()
 
     def _begin(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.tools.builtin import HistoryArguments
+from tapui.tools.streams import HistoryArguments
 from tapui.wire import host, message, provider, subjects, tower
 from tapui.wire.codec import decode, decode_as, envelope
 from tapui.wire.errors import WireError

@@ -68,7 +68,7 @@ class Reactions:
         elif isinstance(subject, AskedToStart):
             self._consenting.decided(decided)
         elif isinstance(subject, AskedByAgent):
-            subject.decided(decided.by, None if is_approved else decided.reason or "denied")
+            subject.decided(decided.by, None if is_approved else decided.reason or "")
         elif isinstance(subject, HeldPrompts):
             self._spending.decided(decided)
         else:

@@ -8,12 +8,12 @@ from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.conversations.connections import Connections
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters
-from tapui.core.model import ConnectedProvider, Connection
+from tapui.core.model import ConnectedProvider, Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.instances import shown_metadata
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.pushes import Post, Pushes
-from tapui.core.streams.streams import Streams, full_name
+from tapui.core.streams.streams import StreamLog, Streams, full_name
 from tapui.wire.builtin import (
     ModeAnswer,
     ModeRequest,
@@ -25,6 +25,7 @@ from tapui.wire.builtin import (
     StreamSummary,
 )
 from tapui.wire.codec import optional_object
+from tapui.wire.message import BUILTIN_PROVIDER
 
 
 class BuiltinConversation:
@@ -106,14 +107,31 @@ class BuiltinConversation:
             },
         }
         streams = [
-            StreamSummary(name, log.count, log.lines[-1] if log.lines else None)
-            for name, log in self._streams.of(session.id).items()
+            self._summary(session, name, log) for name, log in self._streams.of(session.id).items()
         ]
         for name, owner in self._emitter_folders.streams_of(session).items():
-            log = self._streams.of(owner.id)[name]
-            summary = StreamSummary(name, log.count, log.lines[-1] if log.lines else None)
-            streams.append(summary)
+            streams.append(self._summary(owner, name, self._streams.of(owner.id)[name]))
         self._out.send(connection.id, StateAnswer(message.id, state, streams))
+
+    def _summary(self, owner: OpenSession, name: str, log: StreamLog) -> StreamSummary:
+        """Describe a stream of the session `owner`, with the emitters that post to it."""
+        last = log.lines[-1] if log.lines else None
+        posting = [
+            one
+            for one in self._emitters.by_id.values()
+            if one.session is owner and full_name(one.plan.stream, BUILTIN_PROVIDER) == name
+        ]
+        if not posting:
+            return StreamSummary(name, log.count, last)
+        plan = posting[0].plan
+        return StreamSummary(
+            name,
+            log.count,
+            last,
+            emitters=[one.name for one in posting],
+            session_injector="off" if plan.injector == "disabled" else "on",
+            delivery=plan.delivery,
+        )
 
     def mode_request(self, connection: Connection, message: ModeRequest) -> None:
         """Ask the person to switch a session's mode."""

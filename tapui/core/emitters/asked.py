@@ -20,13 +20,14 @@ from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import AskedByAgent, LiveEmitter, described
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
-from tapui.core.emitters.schedules import runs_in_words
+from tapui.core.emitters.schedules import in_words, runs_in_words
 from tapui.core.hooks.gates import Settled
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.streams.streams import compile_filter
+from tapui.core.streams.streams import Streams, compile_filter
+from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.builtin import (
     EmitterAnswer,
@@ -40,6 +41,7 @@ from tapui.wire.builtin import (
     InjectorAsked,
 )
 from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.message import BUILTIN_PROVIDER
 
 _ASKER = "the session's agent"
 _NAME = re.compile(rf"[a-z0-9._-]{{1,{limits.MAX_NAME}}}")
@@ -70,6 +72,7 @@ class AgentEmitters:
         folders: EmitterFolders,
         running: Running,
         lines: EmitterLines,
+        streams: Streams,
         matcher: Matcher,
         patience: float,
     ) -> None:
@@ -82,6 +85,7 @@ class AgentEmitters:
         self._folders = folders
         self._running = running
         self._lines = lines
+        self._streams = streams
         self._matcher = matcher
         self._patience = patience
         """How long the person has to decide, in seconds."""
@@ -150,6 +154,7 @@ class AgentEmitters:
             raise _refused(session, f"emitter '{plan.name}' is there already, in the folder's file")
         if known is not None and known.is_active:
             raise _refused(session, f"emitter '{plan.name}' is active already")
+        self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
         if known is None and not self._has_room(session):
             raise _refused(session, f"a gateway has at most {limits.MAX_EMITTERS} emitters")
 
@@ -171,7 +176,8 @@ class AgentEmitters:
         if settled.is_dropped:
             return
         if settled.decision == "deny":
-            self._answer(request, settled.by or "nobody", error=settled.reason or "denied")
+            by, why = settled.by or "nobody", settled.reason or "denied"
+            self._answer(request, by, error=f"not started: {why} (decided by {by})")
             return
         if not session.is_open:
             self._answer(request, "nobody", error="the session ended")
@@ -205,10 +211,12 @@ class AgentEmitters:
             self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def _decided(self, request: _Request, by: str, reason: str | None) -> None:
-        """The person has decided; `reason` says why it is not started."""
+        """The person has decided; `reason` says why it is not started, and may be empty."""
         request.connection.emitter_requests.pop(request.id, None)
         if reason is not None:
-            self._answer(request, by, error=reason)
+            if by != BY_NOBODY:
+                reason = f"the person denied it: {reason}" if reason else "the person denied it"
+            self._answer(request, by, error=f"not started: {reason}")
             return
         session = request.session
         if not session.is_open:  # another may have its place
@@ -233,6 +241,10 @@ class AgentEmitters:
             known = self._emitters.add(request.entry, folder, request.session, "tool")
         request.session.prompt_runs += known.runs if known.is_prompt else 0
         self._running.start(known)
+        if known.is_prompt:
+            prompt = one_line(known.plan.prompt or "")
+            text = f"{_ASKER} sends itself a prompt, {in_words(known.plan)}: {prompt}"
+            self._lines.tell(known, text)
         self._answer(request, by, emitter=known)
 
     def cancel(self, connection: Connection, message: EmitterAskedCancel) -> None:

@@ -199,7 +199,7 @@ class AskedToStart:
 class AskedByAgent:
     """The subject of an approval that a session's agent waits for, by its request's id.
 
-    `decided` takes who has decided, and why it is not started, or None.
+    `decided` takes who has decided, and why it is not started (which may be empty), or None.
     """
 
     request_id: str

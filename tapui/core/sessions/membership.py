@@ -18,7 +18,9 @@ from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import HostSessionClosed
 from tapui.wire.message import Tool
 
-READ_ONLY_BUILTINS = frozenset({"tap_list_streams", "tap_stream_history", "tap_get_session_state"})
+READ_ONLY_BUILTINS = frozenset(
+    {"tap_list_streams", "tap_stream_history", "tap_get_session_state", "tap_list_emitters"}
+)
 
 
 class Membership:

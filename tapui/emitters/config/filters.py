@@ -1,5 +1,6 @@
 """Filters in all their forms, as a list of rules."""
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 from tapui.core.hooks.matching import PatternError
@@ -8,7 +9,7 @@ from tapui.emitters.config.fields import Fields
 from tapui.emitters.config.problems import quoted
 from tapui.runtime.matcher import RegexMatcher
 from tapui.wire import limits
-from tapui.wire.emitters import Ownership
+from tapui.wire.emitters import Ownership, Rules
 from tapui.wire.provider import FilterRule
 
 FILTER_KEYS = ("eventFilter", "classifier")
@@ -95,6 +96,25 @@ def _of_patterns(three: dict[str, str | None]) -> tuple[FilterRule, ...]:
     if (include := three["includePattern"]) is not None:
         found += [FilterRule(include, "keep"), FilterRule(".*", "drop")]
     return tuple(found)
+
+
+def patterns_of(rules: Sequence[FilterRule]) -> dict[str, str | None] | None:
+    """Return rules as the three patterns that they come from; None for rules of other forms."""
+    found: dict[str, str | None] = dict.fromkeys(PATTERN_KEYS)
+    for key, outcome in zip(PATTERN_KEYS, ("keep", "drop", "inject"), strict=True):
+        found[key] = next((rule.match for rule in rules if rule.outcome == outcome), None)
+        if outcome == "drop" and found[key] == ".*":
+            found[key] = None  # what an include leaves over
+    return found if _of_patterns(found) == tuple(rules) else None
+
+
+def merged_patterns(rules: Sequence[FilterRule], given: dict[str, str | None]) -> Rules | None:
+    """Return the rules of three patterns, of which those that are not given stay as they are in
+    `rules`; None where these have another form."""
+    former = patterns_of(rules)
+    if former is None:
+        return None
+    return list(_of_patterns({key: given.get(key) or former[key] for key in PATTERN_KEYS}))
 
 
 def _rules(given: Fields, key: str, patterns: PatternCheck) -> tuple[FilterRule, ...]:

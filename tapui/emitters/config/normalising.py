@@ -55,7 +55,7 @@ def emitter_of(
 
     `ownership` is whose it is where nothing is said. What stands in a file is persistent.
     """
-    name = _name(given)
+    name = emitter_name(given)
     command = given.text("command", most=MAX_COMMAND, what="a command")
     prompt = given.text("prompt", most=MAX_PROMPT, what="a prompt")
     if command is None and prompt is None:
@@ -68,7 +68,7 @@ def emitter_of(
         command=command,
         prompt=prompt,
         schedule=_schedule(given, is_prompt=prompt is not None),
-        stream=_stream_of(given, name),
+        stream=stream_name(given, name),
         cwd=given.folder(),
         shell=_shell(given),
         env=given.env(),
@@ -102,7 +102,7 @@ def stream_of(given: Fields, *, line: int | None = None, index: int | None = Non
             raise given.refuse(key, f"{key} is an object: {{enabled, delivery, ownership}}")
         inner = Fields(value, (*given.path, key), given.problems)
         injector = "enabled" if _is_enabled(inner) else "disabled"
-        delivery = _delivery(inner)
+        delivery = delivery_of(inner)
         ownership = inner.ownership("userOwned")
         inner.tell_unknown(also=("lifespan", "scope"))
     entry = StreamEntry(
@@ -146,7 +146,8 @@ def provider_of(
     return entry
 
 
-def _name(given: Fields) -> str:
+def emitter_name(given: Fields) -> str:
+    """Return an emitter's name; raises `EntryRefusedError`."""
     spelled = _spelled(given, "name", "name")
     if spelled is None:
         raise given.refuse(None, "an emitter must have a name")
@@ -169,7 +170,8 @@ def _check_length(given: Fields, key: str, name: str) -> None:
         raise given.refuse(key, f"a name has at most {MAX_NAME} characters")
 
 
-def _stream_of(given: Fields, name: str) -> str:
+def stream_name(given: Fields, name: str) -> str:
+    """Return the stream of an emitter, `name` where none is given; raises `EntryRefusedError`."""
     key = given.key(*STREAM_KEYS)
     if key is None:
         return name
@@ -230,7 +232,8 @@ def _is_enabled(given: Fields) -> bool:
     return value is True
 
 
-def _delivery(given: Fields) -> Delivery:
+def delivery_of(given: Fields) -> Delivery:
+    """Return what of a stream its injector sends: `surface` where nothing is said."""
     value: Any = given.value("delivery")
     if value is None:
         return "surface"

@@ -35,8 +35,19 @@ RETRY_TIME = 15.0
 RETIRED_TIME = 120.0
 """Seconds in which a request to the model that is under way may still bring a call of a tool that
 was taken back."""
-_OWN_APPROVAL = "tap_set_session_mode"
-"""The built-in tool that changes something and asks the person itself."""
+_GUARDED = frozenset(
+    {
+        "tap_set_session_mode",
+        "tap_start_emitter",
+        "tap_schedule_prompt",
+        "tap_stop_emitter",
+        "tap_set_event_filter",
+        "tap_enable_injector",
+        "tap_disable_injector",
+    }
+)
+"""Built-in tools that change something, for which the gateway asks the person itself, each time,
+where that is due: an approval of the tool would be a second question, and would allow nothing."""
 _REMEMBERED = 1_000
 _ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
@@ -56,12 +67,10 @@ ASKED_TIME = 2.0
 def needs_no_prompt(tool: OfferedTool) -> bool:
     """Return whether the CLI need not ask before `tool` runs.
 
-    Only for tapui's own tools: those that read, and the one with an approval of its own. What
-    any provider says of its tools does not count.
+    Only for tapui's own tools: those that read, and those that the gateway guards. What any
+    provider says of its tools does not count.
     """
-    return tool.provider == BUILTIN_PROVIDER and (
-        tool.read_only is True or tool.name == _OWN_APPROVAL
-    )
+    return tool.provider == BUILTIN_PROVIDER and (tool.read_only is True or tool.name in _GUARDED)
 
 
 class Toolset:

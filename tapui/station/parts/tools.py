@@ -13,8 +13,8 @@ class Tools:
 
     def start(self, access: GatewayAccess) -> None:
         """Offer the tools in every session."""
-        mode_approval = access.options.settings.timeouts.mode_approval
-        BuiltinTools(partial(access.turn.open_port, is_builtin=True), mode_approval)
+        timeouts = access.options.settings.timeouts
+        BuiltinTools(partial(access.turn.open_port, is_builtin=True), timeouts)
 
     async def stop(self) -> None:
         """Leave the closing to the gateway: calls are answered until its end."""

@@ -1,0 +1,198 @@
+"""The tools about emitters: commands and prompts that run beside the session.
+
+A command is asked of the person, whatever else was allowed; the gateway decides all of it.
+"""
+
+from typing import Any
+
+from tapui.emitters.config.arguments import FilterGiven, ToolArguments
+from tapui.emitters.config.filters import merged_patterns
+from tapui.settings import Timeouts
+from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, Schema, object_of
+from tapui.tools.emitter_views import emitter_json
+from tapui.wire.builtin import (
+    EmitterAnswer,
+    EmitterAsked,
+    EmitterAskedCancel,
+    EmitterAskedStop,
+    EmitterRulesAsked,
+    EmittersAnswer,
+    EmittersRead,
+)
+from tapui.wire.limits import MODEL_PROMPT_RUNS
+from tapui.wire.message import Message
+from tapui.wire.provider import ToolCall
+
+
+def _given(call: ToolCall) -> ToolArguments:
+    return ToolArguments(object_of(call))
+
+
+def _told(_call: ToolCall, answer: EmitterAnswer) -> dict[str, Any]:
+    if answer.error is not None or answer.emitter is None:
+        raise RefusedError(answer.error or "the emitter is not there")
+    return emitter_json(answer.emitter)
+
+
+def _with_notes(told: dict[str, Any], notes: list[str]) -> dict[str, Any]:
+    return {**told, "notes": notes} if notes else told
+
+
+def _start(call: ToolCall) -> Message:
+    return EmitterAsked(call.id, call.session_id, _given(call).emitter())
+
+
+def _started(call: ToolCall, answer: EmitterAnswer) -> Any:
+    told, given = _told(call, answer), _given(call)
+    given.emitter()
+    return _with_notes(told, given.notes)
+
+
+def _schedule(call: ToolCall) -> Message:
+    return EmitterAsked(call.id, call.session_id, _given(call).prompt())
+
+
+def _scheduled(call: ToolCall, answer: EmitterAnswer) -> Any:
+    told, given = _told(call, answer), _given(call)
+    given.prompt()
+    return _with_notes(told, given.notes)
+
+
+def _stop(call: ToolCall) -> Message:
+    return EmitterAskedStop(call.id, call.session_id, _given(call).name())
+
+
+def _list(call: ToolCall) -> Message:
+    return EmittersRead(call.id, call.session_id)
+
+
+def _listed(_call: ToolCall, answer: EmittersAnswer) -> Any:
+    return {"emitters": [emitter_json(one) for one in answer.emitters]}
+
+
+def _set_filter(call: ToolCall) -> Message:
+    wanted = _given(call).filter()
+    if wanted.patterns is not None:
+        return EmittersRead(call.id, call.session_id)  # the others of the three stay as they are
+    return EmitterRulesAsked(call.id, call.session_id, wanted.name, wanted.rules)
+
+
+def _filter_set(call: ToolCall, answer: EmitterAnswer | EmittersAnswer) -> Any:
+    given = _given(call)
+    wanted = given.filter()
+    if isinstance(answer, EmittersAnswer):
+        return EmitterRulesAsked(call.id, call.session_id, wanted.name, _merged(wanted, answer))
+    return _with_notes(_told(call, answer), given.notes)
+
+
+def _merged(wanted: FilterGiven, answer: EmittersAnswer) -> Any:
+    known = next((one for one in answer.emitters if one.name == wanted.name), None)
+    rules = merged_patterns(known.rules if known is not None else [], wanted.patterns or {})
+    if rules is None:
+        raise RefusedError(
+            f"the filter of '{wanted.name}' has rules of its own, which one pattern would replace: "
+            "give eventFilter with all rules"
+        )
+    return rules
+
+
+def _patience(timeouts: Timeouts) -> float:
+    return timeouts.emitter_approval
+
+
+_NAME = TEXT | {"description": "The emitter's name"}
+_RULES: Schema = {
+    "type": "array",
+    "description": "The first rule that matches a line decides; a line that none matches is kept",
+    "items": {
+        "type": "object",
+        "properties": {
+            "match": TEXT | {"description": "Regular expression, in either case"},
+            "outcome": TEXT | {"enum": ["drop", "keep", "surface", "inject"]},
+        },
+        "required": ["match", "outcome"],
+    },
+}
+_INTERVAL = "such as 30s, 5m, 2h or 1d"
+
+EMITTER_TOOLS = (
+    BuiltinTool(
+        "tap_start_emitter",
+        "Start a command or a prompt beside this session: all the time, once, or on an interval. "
+        "A command's lines go through the filter into a stream: drop, keep, surface (shown to the "
+        "person) or inject (sent to you). The person is asked before a command starts, each "
+        "time, and may say no. A prompt is not asked about: one of yours at a time, and "
+        f"{MODEL_PROMPT_RUNS} runs in a session. It ends with this session.",
+        _start,
+        _started,
+        {
+            "name": _NAME,
+            "command": TEXT | {"description": "A command line for bash, or else:"},
+            "prompt": TEXT | {"description": "A prompt for this session"},
+            "runInterval": TEXT
+            | {"description": f"From the end of a run to the next, {_INTERVAL}; idle: of a prompt"},
+            "runSchedule": TEXT | {"enum": ["continuous", "timed", "oneTime", "idle"]},
+            "maxRuns": {"type": "integer", "minimum": 1},
+            "stream": TEXT | {"description": "Stream of its lines; else that of its name"},
+            "cwd": TEXT | {"description": "Absolute, or relative to the session's folder"},
+            "shell": TEXT,
+            "eventFilter": _RULES,
+            "subscribe": {
+                "type": "boolean",
+                "default": True,
+                "description": "Whether injected lines and failures reach you",
+            },
+            "delivery": TEXT
+            | {
+                "enum": ["surface", "important", "all"],
+                "default": "surface",
+                "description": "all: every line that is kept reaches you",
+            },
+            "includeStderr": {"type": "boolean", "default": True},
+            "description": TEXT | {"description": "Shown to the person"},
+        },
+        ("name",),
+        patience=_patience,
+        withdraw=EmitterAskedCancel,
+    ),
+    BuiltinTool(
+        "tap_stop_emitter",
+        "Stop an emitter that you started. What the person owns is theirs to stop.",
+        _stop,
+        _told,
+        {"name": _NAME},
+        ("name",),
+    ),
+    BuiltinTool(
+        "tap_list_emitters",
+        "List the emitters of this session and of its folder: what each runs, when, its state and "
+        "how many lines it had.",
+        _list,
+        _listed,
+        {},
+    ),
+    BuiltinTool(
+        "tap_set_event_filter",
+        "Change the filter of an emitter that you started; later lines go through it. The person "
+        "is shown the change.",
+        _set_filter,
+        _filter_set,
+        {"name": _NAME, "eventFilter": _RULES},
+        ("name", "eventFilter"),
+    ),
+    BuiltinTool(
+        "tap_schedule_prompt",
+        "Send yourself a prompt once, after a delay: to look again in ten minutes. One of your "
+        f"prompts at a time, {MODEL_PROMPT_RUNS} in a session.",
+        _schedule,
+        _scheduled,
+        {
+            "prompt": TEXT,
+            "in": TEXT | {"description": f"The delay, {_INTERVAL}"},
+            "name": TEXT | {"description": "To stop it by", "default": "later"},
+        },
+        ("prompt", "in"),
+        patience=_patience,
+        withdraw=EmitterAskedCancel,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The built-in tools, called by a host, in conversation with the core."""
