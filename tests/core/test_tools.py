@@ -258,7 +258,12 @@ def test_read_only_tap_tools_are_marked(talk: Conversation) -> None:
     talk.tools()
     opened = talk.host().open("s1")
     marked = [one["name"] for one in opened["tools"] if one.get("readOnly")]
-    assert marked == ["tap_list_streams", "tap_stream_history", "tap_get_session_state"]
+    assert marked == [
+        "tap_list_streams",
+        "tap_stream_history",
+        "tap_get_session_state",
+        "tap_list_emitters",
+    ]
 
 
 def test_what_passes_through_is_not_touched(scene: Scene) -> None:
