@@ -2,8 +2,9 @@
 
 from msgspec import Struct
 
-from tapui.core.emitters.given import EmitterPlan
+from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan
 from tapui.secret import Secret
+from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.provider import FilterRule
@@ -190,6 +191,24 @@ class KeepConsent(Struct, frozen=True, gc=False):
     is_provider: bool = False
 
 
+class SaveEmitter(Struct, frozen=True, kw_only=True):
+    """Write an emitter into a folder's file; then call `EmitterInputs.saved`.
+
+    Of one that is in the file what is given is changed, and nothing else; with `is_new` it is not
+    there yet, and the person has allowed what `entry` says.
+    """
+
+    ticket: int
+    folder: str
+    entry: EmitterEntryRead
+    is_new: bool
+    rules: tuple[FilterRule, ...] | None = None
+    auto_start: bool | None = None
+    every: int | None = None
+    injector: Injector | None = None
+    delivery: Delivery | None = None
+
+
 class StartRun(Struct, frozen=True):
     """Run a plan's command; `EmitterInputs` is told of the run by its id until it has ended."""
 
@@ -254,6 +273,7 @@ EmitterEffect = (
     | LeaveEmitters
     | CheckEmitter
     | KeepConsent
+    | SaveEmitter
     | StartRun
     | StopRun
     | SetRunFilter

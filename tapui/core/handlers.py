@@ -85,6 +85,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         e.EmitterRun: guards(parts.emitter_orders.run),
         e.EmitterFilter: guards(parts.emitter_orders.filter),
         e.EmitterTry: parts.emitter_orders.try_filter,
+        e.EmitterKeep: guards(parts.keeping.keep),
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,
         t.StreamRead: parts.reading.stream_read,

@@ -32,6 +32,7 @@ from tapui.core.emitters.asked import AgentEmitters
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.emitters.keeping import Keeping
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.orders import EmitterOrders
 from tapui.core.emitters.project_providers import ProjectProviders
@@ -177,6 +178,15 @@ class Parts:
             streams=streams,
             matcher=matcher,
         )
+        self.keeping = Keeping(
+            out=out,
+            tickets=tickets,
+            emitters=emitters,
+            folders=emitter_folders,
+            running=running,
+            streams=streams,
+            matcher=matcher,
+        )
         self.emitter_inputs = EmitterInputs(
             clock=clock,
             tickets=tickets,
@@ -186,6 +196,7 @@ class Parts:
             running=running,
             lines=lines,
             orders=self.emitter_orders,
+            keeping=self.keeping,
         )
         # Rules that join several concepts
         self.command_line = CommandLine(

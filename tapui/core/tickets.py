@@ -3,6 +3,8 @@ records, or knows a process."""
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from tapui.core.effects import (
     CheckEmitter,
     ConnectionId,
@@ -17,6 +19,7 @@ from tapui.core.effects import (
     ReadRecords,
     ReadRules,
     RecordsAbout,
+    SaveEmitter,
     TryFilter,
 )
 from tapui.core.model import OpenSession, PendingCall
@@ -92,6 +95,11 @@ class Tickets:
         """Ask that a consent be kept; `subject` waits for that."""
         effect = KeepConsent(self._keep(subject), folder, name, digest, later_versions, is_provider)
         self._out.effects.append(effect)
+
+    def save_emitter(self, effect: SaveEmitter, subject: object) -> None:
+        """Ask that an emitter be written into its file, by an effect without its ticket; `subject`
+        waits for that."""
+        self._out.effects.append(replace(effect, ticket=self._keep(subject)))
 
     def try_filter(
         self, rules: tuple[FilterRule, ...], lines: tuple[str, ...], subject: object

@@ -164,7 +164,35 @@ class EmitterTry(Message, tag="emitter.try", frozen=True):
     rules: Rules
 
 
+class EmitterKeep(Message, tag="emitter.keep", frozen=True, kw_only=True):
+    """Write an emitter into its folder's file, with the rules in force and what else is given.
+
+    What was allowed stays allowed with it. One that the agent has started is the file's from then
+    on. `injector` and `delivery` are those of its stream.
+    """
+
+    id: Id
+    emitter_id: Id
+    rules: Rules | None = None
+    auto_start: bool | None = None
+    every: int | None = None
+    injector: Injector | None = None
+    delivery: Delivery | None = None
+
+
 # Gateway → tower
+
+
+class EmitterKept(Message, tag="emitter.kept", frozen=True):
+    """The answer to `emitter.keep`: the file's `path`, or in `error` why it is as it was.
+
+    `note` is what the person should know besides.
+    """
+
+    id: str
+    path: str | None = None
+    error: str | None = None
+    note: str | None = None
 
 
 class TriedSeq(Struct, rename="camel", omit_defaults=True, frozen=True):

@@ -8,6 +8,8 @@ from tapui.wire.bounds import Id, Ids, Text
 from tapui.wire.emitters import (
     Emitter,
     EmitterFilter,
+    EmitterKeep,
+    EmitterKept,
     EmitterPause,
     EmitterResume,
     EmitterRun,
@@ -364,6 +366,7 @@ FromTower = (
     | EmitterRun
     | EmitterFilter
     | EmitterTry
+    | EmitterKeep
     | ToolInvoke
     | ToolAbort
     | StreamRead
@@ -393,6 +396,7 @@ ToTower = (
     | SessionStarted
     | ModelsList
     | EmitterTried
+    | EmitterKept
     | Detail
     | InspectLines
     | InspectEnded

@@ -83,6 +83,7 @@ def _fields(session: str) -> dict[str, Json]:
         "emitter.run": {"emitterId": "none"},
         "emitter.filter": {"emitterId": "none", "rules": []},
         "emitter.try": {"id": "x", "emitterId": "none", "rules": []},
+        "emitter.keep": {"id": "x", "emitterId": "none"},
         "order.result": {"id": "none", "state": "done"},
         "models.list": {"id": "none"},
         "stream.read": {**about, "id": "x", "stream": "s@p"},

@@ -23,6 +23,7 @@ from tapui.core.effects import (
     ReadRecords,
     ReadRules,
     RecordsAbout,
+    SaveEmitter,
     Send,
     SetRunFilter,
     StartRun,
@@ -358,6 +359,7 @@ class Conversation:
                 | LeaveEmitters()
                 | CheckEmitter()
                 | KeepConsent()
+                | SaveEmitter()
                 | StartRun()
                 | StopRun()
                 | SetRunFilter()

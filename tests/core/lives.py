@@ -356,6 +356,8 @@ class Stage:
         host.event(session, "session.idle")
         shell.counts(name, lines=40)
         tower.say(type="emitter.filter", rules=[{"match": "x", "outcome": "drop"}], **id_)
+        tower.say(type="emitter.keep", id="k", rules=[], **id_)
+        shell.saved(folder, entry(name, command=_LONG, stream="watch"), timed, idle, own=name)
         tower.say(type="emitter.try", id="t", rules=[], **id_)
         tried = TriedRules((("keep", None, False),))
         talk.gateway.emitters.filter_tried(shell.trials[-1].ticket, tried, talk.now)

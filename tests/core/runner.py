@@ -8,6 +8,7 @@ from tapui.core.effects import (
     KeepConsent,
     LeaveEmitters,
     ReadEmitters,
+    SaveEmitter,
     SetRunFilter,
     StartRun,
     StopRun,
@@ -23,6 +24,7 @@ from tapui.core.emitters.given import (
     MustAsk,
     RunEnd,
     RunLineRead,
+    SavedEmitter,
 )
 from tapui.wire.emitters import Emitter, EmitterCounts
 from tapui.wire.message import Level
@@ -93,6 +95,7 @@ class EmitterShell:
         self.stopping: list[str] = []
         self.filters: list[SetRunFilter] = []
         self.trials: list[TryFilter] = []
+        self.saves: list[SaveEmitter] = []
         self.holds: tuple[type, ...] = ()
         self.held: list[Any] = []
         self.checks = 0
@@ -120,6 +123,8 @@ class EmitterShell:
                     self.changed_files.discard(name)
                     self.later_versions.append(later_versions)
                 inputs.consent_kept(ticket, self.consent_fault, now)
+            case SaveEmitter():
+                self.saves.append(effect)
             case StartRun(run):
                 assert run not in {one.run for one in self.started}, "an id that was used"
                 self.started.append(effect)
@@ -180,6 +185,15 @@ class EmitterShell:
             self.allowed[folder, one.plan.name] = one.plan
         found = FolderEmitters(folder, folder, entries, self.is_readable)
         self._talk.gateway.emitters.folder_changed(found, self._talk.now)
+        self._talk.turn()
+
+    def saved(self, folder: str, *entries: EmitterEntryRead, own: str = "watch") -> None:
+        """Answer the last order to save: the file has these entries now, and they are allowed."""
+        self.files[folder] = entries
+        for one in entries:
+            self.allowed[folder, one.plan.name] = one.plan
+        saved = SavedEmitter(self.found(folder), f"{folder}/tap.config.json", frozenset({own}))
+        self._talk.gateway.emitters.saved(self.saves[-1].ticket, saved, self._talk.now)
         self._talk.turn()
 
     def touch(self, folder: str, *names: str) -> None:

@@ -63,6 +63,7 @@ EXAMPLES: list[dict[str, Any]] = [
     {"type": "emitter.run", "emitterId": "e"},
     {"type": "emitter.filter", "emitterId": "e", "rules": []},
     {"type": "emitter.try", "id": "x", "emitterId": "e", "rules": []},
+    {"type": "emitter.keep", "id": "x", "emitterId": "e"},
     {"type": "order.result", "id": "x", "state": "done"},
     {"type": "models.list", "id": "x"},
     {"type": "stream.read", "id": "x", "stream": "s", "sessionId": "s1"},

@@ -159,6 +159,8 @@ MESSAGES: list[Json] = [
      "rules": [{"match": "err.*", "outcome": "inject"}, {"match": ".*", "outcome": "drop"}]},
     {"type": "emitter.try", "id": "x", "emitterId": "e-1",
      "rules": [{"match": "(a|b)+", "outcome": "surface"}]},
+    {"type": "emitter.keep", "id": "x", "emitterId": "e-1", "rules": [], "autoStart": False,
+     "every": 60, "injector": "enabled", "delivery": "all"},
     {"type": "order.result", "id": "o-1", "state": "queued", "error": "e", "running": ["sleep 9"],
      "dropped": ["t"]},
     {"type": "models.list", "id": "mr-1", "models": [{"id": "m", "name": "M", "efforts": ["low"]}],

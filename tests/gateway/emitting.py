@@ -30,6 +30,12 @@ def script(folder: str, name: str, text: str) -> str:
     return f"sh {name}"
 
 
+def configuration(folder: str) -> Json:
+    """Return what a folder's configuration says."""
+    said: Json = json.loads(Path(folder, "tap.config.json").read_text())
+    return said
+
+
 def cut(folder: str) -> None:
     """Cut a folder's configuration, as if somebody were writing it."""
     file = Path(folder, "tap.config.json")

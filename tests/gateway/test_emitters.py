@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.gateway.emitting import Watcher, cut, repository, script, until_dead
+from tests.gateway.emitting import Watcher, configuration, cut, repository, script, until_dead
 from tests.rig.gateway import Gateway
 
 RULES = [
@@ -98,3 +98,30 @@ async def test_nothing_of_a_command_survives_the_gateway(
         else:
             assert gateway.stop() == 0
         await until_dead(*pids)
+
+
+async def test_a_filter_that_is_kept_is_in_the_file_and_nothing_is_asked_again(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    told = "echo pid $$; while [ ! -e go ]; do sleep 0.1; done; echo it fails; exec sleep 1000"
+    repo = repository(tmp_path / "repo", {"name": "pulse", "command": told})
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("pulse")
+        pid = await seen.line("pid", "pulse@tap")
+        rules = [{"match": "fails", "outcome": "surface"}]
+        await seen.order("filter", "pulse", rules=rules)
+        await seen.order("keep", "pulse", id="k")
+        kept = await seen.tower.expect("emitter.kept", within=15)
+        assert kept == {"type": "emitter.kept", "id": "k", "path": f"{repo}/tap.config.json"}
+        assert configuration(repo)["emitters"][0]["eventFilter"] == rules
+        script(repo, "go", "")
+        await seen.until(lambda: seen.lines["pulse@tap"][1:] == ["surface: it fails"], "a line")
+        await seen.order("run", "pulse")
+        await seen.tower.expect("error", within=15)  # it runs: as the same process
+        await seen.order("stop", "pulse")
+        await seen.state("pulse", "stopped")
+        await until_dead(pid)
+        await seen.order("start", "pulse")
+        assert await seen.next_line("pid", "pulse@tap", pid) != pid
+        assert seen.waiting == {}

@@ -107,6 +107,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         e.EmitterRun,
         e.EmitterFilter,
         e.EmitterTry,
+        e.EmitterKeep,
         t.StreamRead,
         t.TurnsRead,
         t.ToolsRead,

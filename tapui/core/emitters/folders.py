@@ -139,6 +139,14 @@ class EmitterFolders:
         folder = session.folder or session.view.cwd
         return self._of.get(session.id) or EmitterFolder(folder, [session])
 
+    def known(self, session: OpenSession) -> EmitterFolder | None:
+        """Return the folder of a session whose file is in use."""
+        return self._of.get(session.id)
+
+    def by_path(self, path: str) -> EmitterFolder | None:
+        """Return a folder in use, by its path without links."""
+        return self._folders.get(path)
+
     def owner_of(self, session: OpenSession, stream: str) -> OpenSession:
         """Return the session that has a stream of a session's folder (its full name): itself, or
         the one that the folder's emitters belong to."""

@@ -120,6 +120,21 @@ class RunEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedEmitter:
+    """An emitter was written into its file, or, with `fault`, was not.
+
+    `found` is what the file says then. The entries in `own` are as they were wanted, and as allowed
+    as they were before: what runs goes on. `note` is what the person should know besides.
+    """
+
+    found: FolderEmitters | None = None
+    path: str | None = None
+    own: frozenset[str] = frozenset()
+    fault: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TriedRules:
     """What rules make of lines, in their order; fewer where it took too long, or with `error`.
 

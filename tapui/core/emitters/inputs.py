@@ -10,8 +10,10 @@ from tapui.core.emitters.given import (
     FolderEmitters,
     RunEnd,
     RunLineRead,
+    SavedEmitter,
     TriedRules,
 )
+from tapui.core.emitters.keeping import Keeping, KeepWanted
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import CheckWanted, ConsentWanted, EmittersWanted
 from tapui.core.emitters.orders import EmitterOrders, TrialWanted
@@ -38,6 +40,7 @@ class EmitterInputs:
         running: Running,
         lines: EmitterLines,
         orders: EmitterOrders,
+        keeping: Keeping,
     ) -> None:
         self._clock = clock
         self._tickets = tickets
@@ -47,6 +50,7 @@ class EmitterInputs:
         self._running = running
         self._lines = lines
         self._orders = orders
+        self._keeping = keeping
         self.finish: Callable[[], None] = lambda: None
         """Is called at the end of each input."""
 
@@ -90,6 +94,14 @@ class EmitterInputs:
         subject = self._tickets.take(ticket)
         if isinstance(subject, ConsentWanted):
             self._consenting.kept(subject, fault)
+        self.finish()
+
+    def saved(self, ticket: int, saved: SavedEmitter, now: float) -> None:
+        """An emitter is in its folder's file (`SaveEmitter`), or could not be written."""
+        self._clock.now = now
+        subject = self._tickets.take(ticket)
+        if isinstance(subject, KeepWanted):
+            self._keeping.saved(subject, saved)
         self.finish()
 
     def run_started(self, run: str, now: float) -> None:

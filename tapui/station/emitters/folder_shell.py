@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.given import (
     CannotStart,
     EmitterStanding,
     FolderEmitters,
     MayStart,
+    SavedEmitter,
 )
 from tapui.emitters.config.entries import (
     ConfigProblem,
@@ -20,9 +22,11 @@ from tapui.emitters.config.entries import (
     ProviderEntry,
 )
 from tapui.emitters.config.finding import real_folder
+from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
 from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
 from tapui.emitters.folder_file import reason
+from tapui.station.emitters.keeping import EmitterKeeping
 from tapui.station.emitters.shown import asking, folder_emitters, plan_of, problems_in_words
 
 _MAX_PROPOSALS = 4
@@ -96,8 +100,7 @@ class FolderShell:
                 folder = real_folder(cwd)
             except (OSError, ValueError):
                 return FolderEmitters(cwd, cwd)  # without a folder there is no file
-            found = self._watch.add(folder, self._clock())
-            return self._taken(cwd, found)
+            return self._added(cwd, folder)
 
     def leave(self, folder: str) -> None:
         """Watch a folder no more."""
@@ -126,6 +129,22 @@ class FolderShell:
                 return reason(error)
             return None
 
+    def save(self, effect: SaveEmitter) -> SavedEmitter:
+        """Write an emitter into its folder's file."""
+        with self._lock:
+            if effect.folder not in self._folders:
+                return SavedEmitter(fault="the folder is not in use any more")
+            keeping = EmitterKeeping(self._consents, effect)
+            try:
+                after, own = keeping.save()
+            except (SaveError, OSError) as error:
+                fault = str(error) if isinstance(error, SaveError) else reason(error)
+                return SavedEmitter(fault=fault)
+            found = self._added(effect.folder, effect.folder)
+            now = self._folders[effect.folder].configuration
+            same = frozenset(name for name in own if now.emitter(name) == after.emitter(name))
+            return SavedEmitter(found, after.path, same, None, keeping.note)
+
     def look(self) -> EmitterChanges:
         """Return what has changed."""
         with self._lock:
@@ -147,6 +166,12 @@ class FolderShell:
             return changes
 
     # With the lock
+
+    def _added(self, cwd: str, folder: str) -> FolderEmitters:
+        """Read a folder's file, and watch it; files that commands name are watched again soon."""
+        found = self._taken(cwd, self._watch.add(folder, self._clock()))
+        self._folders[found.folder].watched = frozenset()
+        return found
 
     def _taken(self, cwd: str, found: Configuration) -> FolderEmitters:
         folder = found.folder

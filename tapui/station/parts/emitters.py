@@ -13,12 +13,13 @@ from tapui.core.effects import (
     KeepConsent,
     LeaveEmitters,
     ReadEmitters,
+    SaveEmitter,
     SetRunFilter,
     StartRun,
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.given import CannotStart, FolderEmitters
+from tapui.core.emitters.given import CannotStart, FolderEmitters, SavedEmitter
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.emitters.config.watching import LOOK_SECONDS
 from tapui.station.emitters.folder_shell import EntryName, FolderShell
@@ -29,7 +30,7 @@ _FAILED = "tapui failed at it: its log says more"
 
 _log = logging.getLogger(__name__)
 
-FileEffect = ReadEmitters | LeaveEmitters | CheckEmitter | KeepConsent
+FileEffect = ReadEmitters | LeaveEmitters | CheckEmitter | KeepConsent | SaveEmitter
 
 
 class EmittersPart:
@@ -108,6 +109,10 @@ class EmittersPart:
                 fault = await asyncio.to_thread(keep, folder, which, digest)
                 self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
 
+            case SaveEmitter():
+                saved = await asyncio.to_thread(self._files.save, effect)
+                self._tell(lambda inputs, now: inputs.saved(effect.ticket, saved, now))
+
     def _answer_failed(self, effect: FileEffect) -> None:
         """Answer what failed unforeseen: whoever waits for it must not wait for ever."""
         match effect:
@@ -118,6 +123,9 @@ class EmittersPart:
                 self._tell(lambda inputs, now: inputs.checked(ticket, CannotStart(_FAILED), now))
             case KeepConsent(ticket):
                 self._tell(lambda inputs, now: inputs.consent_kept(ticket, _FAILED, now))
+            case SaveEmitter(ticket=ticket):
+                failed = SavedEmitter(fault=_FAILED)
+                self._tell(lambda inputs, now: inputs.saved(ticket, failed, now))
             case LeaveEmitters():
                 pass
 
