@@ -1,0 +1,56 @@
+"""The configuration that the README shows, run as it stands there."""
+
+import re
+from pathlib import Path
+
+from tests.gateway.emitting import Watcher
+from tests.rig.gateway import Gateway
+
+README = Path(__file__).parents[2] / "README.md"
+TEST = """
+import unittest
+
+class Sums(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(1 + 1, {sum})
+"""
+GH = "#!/bin/sh\necho 'failure Pair by code https://github.example/runs/1'\n"
+
+
+def configuration() -> str:
+    """Return the README's configuration of emitters."""
+    blocks = re.findall(r"^```jsonc\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+    (found,) = [block for block in blocks if '"emitters"' in block]
+    return str(found)
+
+
+async def test_a_test_that_fails_and_a_failed_run_reach_the_agent(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    home = gateway.home.root
+    (home / "bin").mkdir()
+    (home / "bin" / "gh").write_text(GH)
+    (home / "bin" / "gh").chmod(0o755)
+    (home / ".bash_profile").write_text(f'export PATH="{home}/bin:$PATH"\n')
+    repo = (tmp_path / "repo").resolve()
+    repo.mkdir()
+    (repo / "tap.config.json").write_text(configuration())
+    (repo / "test_sums.py").write_text(TEST.format(sum=2))
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=str(repo))
+        await seen.allow("ci")
+        sent = await seen.host.expect("session.send", within=30)
+        assert "emitter=ci/stdout: failure Pair by code https://github" in sent["prompt"]
+        for event in ("session.busy", "session.idle"):
+            turn = {"type": "session.event", "sessionId": "s1", "event": event, "data": {}}
+            await seen.host.send(turn)
+        await seen.allow("tests")
+        await seen.until(lambda: "watching" in seen.lines.get("tests@tap", ()), "it watches")
+        (repo / "test_sums.py").write_text(TEST.format(sum=3))
+        sent = await seen.host.expect("session.send", within=30)
+        assert "emitter=tests/stdout: FAIL: test_sum" in sent["prompt"]
+        assert "Traceback" not in sent["prompt"]
+        (repo / "test_sums.py").write_text(TEST.format(sum=2))
+        await seen.until(lambda: "surface: OK" in seen.lines["tests@tap"], "it is mended")
+        failures = [one for one in seen.lines["ci@tap"] if one.startswith("inject: failure")]
+        assert len(failures) == 1
