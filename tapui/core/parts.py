@@ -32,6 +32,7 @@ from tapui.core.emitters.asked import AgentEmitters
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.emitters.introduction import Introduction
 from tapui.core.emitters.keeping import Keeping
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.orders import EmitterOrders
@@ -170,6 +171,9 @@ class Parts:
             providers=project_providers,
             streams=streams,
         )
+        prompts.introduce = Introduction(
+            settings.agent, emitters=emitters, folders=emitter_folders, streams=streams
+        ).of
         self.emitter_orders = EmitterOrders(
             out=out,
             tickets=tickets,
