@@ -122,9 +122,17 @@ def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str
         case "userInput" | "elicitation":
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
         case "emitter":
-            return str(detail.get("command") or detail.get("prompt") or detail.get("name") or "?")
+            return _emitter(detail)
         case "permission":
             return None
+
+
+def _emitter(detail: Mapping[str, Any]) -> str:
+    """Return what an emitter is, in one line: its name, when it runs, and what."""
+    text = detail.get("command") or detail.get("prompt") or ""
+    schedule = str(detail.get("schedule") or "").removeprefix("runs ").partition(",")[0]
+    said = f"{detail.get('name') or '?'}  {schedule}".rstrip()
+    return f"{said}: {text}" if text else said
 
 
 def changed_lines(approval: Approval) -> str:
