@@ -7,6 +7,7 @@ other, and one answer is sent for each of them. What an agent asks for is shown 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tapui.projection import asking
 from tapui.projection.state import is_waiting
 from tapui.tower.reader import Paragraph, title, value
 from tapui.tower.requests import Option, judged_lines
@@ -19,6 +20,7 @@ RIGHTS = (
     " too."
 )
 PROMPTS = "Sent to the agent as a prompt, without your doing."
+PROVIDES = "A provider: its tools are the session's, and it may send the agent messages."
 LATER_VERSIONS = "laterVersions"
 """In the answer: the files that the command names may change."""
 _NAME_WIDTH = 13
@@ -62,12 +64,18 @@ def headline(view: View, asked: Sequence[AskedEmitter]) -> str:
     """Return who asks for what."""
     first = asked[0]
     who = asker(view.state, Request(first.approval))
+    has_providers = any(_is_provider(one.detail) for one in asked)
     if len(asked) > 1:
-        return f"{who} has {len(asked)} emitters that are to start"
-    name = _text(first.detail, "name") or "an emitter"
+        what = "emitters and providers" if has_providers else "emitters"
+        return f"{who} has {len(asked)} {what} that are to start"
+    name = _text(first.detail, "name") or "it has no name"
     if is_agents(*first):
         return f"{who} asks to start an emitter: {name}"
-    return f"{who} has an emitter that is to start: {name}"
+    return f"{who} has {'a provider' if has_providers else 'an emitter'} that is to start: {name}"
+
+
+def _is_provider(detail: Mapping[str, Any]) -> bool:
+    return detail.get("kind") == "provider"
 
 
 def answers(asked: Sequence[AskedEmitter], *, others: int) -> list[Option]:
@@ -117,8 +125,13 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
     rest = dict(detail)
     for key in ("emitterId", "asker", "name"):
         rest.pop(key, None)
-    command, prompt = rest.pop("command", None), rest.pop("prompt", None)
-    parts = [value(str(command if command is not None else prompt), "strong"), Paragraph("")]
+    is_provider = _is_provider(rest)
+    is_command = _text(rest, "command") != ""
+    parts = [value(asking.emitter_text(rest), "strong"), Paragraph("")]
+    for key in ("kind", "command", "args", "prompt"):
+        rest.pop(key, None)
+    if is_provider:
+        parts += [Paragraph(PROVIDES), Paragraph("")]
     if changed := str(rest.pop("changed", "") or ""):
         parts += [Paragraph("Changed since you allowed it:", "warning"), value(changed, "warning")]
         parts.append(Paragraph(""))
@@ -129,10 +142,10 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
     parts.append(Paragraph(str(rest.pop("schedule", "") or ""), "strong"))
     runs = rest.pop("maxRuns", None)
     outside = ", outside of the session's folder" if rest.pop("isOutside", False) else ""
-    is_command = command is not None
     if is_command:
         parts += _fact("in", f"{_text(rest, 'cwd')}{outside}", "warning" if outside else "")
-        parts += _fact("shell", _text(rest, "shell") or "bash -lc")
+        shell = "none: it is a program" if is_provider else "bash -lc"
+        parts += _fact("shell", _text(rest, "shell") or shell)
         variables = rest.get("env")
         if isinstance(variables, Mapping) and variables:
             parts.append(Paragraph("variables", "muted"))
@@ -145,7 +158,7 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
         parts += _fact("its errors", "are left out")
     for key in ("cwd", "shell", "env", "autoStart", "includeStderr"):
         rest.pop(key, None)
-    parts += _lines_of(rest, is_command=is_command)
+    parts += _lines_of(rest, has_filter=is_command and not is_provider)
     parts += _origin(rest)
     parts += _covered(rest)
     for key in sorted(rest):
@@ -154,13 +167,13 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
     return parts
 
 
-def _lines_of(rest: dict[str, Any], *, is_command: bool) -> list[Paragraph]:
+def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
     """Return what becomes of its lines."""
     stream, injector = _text(rest, "stream"), _text(rest, "injector")
     delivery, rules = _text(rest, "delivery"), _list(rest, "rules")
     for key in ("stream", "injector", "delivery", "rules"):
         rest.pop(key, None)
-    if not is_command:
+    if not has_filter:
         return _fact("stream", stream)
     said = {
         "disabled": "off: nothing of it is sent to the agent",

@@ -1,5 +1,6 @@
 """Emitters in words: when they run, how the last run went, whose they are. Nothing is made safe."""
 
+import shlex
 from pathlib import PurePath
 
 from tapui import times
@@ -15,12 +16,15 @@ def is_active(emitter: Emitter) -> bool:
 
 
 def text_of(emitter: Emitter) -> str:
-    """Return the command or the prompt."""
+    """Return the command, of a provider with its arguments, or the prompt."""
+    if emitter.kind == "provider":
+        return shlex.join((emitter.command or "", *emitter.args))
     return emitter.command if emitter.command is not None else emitter.prompt or ""
 
 
 def schedule_of(emitter: Emitter) -> str:
-    """Return when it runs: `every 5m`, `continuous`, `when idle`, `once`, `in 10m`."""
+    """Return when it runs: `every 5m`, `continuous`, `when idle`, `once`, `in 10m`; a `provider`
+    runs with its session."""
     match emitter.kind:
         case "timed":
             return f"every {interval(emitter.every or 1)}"
@@ -28,8 +32,8 @@ def schedule_of(emitter: Emitter) -> str:
             return "when idle"
         case "oneTime":
             return f"in {interval(emitter.every)}" if emitter.every else "once"
-        case "continuous":
-            return "continuous"
+        case "continuous" | "provider":
+            return emitter.kind
 
 
 def interval(seconds: int) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.tower.emitter_requests import PROMPTS, RIGHTS
+from tapui.tower.emitter_requests import PROMPTS, PROVIDES, RIGHTS
 from tapui.tower.reader import Reader
 from tapui.tower.screens.approval import DEAF_SECONDS, ApprovalScreen
 from tapui.wire import events as ev
@@ -99,6 +99,19 @@ async def test_what_has_changed_since_it_was_allowed_is_said() -> None:
         await opened(rig)
         assert "Changed since you allowed it:" in text_of(rig)
         assert "│ files that it names: test.sh" in text_of(rig)
+
+
+async def test_a_provider_of_the_project_is_shown_with_its_arguments() -> None:
+    state = asking("search")
+    given = {"kind": "provider", "command": "node", "args": ["tools.mjs", "a b"], "rules": []}
+    state.approvals["a-search"] = asked("a-search", "search", **given)
+    async with running(state, size=(120, 36)) as rig:
+        assert "node tools.mjs 'a b'" in rig.text
+        await opened(rig)
+        assert "has a provider that is to start: search" in rig.text
+        for part in ("│ node tools.mjs 'a b'", PROVIDES, "none: it is a program"):
+            assert part in text_of(rig)
+        assert RIGHTS in " ".join(text_of(rig).split())
 
 
 async def test_a_prompt_says_what_becomes_of_it() -> None:

@@ -227,6 +227,6 @@ async def test_two_hundred_emitters_are_gone_through() -> None:
     async with running(state, size=WIDE) as rig:
         await rig.press("6", "z", "G")
         assert "emitter-199" in rig.text
-        await rig.press("slash", "r", "minus", *"17", "enter")
+        await rig.press("slash", "r", "minus", *"17", "enter", "g")
         assert "emitter-170" in rig.text
         assert "emitter-18" not in rig.text

@@ -84,6 +84,8 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
     ]
     if words.is_prompt(emitter):
         return parts
+    if emitter.kind == "provider":
+        return [*parts, *fact("runs in", emitter.cwd), *fact("stream", emitter.stream)]
     said = _INJECTORS[emitter.injector]
     if emitter.delivery == "all" and emitter.injector != "disabled":
         said = "every line that is kept is sent to the agent"
@@ -112,7 +114,7 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
 
 
 def _filter(emitter: Emitter) -> list[Paragraph]:
-    if words.is_prompt(emitter):
+    if words.is_prompt(emitter) or emitter.kind == "provider":
         return []
     rules = [value(f"{rule.outcome:<8} {rule.match}") for rule in emitter.rules]
     none = [value("none: every line is kept", "muted")]
