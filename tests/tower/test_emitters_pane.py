@@ -15,13 +15,15 @@ from tapui.wire import events as ev
 from tapui.wire.emitters import (
     Emitter,
     EmitterCounts,
+    EmitterKeep,
+    EmitterKept,
     EmitterPause,
     EmitterResume,
     EmitterRun,
     EmitterStart,
     EmitterStop,
 )
-from tapui.wire.tower import Detail, DetailRead
+from tapui.wire.tower import Detail, DetailRead, InjectsResume
 from tests.tower.emitters_world import asking, emitter, emitters, quiet, ran, watched
 from tests.tower.running import Running, running
 from tests.tower.scripted import at, lines, posts
@@ -133,6 +135,42 @@ async def test_the_menu_has_what_can_be_done() -> None:
             assert part in rig.text
         await rig.press("p")
         assert orders(rig) == [EmitterPause(emitter_id="e2")]
+
+
+async def test_what_an_agent_started_is_kept_in_the_file_on_yes() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", *["down"] * 4, "full_stop", "k")
+        for part in ("Write later into the folder's file?", "Look at the build again", "in 10m"):
+            assert part in rig.text
+        assert not rig.feed.sent_of(EmitterKeep)
+        await rig.press("y")
+        (sent,) = rig.feed.sent_of(EmitterKeep)
+        assert (sent.emitter_id, sent.injector) == ("e5", None)
+        rig.feed.put(EmitterKept(sent.id, "/code/pairing/tap.config.json", note="It was yours."))
+        await rig.settle()
+        assert rig.notices == ["Written into /code/pairing/tap.config.json. It was yours."]
+        rig.feed.put(EmitterKept(sent.id, error="the file cannot be read"))
+        await rig.settle()
+        assert rig.notices[-1] == "Not written: the file cannot be read"
+
+
+async def test_the_injector_is_switched_off_and_on() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", "full_stop", "j", "down", "down", "full_stop", "j")
+        found = [(one.emitter_id, one.injector) for one in rig.feed.sent_of(EmitterKeep)]
+        assert found == [("e1", "disabled"), ("e3", "enabled")]
+
+
+async def test_lines_that_the_brake_holds_are_sent() -> None:
+    braked = emitter("e1", "tests", braked=True, waiting=4)
+    async with running(world_of(braked), size=(120, 36)) as rig:
+        rig.feed.happen(ev.InjectPaused(session_id="s1", provider_id="e1", provider="tests"))
+        await rig.settle()
+        assert "Under Emitters" in rig.notices[0]
+        await rig.press("6", "enter")
+        assert "further lines are held" in rig.text
+        await rig.press("escape", "full_stop", "h")
+        assert rig.feed.sent_of(InjectsResume) == [InjectsResume("e1", "s1")]
 
 
 async def test_its_lines_are_shown_in_streams() -> None:

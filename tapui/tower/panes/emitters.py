@@ -1,6 +1,7 @@
 """The emitters: commands and prompts that run beside sessions, and what becomes of their lines."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -18,12 +19,15 @@ from tapui.tower.view import View
 from tapui.tower.words import rate
 from tapui.wire.emitters import (
     Emitter,
+    EmitterKeep,
     EmitterPause,
     EmitterResume,
     EmitterRun,
     EmitterStart,
     EmitterStop,
+    Injector,
 )
+from tapui.wire.tower import InjectsResume
 
 EXAMPLE = (
     '{ "emitters": [ {',
@@ -62,6 +66,10 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         Column("runs", 12, rank=10, is_spare=True, grows=True),
     )
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._ids = count(1)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What cannot be done to the selected row is not offered."""
         if action in ("stop", "run_now", "pause", "lines"):
@@ -82,6 +90,14 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             can.add("pause")
         if words.is_active(emitter) and emitter.state != "stopping":
             can.add("stop")
+        if emitter.source == "tool":
+            can.add("keep")
+        elif not words.is_prompt(emitter) and emitter.kind != "provider":
+            can.add("injector")
+        if emitter.braked:
+            can.add("resume")
+        if emitter.approval_id in self.tower.view.state.approvals:
+            can.add("answer")
         return can
 
     @property
@@ -102,10 +118,11 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             ("run_now", "r", _run_words(emitter), self.action_run_now),
             ("pause", "p", "go on" if is_paused else "pause it", self.action_pause),
             ("lines", "l", "its lines, in Streams", self.action_lines),
+            ("resume", "h", "send the lines of it that are held", self._resume),
+            ("injector", "j", _injector_words(emitter), self._switch_injector),
+            ("keep", "k", "keep it: write it into the folder's file …", self._keep),
             ("stop", "x", "stop it", self.action_stop),
         ]
-        if emitter.approval_id in self.tower.view.state.approvals:
-            can.add("answer")
         return [RowAction(letter, does, act) for what, letter, does, act in found if what in can]
 
     def on_table_opened(self, event: Table.Opened) -> None:
@@ -171,6 +188,41 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         if emitter is not None and "lines" in self._can(emitter):
             self.app.call_later(self.tower.show_stream, words.stream_key(emitter))
 
+    def _resume(self) -> None:
+        """Send the lines that the loop brake holds."""
+        emitter = self._emitter()
+        if emitter is not None:
+            self.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))
+
+    def _switch_injector(self) -> None:
+        """Let what its stream's filter injects be sent to the agent, or be held; in the file."""
+        emitter = self._emitter()
+        if emitter is not None:
+            wanted: Injector = "enabled" if emitter.injector == "disabled" else "disabled"
+            self.send(EmitterKeep(id=self._new_id(), emitter_id=emitter.id, injector=wanted))
+
+    def _keep(self) -> None:
+        """Write what the agent has started into the folder's file, once the person confirmed."""
+        emitter = self._emitter()
+        if emitter is None:
+            return
+        id_ = emitter.id
+
+        def confirmed(is_sure: bool | None) -> None:
+            if is_sure:
+                self.send(EmitterKeep(id=self._new_id(), emitter_id=id_))
+
+        lines = [
+            words.text_of(emitter),
+            f"Runs {words.schedule_of(emitter)}, with each session of {emitter.folder},",
+            "with your rights, and without asking again.",
+        ]
+        question = f"Write {emitter.name} into the folder's file?"
+        self.app.push_screen(ConfirmScreen(question, lines, "write"), confirmed)
+
+    def _new_id(self) -> str:
+        return f"keep-{next(self._ids)}"
+
     def rows(self, view: View) -> list[Row]:
         """Return the emitters, folder by folder, in the order of their files."""
         return [_row(view, emitter) for emitter in view.state.emitters.values()]
@@ -190,6 +242,12 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
     def _emitter(self) -> Emitter | None:
         return self.tower.view.state.emitters.get(self.selected)
+
+
+def _injector_words(emitter: Emitter) -> str:
+    if emitter.injector == "disabled":
+        return "injector on: send what its filter injects (in the file)"
+    return "injector off: hold what its filter injects (in the file)"
 
 
 def _run_words(emitter: Emitter) -> str:
