@@ -22,6 +22,8 @@ else:
     OptionalRaw = Raw
 
 
+UPDATE_MARK = "※ tap"
+"""How a prompt begins that tells of background events."""
 BUILTIN_PROVIDER = "tap"
 """The name of the provider of the built-in tools; no other provider may take it."""
 

@@ -341,6 +341,7 @@ def test_idle_turns_and_intent(translator: Translator) -> None:
             {"model": "a", "effort": "high"},
         ),
         ("session.title_changed", {"title": "Fix it"}, {"label": "Fix it"}),
+        ("session.title_changed", {"title": " Fix it\nand that"}, {"label": "Fix it"}),
         ("session.context_changed", {"cwd": "/code/foo"}, {"cwd": "/code/foo"}),
     ],
 )
@@ -349,6 +350,11 @@ def test_changes_of_the_session_are_updates(
 ) -> None:
     assert translator.translate(recorded(kind, data)) == [SessionUpdate("s1", **update)]
     assert translator.translate(recorded(kind, data, agent="child-1")) == []
+
+
+def test_a_session_is_not_called_after_what_woke_it(translator: Translator) -> None:
+    woken = {"title": "※ tap — background event stream update:\n- stream=ci emitter=ci/stdout: no"}
+    assert translator.translate(recorded("session.title_changed", woken)) == []
 
 
 def test_subagent_from_start_to_failure(translator: Translator) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from tapui.core.model import HeldInject, HeldLine
 from tapui.wire.host import Sender
-from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.message import BUILTIN_PROVIDER, UPDATE_MARK
 
-_FIRST = "※ tap — background event stream update:"
+_FIRST = f"{UPDATE_MARK} — background event stream update:"
 _LAST = "Only react if the update matters to the current task."
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.events import as_agent, as_mode
+from tapui.hosts.copilot.titles import session_label
 from tapui.hosts.port import Report
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ async def describe(
     )
     cwd = (snapshot.working_directory if snapshot else None) or cwd
     return {
-        "label": (name.name if name else None) or Path(cwd).name or cwd,
+        "label": session_label(name.name if name else None) or Path(cwd).name or cwd,
         "cwd": cwd,
         "mode": as_mode(mode.value) if mode else None,
         "model": model.model_id if model else None,

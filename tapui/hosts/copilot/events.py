@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.hosts.copilot.permissions import ALLOW_ALL
+from tapui.hosts.copilot.titles import session_label
 from tapui.hosts.copilot.usage import credits_of
 from tapui.projection.summary import summary
 from tapui.wire import limits
@@ -270,7 +271,8 @@ class Translator:
         return [SessionUpdate(self.session_id, model=data.new_model, effort=effort)]
 
     def _title(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, label=data.title)
+        label = session_label(data.title)
+        return self._update(event, label=label) if label is not None else []
 
     def _folder(self, event: "CopilotEvent", data: Any) -> list[Message]:
         return self._update(event, cwd=data.cwd)
