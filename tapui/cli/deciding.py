@@ -1,7 +1,7 @@
 """What `approve` and `deny` share: which approval is meant, and seeing the decision through."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
@@ -64,9 +64,17 @@ def described(connection: GatewayConnection, approval: Approval) -> str:
 
 
 async def decide(
-    connection: GatewayConnection, approval: Approval, decision: Literal["approve", "deny"]
+    connection: GatewayConnection,
+    approval: Approval,
+    decision: Literal["approve", "deny"],
+    answer: Any = None,
+    *,
+    is_said: bool = True,
 ) -> None:
-    """Send the decision and print it once the gateway has it; raises `Failure` if it came late."""
+    """Send the decision; unless it is not to be said, print it once the gateway has it.
+
+    Raises `Failure` if it came late.
+    """
 
     def is_answer(came: Message | Entry) -> bool:
         return (
@@ -77,11 +85,12 @@ async def decide(
 
     told = described(connection, await whole(connection, approval))
     came = await connection.ask(
-        ApprovalDecide(approval_id=approval.id, decision=decision), is_answer
+        ApprovalDecide(approval_id=approval.id, decision=decision, answer=answer), is_answer
     )
     assert isinstance(came, Entry)
     assert isinstance(came.event, _SETTLED)
     settled = came.event.approval
     if settled.state != ("approved" if decision == "approve" else "denied"):
         raise Failure(f"{approval.id} was settled otherwise: {asking.outcome(settled)}")
-    output.say(f"{settled.state} {told}")
+    if is_said:
+        output.say(f"{settled.state} {told}")

@@ -15,6 +15,7 @@ from tapui.cli.arguments import (
     moment,
 )
 from tapui.cli.door_parser import add_doors
+from tapui.cli.emitters_parser import add_emitters
 from tapui.cli.session_parser import add_run, add_sessions, add_steering
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ COMMANDS = (
     "stop-turn",
     "sessions",
     "run",
+    "emitters",
     "next",
     "approve",
     "deny",
@@ -109,6 +111,7 @@ def build() -> CommandParser:
     add_steering(commands)
     add_sessions(commands)
     add_run(commands)
+    add_emitters(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser

@@ -24,6 +24,7 @@ COMMANDS = [
     ("stop-turn",),
     ("sessions",),
     ("run",),
+    ("emitters",),
     ("next",),
     ("approve",),
     ("deny",),
@@ -54,6 +55,10 @@ NEED_GATEWAY = [
     ("next",),
     ("approve", "a1"),
     ("deny", "a1"),
+    ("emitters", "start", "e"),
+    ("emitters", "keep", "e", "--json"),
+    ("emitters", "list", "--session", "s1"),
+    ("emitters", "allow", "--session", "s1"),
     ("stop",),
 ]
 HEAVY = ("textual", "websockets", "msgspec", "rich", "psutil", "asyncio", "copilot")
@@ -233,8 +238,6 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  alarms.failing             true           default\n"
         "  budget.tokens              0              default\n"
         "  budget.requests            0.0            default\n"
-        "  agent.told                 true           default\n"
-        '  agent.words                ""             default\n'
         "  timeouts.call              300.0          config.toml:4\n"
         "  timeouts.mode-approval     60.0           default\n"
         "  timeouts.emitter-approval  600.0          default\n"

@@ -36,7 +36,8 @@ async def test_what_is_allowed_runs_and_its_inject_is_a_prompt(
         sent = await seen.host.expect("session.send", within=15)
         assert "- stream=pulse emitter=pulse/stdout: it fails" in sent["prompt"]
         pid = await seen.line("pid", "pulse@tap")
-        assert seen.lines["pulse@tap"] == [f"pid {pid}", "up", "inject: it fails"]
+        expected = [f"pid {pid}", "up", "inject: it fails"]
+        await seen.until(lambda: seen.lines["pulse@tap"] == expected, "its lines")
         await seen.state("pulse", "running")
         await seen.close("s1")
         await until_dead(pid)
