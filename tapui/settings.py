@@ -5,6 +5,16 @@ from msgspec import Struct, field
 DEFAULT_PORT = 9400
 
 
+class Briefing(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What the agent of a session is told about tapui."""
+
+    told: bool = True
+    """Whether it is told in a few lines, with its first prompt and again after `/clear`, which
+    tools tapui has for it, and which emitters and streams are there."""
+    words: str = ""
+    """Words of your own about that, instead of tapui's; the emitters and streams follow."""
+
+
 class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Times in seconds."""
 
@@ -114,5 +124,6 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     budget: Spend = field(default_factory=Spend)
     keys: dict[str, str] = field(default_factory=dict)
     """The tower's keys, by action: one key, or several with blanks between them."""
+    agent: Briefing = field(default_factory=Briefing)
     timeouts: Timeouts = field(default_factory=Timeouts)
     records: Records = field(default_factory=Records)

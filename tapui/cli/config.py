@@ -18,7 +18,7 @@ from tapui.settings import Settings
 from tapui.text import safe_text
 from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
 from tapui.tower import theme_files
-from tapui.wire.limits import MAX_PATTERN
+from tapui.wire.limits import MAX_CONTEXT, MAX_PATTERN
 
 KeyPath = tuple[str, ...]
 Scalar = bool | int | float | str
@@ -222,6 +222,7 @@ def load(
         ("copilot", "provider-type"): partial(_none_of, ("openai", "azure", "anthropic")),
         ("copilot", "key-file"): _path_fault,
         ("copilot", "model"): _word_fault,
+        ("agent", "words"): _context_fault,
     }
     found = _Gathering(choices)
     _read_file(path, found)
@@ -341,6 +342,10 @@ def _url_fault(text: str) -> str | None:
 
 def _word_fault(text: str) -> str | None:
     return None if text.isprintable() and " " not in text else "write a name without blanks"
+
+
+def _context_fault(text: str) -> str | None:
+    return None if len(text) <= MAX_CONTEXT else f"write at most {MAX_CONTEXT:,} characters"
 
 
 def _path_fault(text: str) -> str | None:

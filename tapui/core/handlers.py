@@ -145,7 +145,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.WAITING: parts.alarms.waiting_due,
         Due.QUIET: parts.alarms.quiet_due,
         Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),
-        Due.EMITTER: parts.running.due,
+        Due.EMITTER: parts.run_beginnings.due,
         Due.COUNTS: parts.emitters.counts_due,
         Due.STREAMS: lambda key: parts.streams.release(*key),
     }

@@ -28,15 +28,20 @@ from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.deadlines import Deadlines
+from tapui.core.emitters.agent_plans import AgentPlans
 from tapui.core.emitters.asked import AgentEmitters
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.emitters.introduction import Introduction
 from tapui.core.emitters.keeping import Keeping
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.orders import EmitterOrders
 from tapui.core.emitters.project_providers import ProjectProviders
 from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.run_beginnings import RunBeginnings
+from tapui.core.emitters.run_ends import RunEnds
+from tapui.core.emitters.run_waits import RunWaits
 from tapui.core.emitters.running import Running
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
@@ -145,17 +150,36 @@ class Parts:
         self.consenting = consenting = Consenting(
             emitters=emitters, approvals=approvals, tickets=tickets
         )
-        self.running = running = Running(
+        waits = RunWaits(clock=clock, deadlines=deadlines, emitters=emitters)
+        self.run_beginnings = beginnings = RunBeginnings(
             clock=clock,
             out=out,
-            deadlines=deadlines,
             mint=mint,
             emitters=emitters,
             lines=lines,
             consenting=consenting,
             streams=streams,
             injects=injects,
+            waits=waits,
+        )
+        ends = RunEnds(
+            clock=clock,
+            emitters=emitters,
+            lines=lines,
             traces=traces,
+            waits=waits,
+            beginnings=beginnings,
+        )
+        self.running = running = Running(
+            out=out,
+            emitters=emitters,
+            lines=lines,
+            consenting=consenting,
+            injects=injects,
+            traces=traces,
+            waits=waits,
+            beginnings=beginnings,
+            ends=ends,
         )
         project_providers = ProjectProviders(
             mint=mint, emitters=emitters, running=running, trustees=trustees
@@ -170,6 +194,9 @@ class Parts:
             providers=project_providers,
             streams=streams,
         )
+        prompts.introduce = Introduction(
+            settings.agent, emitters=emitters, folders=emitter_folders, streams=streams
+        ).of
         self.emitter_orders = EmitterOrders(
             out=out,
             tickets=tickets,
@@ -194,6 +221,7 @@ class Parts:
             folders=emitter_folders,
             consenting=consenting,
             running=running,
+            ends=ends,
             lines=lines,
             orders=self.emitter_orders,
             keeping=self.keeping,
@@ -416,7 +444,13 @@ class Parts:
             folders=emitter_folders,
             running=running,
             lines=lines,
-            streams=streams,
+            plans=AgentPlans(
+                emitters=emitters,
+                folders=emitter_folders,
+                running=running,
+                streams=streams,
+                matcher=matcher,
+            ),
             matcher=matcher,
             patience=settings.timeouts.emitter_approval,
         )

@@ -1,5 +1,6 @@
 """What an approval asks and who asks it, on one line each (nothing here is made safe yet)."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -122,9 +123,25 @@ def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str
         case "userInput" | "elicitation":
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
         case "emitter":
-            return str(detail.get("command") or detail.get("prompt") or detail.get("name") or "?")
+            return _emitter(detail)
         case "permission":
             return None
+
+
+def _emitter(detail: Mapping[str, Any]) -> str:
+    """Return what an emitter is, in one line: its name, when it runs, and what."""
+    text = emitter_text(detail)
+    schedule = str(detail.get("schedule") or "").removeprefix("runs ").partition(",")[0]
+    said = f"{detail.get('name') or '?'}  {schedule}".rstrip()
+    return f"{said}: {text}" if text else said
+
+
+def emitter_text(detail: Mapping[str, Any]) -> str:
+    """Return what would run, of a provider with its arguments, or the prompt that would be sent."""
+    command, args = detail.get("command"), detail.get("args")
+    if isinstance(command, str) and isinstance(args, list) and args:
+        return shlex.join((command, *map(str, args)))
+    return str(command if command is not None else detail.get("prompt") or "")
 
 
 def changed_lines(approval: Approval) -> str:

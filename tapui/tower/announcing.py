@@ -13,6 +13,7 @@ from tapui.tower.screens.live import LiveScreen
 from tapui.tower.terminal import notice_sequence, title_sequence
 from tapui.tower.words import name_of
 from tapui.wire import events as ev
+from tapui.wire.emitters import EmitterKept
 from tapui.wire.message import Error, Message
 from tapui.wire.tower import GatewayStopping, Notice
 
@@ -53,8 +54,18 @@ class Announcing:
             is_said = isinstance(screen, LiveScreen) and screen.refused(message)
             if not is_said and message.reply_to not in _SAID_IN_SHEETS:
                 app.notify(f"{message.code}: {message.message}", severity="error")
+        elif isinstance(message, EmitterKept):
+            self._kept(message)
         elif isinstance(message, GatewayStopping) and not is_stopping:
             app.notify("The gateway is shutting down.", severity="warning")
+
+    def _kept(self, kept: EmitterKept) -> None:
+        """An emitter was written into its folder's file, or was not."""
+        note = f" {kept.note}" if kept.note else ""
+        if kept.error is not None:
+            self._app.notify(f"Not written: {kept.error}{note}", severity="error", timeout=20)
+        else:
+            self._app.notify(f"Written into {kept.path}.{note}", timeout=20 if note else None)
 
     def happened(self, event: ev.Event) -> None:
         """Show a notice about an event that is worth one."""
@@ -69,9 +80,10 @@ class Announcing:
         elif isinstance(event, ev.OrderChanged):
             self._order_changed(event)
         elif isinstance(event, ev.InjectPaused):
+            pane = "Emitters" if event.provider_id in app.view.state.emitters else "Providers"
             app.notify(
                 f"{event.provider} prompted the session three times without your input; further "
-                "messages are held. Under Providers, the actions of its row send them.",
+                f"messages are held. Under {pane}, the actions of its row send them.",
                 severity="warning",
             )
         elif isinstance(event, ev.CommandAsked):

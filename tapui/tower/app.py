@@ -10,7 +10,7 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
-from tapui.projection.state import is_local
+from tapui.projection.state import StreamKey, is_local
 from tapui.tower.announcing import Announcing
 from tapui.tower.base_app import BaseApp
 from tapui.tower.failures import FailedItem, failures, has_failures
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from tapui.tower.panes.sessions import SessionsPane
+    from tapui.tower.panes.streams import StreamsPane
     from tapui.tower.panes.turns import TurnsPane
 
 
@@ -245,6 +246,11 @@ class TowerApp(BaseApp):
             cast("SessionsPane", sessions).select_session(session_id)
         await self.show_pane("turns")
         cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
+
+    async def show_stream(self, key: StreamKey) -> None:
+        """Show a stream, alone, in Streams."""
+        await self.show_pane("streams")
+        cast("StreamsPane", self.main.current_pane).go_to(key)
 
     # Actions
 

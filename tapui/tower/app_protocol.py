@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from tapui.projection.state import StreamKey
 from tapui.tower.bodies import Bodies
 from tapui.tower.earlier_requests import EarlierRequests
 from tapui.tower.finding import FoundRecord
@@ -107,6 +108,9 @@ class Tower(Protocol):
 
     async def show_pane(self, pane_id: str) -> None:
         """Make a pane the current one, painted and with the keys."""
+
+    async def show_stream(self, key: StreamKey) -> None:
+        """Show a stream, alone, in Streams."""
 
     def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
         """Return what goes to where a record was written, None where this tower does not have

@@ -17,12 +17,16 @@ from msgspec.structs import replace
 from tapui.projection import asking
 from tapui.projection.hunks import Edit, edits_of
 from tapui.tower.readable import readable
-from tapui.tower.view import DetailKey, Happening, View
+from tapui.tower.view import DetailKey, Happening, View, Whole
 from tapui.wire import subjects
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import DetailRead
 
 Part = TypeVar("Part", subjects.Call, subjects.Approval, subjects.Provider)
+
+_LONG = ("cwd", "folder", "command", "prompt", "shell", "description", "error", "why", "rules")
+"""What of an emitter may be cut."""
 
 SHOWN_CHARS = 512 * 1024
 """Characters of one value that a sheet shows; the record has all of it."""
@@ -71,6 +75,21 @@ class Bodies:
         """Return whether `recorded` has asked and there was no answer yet."""
         return self._view.is_awaited(("call", call_id, "recorded"))
 
+    def emitter(self, emitter: Emitter) -> Emitter:
+        """Return all of an emitter, or the head that there is; `is_cut` says which."""
+        if not emitter.is_cut:
+            return emitter
+        key: DetailKey = ("emitter", emitter.id, _version(emitter))
+        if key in self._view.details:
+            whole = self._view.details[key]
+            if not isinstance(whole, Emitter):
+                return emitter
+            return replace(
+                emitter, is_cut=whole.is_cut, **{name: getattr(whole, name) for name in _LONG}
+            )
+        self._ask(key)
+        return emitter
+
     def _ask(self, key: DetailKey, session_id: str | None = None) -> None:
         if not self._view.is_awaited(key):
             read_id = f"detail-{next(self._read_ids)}"
@@ -114,6 +133,11 @@ class Bodies:
         return asking.detail_of(approval)
 
 
+def _version(emitter: Emitter) -> str:
+    """Return what changes when an emitter has to be read again."""
+    return f"{emitter.state} {emitter.runs} {hash(tuple(emitter.rules))}"
+
+
 def _key(part: subjects.Call | subjects.Approval | subjects.Provider) -> DetailKey:
     if isinstance(part, subjects.Call):
         return "call", part.id, part.state
@@ -122,9 +146,7 @@ def _key(part: subjects.Call | subjects.Approval | subjects.Provider) -> DetailK
     return "provider", part.id, f"{part.revision} {part.state}"
 
 
-def _filled(
-    part: Part, whole: subjects.Call | subjects.Approval | subjects.Provider | None
-) -> Part:
+def _filled(part: Part, whole: Whole | None) -> Part:
     """Return `part` as it is now, with the long values of `whole`."""
     if isinstance(part, subjects.Call) and isinstance(whole, subjects.Call):
         return replace(

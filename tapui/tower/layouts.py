@@ -2,10 +2,11 @@
 
 Below the header stands what waits, then shelves from top to bottom; a shelf has columns, a column
 slots, and in a slot one of its panes is seen at a time. A pane that no slot names takes turns in
-the last one.
+the last one. A pane that is `bare`, because it has had nothing to show yet, leaves its room to the
+others, unless the person is there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,6 +60,9 @@ class ScreenLayout:
     shelves: tuple[PaneShelf, ...]
 
 
+_ALL = ("sessions", "turns", "streams", "providers", "calls", "emitters")
+
+
 def _one(*panes: str) -> tuple[PaneShelf, ...]:
     return (PaneShelf(1, (PaneColumn(1, (PaneSlot(panes),)),)),)
 
@@ -79,6 +83,7 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
                         54,
                         (
                             PaneSlot(("streams",), 16),
+                            PaneSlot(("emitters",), 8),
                             PaneSlot(("calls",), 14),
                             PaneSlot(("providers",), 8),
                         ),
@@ -102,6 +107,7 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
                         68,
                         (
                             PaneSlot(("streams",), 11),
+                            PaneSlot(("emitters",), 7),
                             PaneSlot(("calls",), 9),
                             PaneSlot(("providers",), 7),
                         ),
@@ -121,7 +127,14 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
                 21,
                 (
                     PaneColumn(84, (PaneSlot(("turns", "calls")),)),
-                    PaneColumn(36, (PaneSlot(("streams",), 13), PaneSlot(("providers",), 8))),
+                    PaneColumn(
+                        36,
+                        (
+                            PaneSlot(("streams",), 13),
+                            PaneSlot(("emitters",), 8),
+                            PaneSlot(("providers",), 8),
+                        ),
+                    ),
                 ),
             ),
         ),
@@ -133,7 +146,7 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         has_tabs=True,
         shelves=(
             PaneShelf(13, (PaneColumn(1, (PaneSlot(("sessions",)),)),)),
-            PaneShelf(9, (PaneColumn(1, (PaneSlot(("turns", "streams", "providers", "calls")),)),)),
+            PaneShelf(9, (PaneColumn(1, (PaneSlot(_ALL[1:]),)),)),
         ),
     ),
     ScreenLayout(
@@ -141,21 +154,21 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         height=16,
         waiting=2,
         has_tabs=True,
-        shelves=_one("sessions", "turns", "streams", "providers", "calls"),
+        shelves=_one(*_ALL),
     ),
     ScreenLayout(
         width=0,
         height=10,
         waiting=1,
         has_tabs=True,
-        shelves=_one("sessions", "turns", "streams", "providers", "calls"),
+        shelves=_one(*_ALL),
     ),
     ScreenLayout(
         width=0,
         height=0,
         waiting=0,
         has_tabs=False,
-        shelves=_one("sessions", "turns", "streams", "providers", "calls"),
+        shelves=_one(*_ALL),
     ),
 )
 """The first that fits is taken: the largest come first, the last fits every terminal."""
@@ -167,18 +180,23 @@ def layout_for(width: int, height: int) -> ScreenLayout:
 
 
 def seen_panes(
-    layout: ScreenLayout, panes: Sequence[str], recent: Sequence[str], *, is_zoomed: bool = False
+    layout: ScreenLayout,
+    panes: Sequence[str],
+    recent: Sequence[str],
+    *,
+    is_zoomed: bool = False,
+    bare: Collection[str] = (),
 ) -> list[str]:
     """Return the ids of the panes that are in sight, in the order of `panes`.
 
     `panes` are all there are; `recent` are those that were gone to, the last one last. Zoomed,
-    that last one has all the room.
+    that last one has all the room. `bare` ones have had nothing to show yet.
     """
     if is_zoomed and recent:
         return [recent[-1]]
     found = {
         _taken(slot, recent)
-        for shelf in _filled(layout, panes)
+        for shelf in _filled(layout, _placed(panes, recent, bare))
         for column in shelf.columns
         for slot in column.slots
     }
@@ -193,12 +211,13 @@ def places(
     height: int,
     *,
     is_zoomed: bool = False,
+    bare: Collection[str] = (),
 ) -> dict[str, PanePlace]:
     """Return where the panes in sight are within an area of this size."""
     if is_zoomed and recent:
         return {recent[-1]: PanePlace(0, 0, width, height)}
     found: dict[str, PanePlace] = {}
-    shelves = _filled(layout, panes)
+    shelves = _filled(layout, _placed(panes, recent, bare))
     y = 0
     for shelf, tall in zip(shelves, _parts([one.share for one in shelves], height), strict=True):
         x = 0
@@ -212,6 +231,11 @@ def places(
             x += across
         y += tall
     return found
+
+
+def _placed(panes: Sequence[str], recent: Sequence[str], bare: Collection[str]) -> list[str]:
+    """Return the panes that have a place: not those that are bare, unless the person is there."""
+    return [one for one in panes if one not in bare or one in recent[-1:]]
 
 
 def _taken(slot: PaneSlot, recent: Sequence[str]) -> str:

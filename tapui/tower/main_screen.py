@@ -33,6 +33,7 @@ class MainScreen(LeanScreen[object]):
         self.kinds = tuple(kinds)
         self.panes: dict[str, Pane] = {}
         self.area = PaneArea([kind.id for kind in self.kinds])
+        self.area.bare = {kind.id for kind in self.kinds if kind.has_rows is not None}
         self.band = WaitingBand()
         self.tell_line = TellLine()
         self._header = HeaderLine(address, note)
@@ -85,10 +86,24 @@ class MainScreen(LeanScreen[object]):
         return next(one for one in self.kinds if one.id == pane_id)
 
     def show(self, view: View, *, start_key: str) -> None:
-        """Paint the lines at the top."""
+        """Paint the lines at the top; panes that have something to show now take their place."""
         self._header.show(view, start_key=start_key)
+        self._take_places(view)
         if self._tabs.display:
             self._tabs.show(view, self.current_kind)
+
+    def _take_places(self, view: View) -> None:
+        """Give panes their place with the first that they show. They keep it: nothing vanishes."""
+        bare = self.area.bare
+        filled = {
+            kind.id
+            for kind in self.kinds
+            if kind.id in bare and kind.has_rows is not None and kind.has_rows(view)
+        }
+        if filled:
+            bare -= filled
+            self._arrange()
+            self.call_later(self._make_missing)
 
     def seen_panes(self) -> list[Pane]:
         """Return the panes that are on the screen, the band with what waits first."""

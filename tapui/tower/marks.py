@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tapui.projection.turns.programs import has_failed
 from tapui.wire import subjects
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import BUILTIN_PROVIDER
 
 
@@ -72,6 +73,26 @@ APPROVAL: dict[str, Mark] = {
     "withdrawn": Mark("-", "withdrawn", "muted"),
     "failed": Mark("✗", "failed", "error"),
 }
+EMITTER: dict[str, Mark] = {
+    "configured": Mark("○", "not started", "muted"),
+    "asking": Mark("!", "asks you", "warning"),
+    "queued": Mark("◌", "queued", "muted"),
+    "waiting": Mark("○", "waiting", ""),
+    "running": Mark("●", "running", "accent"),
+    "paused": Mark("‖", "paused", "strong"),
+    "stopping": Mark("◌", "stopping", "muted"),
+    "stopped": Mark("⊘", "stopped", "muted"),
+    "exited": Mark("✓", "exited", "muted"),
+    "completed": Mark("✓", "completed", "success"),
+    "error": Mark("✗", "failed", "error"),
+}
+RUN: dict[str, Mark] = {
+    "success": Mark("✓", "done", "success"),
+    "failure": Mark("✗", "failed", "error"),
+    "stopped": Mark("⊘", "stopped", "muted"),
+    "lost": Mark("✗", "lost", "error"),
+}
+"""How runs of emitters ended."""
 TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "strong"}
 
 KINDS: dict[str, str] = {
@@ -97,6 +118,16 @@ def of_call(call: subjects.Call) -> Mark:
         tone = "error" if is_failure else "muted"
         return Mark("✗" if is_failure else "✓", f"exit {call.exit_code}", tone)
     return CALL[call.state]
+
+
+def of_emitter(emitter: Emitter) -> Mark:
+    """Return an emitter's mark; one that failed and goes on, or has failed at its end, says so."""
+    mark = EMITTER[emitter.state]
+    if emitter.state == "exited" and emitter.last_status == "failure":
+        return Mark("✗", "exited", "error")
+    if emitter.state == "waiting" and emitter.failures:
+        return Mark("↻", "retries", "error")
+    return mark
 
 
 def is_own_tool(call: subjects.Call) -> bool:

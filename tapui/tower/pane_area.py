@@ -33,7 +33,8 @@ class Tiles(Layout):
 
 
 class PaneArea(Widget):
-    """Holds all panes; `recent` are those that the person went to, the last one last."""
+    """Holds all panes; `recent` are those that the person went to, the last one last, `bare` those
+    that have had nothing to show yet."""
 
     def __init__(self, panes: "Sequence[str]") -> None:
         super().__init__()
@@ -41,6 +42,7 @@ class PaneArea(Widget):
         self.pane_ids = tuple(panes)
         self.recent = [self.pane_ids[0]]
         self.is_zoomed = False
+        self.bare: set[str] = set()
 
     @property
     def layout(self) -> Layout:
@@ -55,7 +57,13 @@ class PaneArea(Widget):
     @property
     def seen(self) -> list[str]:
         """The ids of the panes in sight."""
-        return seen_panes(self.screen_layout, self.pane_ids, self.recent, is_zoomed=self.is_zoomed)
+        return seen_panes(
+            self.screen_layout,
+            self.pane_ids,
+            self.recent,
+            is_zoomed=self.is_zoomed,
+            bare=self.bare,
+        )
 
     def places(self, size: Size) -> dict[str, PanePlace]:
         """Return the places of the panes in sight in an area of this size."""
@@ -66,6 +74,7 @@ class PaneArea(Widget):
             size.width,
             size.height,
             is_zoomed=self.is_zoomed,
+            bare=self.bare,
         )
 
     def go_to(self, pane_id: str) -> None:

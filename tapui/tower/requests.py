@@ -12,7 +12,7 @@ from tapui.tower.view import View
 from tapui.tower.words import quantity
 from tapui.wire import subjects
 
-Answer = Literal["allow", "keep", "make-rule", "deny", "deny-and-tell"]
+Answer = Literal["allow", "keep", "make-rule", "deny", "deny-and-tell", "one-by-one"]
 """What a letter stands for: the action of its key."""
 
 _PERMISSIONS = {
@@ -140,7 +140,7 @@ def explain(view: View, approval: subjects.Approval, detail: Mapping[str, Any]) 
         rest.pop(key, None)
     if rest.get("hasWriteFileRedirection") is False:
         del rest["hasWriteFileRedirection"]
-    said = _judged(view, approval) or _segments(detail)
+    said = judged_lines(view, approval) or _segments(detail)
     parts += [value(f"{number}  {one}") for number, one in enumerate(said, 1)]
     if approval.judged is not None and approval.judged.why:
         parts.append(Paragraph(f"no rule may allow it: {approval.judged.why}", "muted"))
@@ -210,7 +210,7 @@ def _subject_key(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
     return next((key for key in keys if isinstance(detail.get(key), str) and detail[key]), "")
 
 
-def _judged(view: View, approval: subjects.Approval) -> list[str]:
+def judged_lines(view: View, approval: subjects.Approval) -> list[str]:
     """Return each part of what is asked, with what rules say of it."""
     if approval.judged is None:
         return []

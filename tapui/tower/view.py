@@ -24,12 +24,14 @@ from tapui.projection.state import (
 )
 from tapui.projection.turns.programs import has_failed
 from tapui.times import epoch
+from tapui.tower.emitter_log import EmitterLog
 from tapui.tower.feed import FeedItem, Link
 from tapui.tower.inspected import InspectedLog
 from tapui.tower.payloads import Payloads, length
 from tapui.tower.rings import Ring
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
@@ -59,7 +61,7 @@ Topic = Literal[
 ALL_TOPICS: frozenset[str] = frozenset(get_args(Topic))
 
 KEPT_DETAILS = 8
-"""Calls, approvals and providers whose whole text the tower keeps after it was read."""
+"""Calls, approvals, providers and emitters whose whole text the tower keeps after it was read."""
 _FAILED = frozenset({"session.error", "prompt.failed"})
 """Events of a session's own that are failures without a call."""
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
@@ -87,13 +89,14 @@ class Happening:
     data_cut: subjects.Cut | None
 
 
-Whole = subjects.Call | subjects.Approval | subjects.Provider
-DetailKey = tuple[Literal["call", "approval", "provider"], str, str]
+Whole = subjects.Call | subjects.Approval | subjects.Provider | Emitter
+DetailKey = tuple[Literal["call", "approval", "provider", "emitter"], str, str]
 """What was read whole: its kind, its id, and what changes when it has to be read again."""
 _DETAIL_TOPICS: dict[str, Topic] = {
     "call": "calls",
     "approval": "approvals",
     "provider": "providers",
+    "emitter": "emitters",
 }
 
 
@@ -127,6 +130,7 @@ class View:
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
         self.gone: dict[str, str] = {}
         self.decided_at: dict[str, str] = {}
+        self.emitter_log = EmitterLog()
         self.looked_at = 0.0
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
         self._payloads = Payloads()
@@ -320,6 +324,7 @@ class View:
             self.codes.clear()
             self.errors.clear()
             self._payloads.clear()
+            self.emitter_log.clear()
         self.writing.clear()
         self._detail_reads.clear()  # asked of a link that is gone
         self._turn_reads.clear()
@@ -375,7 +380,8 @@ class View:
         elif isinstance(message, Detail):
             asked = self._detail_reads.pop(message.id, None)
             if asked is not None:
-                self._keep_detail(asked, message.call or message.approval or message.provider)
+                found = message.call or message.approval or message.provider or message.emitter
+                self._keep_detail(asked, found)
         elif isinstance(message, Error) and message.reply_to == "detail.read":
             refused = [message.id] if message.id is not None else list(self._detail_reads)
             for read_id in refused:
@@ -432,6 +438,14 @@ class View:
                 self.writing.pop(event.session_id, None)
             if event.event == "session.context":
                 self._dirty.add("sessions")
+        elif isinstance(event, ev.EmitterChanged):
+            self.emitter_log.counted(event.emitter.id, event.emitter.counts.lines, ts)
+        elif isinstance(event, ev.EmitterCounted):
+            self.emitter_log.counted(event.emitter_id, event.counts.lines, ts)
+        elif isinstance(event, ev.EmitterGone):
+            self.emitter_log.gone(event.emitter_id)
+        elif isinstance(event, ev.SpanEnded):
+            self._emitter_ran(event)
         elif isinstance(event, ev.SessionReplaced):
             self._rename(event.replaces, event.session_id)
         elif isinstance(event, ev.SessionClosed):
@@ -458,6 +472,17 @@ class View:
             event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged, ev.AlarmRaised)
         ) or (isinstance(event, ev.ModeChanged) and event.state == "failed"):
             self._news.append(event)
+
+    def _emitter_ran(self, event: ev.SpanEnded) -> None:
+        """Keep the run of an emitter; other spans are in the records alone."""
+        span = event.span
+        if span.name != "emitter":
+            return
+        for emitter in self.state.emitters.values():
+            if (emitter.session_id, emitter.name) == (event.session_id, span.emitter):
+                self.emitter_log.ran(emitter, span)
+                self._dirty.add("emitters")
+                return
 
     def _has_failed(self, call: subjects.Call) -> bool:
         """Return whether a call failed that an event tells of without its arguments."""

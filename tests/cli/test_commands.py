@@ -238,6 +238,8 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  alarms.failing             true           default\n"
         "  budget.tokens              0              default\n"
         "  budget.requests            0.0            default\n"
+        "  agent.told                 true           default\n"
+        '  agent.words                ""             default\n'
         "  timeouts.call              300.0          config.toml:4\n"
         "  timeouts.mode-approval     60.0           default\n"
         "  timeouts.emitter-approval  600.0          default\n"

@@ -10,6 +10,7 @@ from tapui.cli import config
 from tapui.cli.config import ConfigError, Origin, load
 from tapui.cli.config_example import example
 from tapui.settings import Settings
+from tapui.wire.limits import MAX_CONTEXT
 
 THEMES = "tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, tapui-terminal"
 
@@ -46,6 +47,8 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "alarms.failing": "TAPUI_ALARMS_FAILING",
         "budget.tokens": "TAPUI_BUDGET_TOKENS",
         "budget.requests": "TAPUI_BUDGET_REQUESTS",
+        "agent.told": "TAPUI_AGENT_TOLD",
+        "agent.words": "TAPUI_AGENT_WORDS",
         "timeouts.call": "TAPUI_TIMEOUTS_CALL",
         "timeouts.mode-approval": "TAPUI_TIMEOUTS_MODE_APPROVAL",
         "timeouts.emitter-approval": "TAPUI_TIMEOUTS_EMITTER_APPROVAL",
@@ -232,6 +235,8 @@ def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: config
     }
     if key.name == "records.mask":
         wrong[tuple].append('["("]')
+    if key.name == "agent.words":
+        wrong[str] = ["x" * (MAX_CONTEXT + 1)]
     for text in wrong[key.type]:
         with pytest.raises(ConfigError, match=f"^{key.variable}: "):
             load(tmp_path / "config.toml", {key.variable: text})

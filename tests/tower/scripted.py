@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec import Raw
 
@@ -13,6 +14,8 @@ from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import Snapshot, TowerSnapshot
+
+Sent = TypeVar("Sent", bound=Message)
 
 START = datetime(2026, 11, 21, 20, 10, 0, tzinfo=UTC).timestamp()
 
@@ -61,6 +64,10 @@ class ScriptedFeed:
 
     def send(self, message: Message) -> None:
         self.sent.append(message)
+
+    def sent_of(self, kind: type[Sent]) -> list[Sent]:
+        """Return the messages of a kind that were sent."""
+        return [one for one in self.sent if isinstance(one, kind)]
 
     async def stop(self, deadline: float) -> None:
         self.stops.append(deadline)

@@ -24,6 +24,7 @@ from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove
+from tests.tower.emitters_world import emitters
 from tests.tower.running import Running, running
 from tests.tower.scripted import (
     ScriptedFeed,
@@ -44,10 +45,19 @@ def seen(rig: Running) -> list[str]:
 
 @pytest.mark.parametrize(
     ("key", "title"),
-    [("1", "Sessions"), ("2", "Turns"), ("3", "Streams"), ("4", "Providers"), ("5", "Calls")],
+    [
+        ("1", "Sessions"),
+        ("2", "Turns"),
+        ("3", "Streams"),
+        ("4", "Providers"),
+        ("5", "Calls"),
+        ("6", "Emitters"),
+    ],
 )
 async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
-    async with running(turns_world()) as rig:
+    state = turns_world()
+    state.emitters["e1"] = emitters()[0]
+    async with running(state) as rig:
         await rig.press(key)
         assert seen(rig) == [title]
         focused = rig.app.focused
@@ -64,7 +74,7 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
         assert visited == [kind.title for kind in PANES]
         assert seen(rig) == ["Sessions"]
         await rig.press("shift+tab")
-        assert seen(rig) == ["Calls"]
+        assert seen(rig) == ["Emitters"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Hostile text in every field: nothing that a terminal acts on is painted, no markup is read."""
 
 import unicodedata
+from typing import Any
 
 import pytest
 from msgspec import Raw, json
@@ -12,7 +13,9 @@ from tapui.tower.app import TowerApp
 from tapui.tower.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
+from tapui.wire.provider import FilterRule
 from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import Order
 from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
@@ -27,6 +30,7 @@ from tapui.wire.turns import (
     Usage,
 )
 from tests.rig.waiting import until_async
+from tests.tower.emitters_world import emitter
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session
 from tests.tower.stores import ScriptedStore, stored
@@ -95,7 +99,8 @@ def hostile_world(text: str) -> State:
         "choices": [text, text],
         "requestedSchema": {"properties": {text: {"title": text, "enum": [text]}}},
     }
-    kinds = ("pairing", "mode", "bindAll", "permission", "userInput", "elicitation")
+    detail |= hostile_emitter_detail(text)
+    kinds = ("pairing", "mode", "bindAll", "permission", "userInput", "elicitation", "emitter")
     rule = subjects.AppliedRule("ask", text, text, "person", text)
     parts = [subjects.RequestPart(text, rule, text), subjects.RequestPart(text, None, text)]
     judged = subjects.Judged(parts, text, text)
@@ -111,7 +116,56 @@ def hostile_world(text: str) -> State:
     streams = [subjects.Stream(text, text, "s1", 3, line)]
     apart = [subjects.Unattached(text, text, 7, text)]
     snapshot = Snapshot(sessions, providers, calls, streams, approvals, unattached=apart)
-    return State.of(replace(snapshot, turns=hostile_turns(text)))
+    return State.of(replace(snapshot, turns=hostile_turns(text), emitters=hostile_emitters(text)))
+
+
+def hostile_emitter_detail(text: str) -> dict[str, object]:
+    """Return what a request to start an emitter says besides, a text in each field."""
+    return {
+        "emitterId": "e1",
+        "command": text,
+        "changed": text,
+        "cwd": text,
+        "shell": text,
+        "env": {text: text},
+        "schedule": text,
+        "stream": text,
+        "rules": [[text, text], {"match": text, "outcome": text}, text],
+        "injector": text,
+        "delivery": text,
+        "description": text,
+        "file": text,
+        "line": text,
+        "files": [text],
+        "uncovered": [text],
+        "doubts": [text],
+        "maxRuns": text,
+    }
+
+
+def hostile_emitters(text: str) -> list[Emitter]:
+    """Return emitters with a text in each field."""
+    fields: dict[str, Any] = {
+        "folder": text,
+        "stream": text,
+        "cwd": text,
+        "shell": text,
+        "description": text,
+        "last_run_at": text,
+        "next_run_at": text,
+        "signal": text,
+        "error": text,
+        "why": text,
+        "rules": [FilterRule(text, "drop")],
+        "last_status": "failure",
+    }
+    given = (
+        {"state": "asking", "approval_id": "a-emitter", "command": text},
+        {"state": "running", "command": text},
+        {"state": "waiting", "prompt": text, "source": "tool"},
+        {"kind": "provider", "state": "error", "command": text, "args": [text]},
+    )
+    return [emitter(f"e{number}", text, **(fields | one)) for number, one in enumerate(given, 1)]
 
 
 def hostile_turns(text: str) -> list[SessionTurns]:
@@ -172,7 +226,7 @@ def check(app: TowerApp, where: str) -> None:
 
 
 async def visit(rig: Running) -> None:
-    for number in "12345":
+    for number in "123456":
         await rig.press(number)
         check(rig.app, f"pane {number}")
 
@@ -224,6 +278,9 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             ["5", "down", "enter"],
             ["5", "down", "enter"],
             ["3", "enter"],
+            *(["6", "home", *["down"] * index, "enter"] for index in range(4)),
+            *(["6", "home", *["down"] * index, "full_stop"] for index in range(4)),
+            ["6", "home", "down", "x"],
             ["question_mark"],
             ["ctrl+p"],
             ["q"],
@@ -233,7 +290,7 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             check(rig.app, f"keys {keys}")
             while len(rig.app.screen_stack) > 1:
                 await rig.press("escape")
-        for index in range(7):
+        for index in range(8):
             rig.app.main.band.focus_inside()
             await rig.press("home", *["down"] * index, "enter")
             await rig.turn(1)

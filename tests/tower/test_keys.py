@@ -59,6 +59,6 @@ async def test_many_keys_in_one_read_all_count() -> None:
         await rig.type(*(["tab", "1", "down", "up"] * rounds), "5", "down", "enter")
         assert isinstance(rig.app.screen, CallScreen)
         once_round = len(rig.app.main.kinds)
-        await rig.type("escape", *["tab"] * (once_round * rounds + 1), "question_mark")
+        await rig.type("escape", *["tab"] * (once_round * rounds + 2), "question_mark")
         assert isinstance(rig.app.screen, HelpScreen)
         assert rig.app.main.current_kind.id == "sessions"

@@ -22,6 +22,7 @@ from tapui.tower.screens.call import CallScreen
 from tapui.tower.screens.choose import ChooseScreen
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.screens.digest import DigestScreen
+from tapui.tower.screens.emitter import EmitterScreen
 from tapui.tower.screens.find import FindScreen
 from tapui.tower.screens.help import HelpScreen
 from tapui.tower.screens.inspected import InspectedScreen
@@ -48,6 +49,8 @@ from tapui.wire import subjects
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.rig.waiting import until_async
+from tests.tower.emitters_world import asked_by_agent, quiet, ran, watched
+from tests.tower.emitters_world import asking as asking_emitters
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
@@ -297,6 +300,50 @@ def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> Non
     compare(snap_compare, size, ["a"], state=state)
 
 
+def asking_agent() -> State:
+    state = quiet()
+    one = asked_by_agent()
+    state.approvals[one.id] = one
+    return state
+
+
+EMITTERS: dict[str, Callable[[], State]] = {
+    "emitters": lambda: asking_emitters("tests", "ci", "lint"),
+    "emitter": lambda: asking_emitters("tests"),
+    "agents-emitter": asking_agent,
+}
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", EMITTERS)
+def test_request_of(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["a"], state=EMITTERS[name]())
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_emitters(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["6"], state=watched())
+
+
+@pytest.mark.parametrize("size", SIZES[2::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_emitters_zoomed(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["6", "z"], state=watched())
+
+
+@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(
+        snap_compare,
+        size,
+        ["6", "down", "down", "enter"],
+        state=watched(),
+        then=lambda feed: feed.happen(
+            ran("deploy-log", 6), ran("deploy-log", 7, status="error", code="EXIT_7")
+        ),
+        shows=EmitterScreen,
+    )
+
+
 def test_request_judged(snap_compare: Compare) -> None:
     rule = subjects.AppliedRule("allow", "shell", "npm ci", "person", "config.toml:7")
     parts = [subjects.RequestPart("rm -rf build"), subjects.RequestPart("npm ci", rule)]
@@ -494,7 +541,13 @@ def test_every_screen_has_a_picture() -> None:
     pictured = {
         *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
         *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
-        *(StoredScreen, ToolsScreen, UsageScreen, WorkbenchScreen),  # in tests/tower/workbench
+        *(
+            EmitterScreen,
+            StoredScreen,
+            ToolsScreen,
+            UsageScreen,
+            WorkbenchScreen,
+        ),  # in tests/tower/workbench
         *OPENED,
     }
     modules = [

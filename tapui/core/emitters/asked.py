@@ -4,7 +4,6 @@ A command is a shell request: judged as one of `bash`, gates included, and then 
 person. What the person owns, the agent cannot change; its own ends with its session.
 """
 
-import posixpath
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +13,9 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED, Policies, judged
 from tapui.core.conversations.caller import CallerConversation
+from tapui.core.emitters.agent_plans import AgentPlans, refused
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import AskedByAgent, LiveEmitter, described
 from tapui.core.emitters.registry import Emitters
@@ -26,7 +26,7 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.streams.streams import Streams, compile_filter
+from tapui.core.streams.streams import compile_filter
 from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.builtin import (
@@ -37,11 +37,9 @@ from tapui.wire.builtin import (
     EmitterRulesAsked,
     EmittersAnswer,
     EmittersRead,
-    EmitterWanted,
     InjectorAsked,
 )
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.message import BUILTIN_PROVIDER
 
 _ASKER = "the session's agent"
 _NAME = re.compile(rf"[a-z0-9._-]{{1,{limits.MAX_NAME}}}")
@@ -72,7 +70,7 @@ class AgentEmitters:
         folders: EmitterFolders,
         running: Running,
         lines: EmitterLines,
-        streams: Streams,
+        plans: AgentPlans,
         matcher: Matcher,
         patience: float,
     ) -> None:
@@ -85,7 +83,7 @@ class AgentEmitters:
         self._folders = folders
         self._running = running
         self._lines = lines
-        self._streams = streams
+        self._plans = plans
         self._matcher = matcher
         self._patience = patience
         """How long the person has to decide, in seconds."""
@@ -96,9 +94,8 @@ class AgentEmitters:
         """Start an emitter, once rules, gates and the person have let it."""
         session = self._sessions.required(message.session_id)
         wanted = message.emitter
-        compile_filter(wanted.rules, self._matcher)
-        plan = self._plan(session, wanted)
-        self._check_free(session, plan)
+        plan = self._plans.of(session, wanted)
+        self._plans.check_free(session, plan)
         entry = EmitterEntryRead(
             plan=plan,
             ownership="modelOwned",
@@ -112,62 +109,6 @@ class AgentEmitters:
         else:
             then = partial(self._gated, request)
             self._caller.inquire_shell(session, connection, message.id, plan.command, then)
-
-    def _plan(self, session: OpenSession, wanted: EmitterWanted) -> EmitterPlan:
-        if (fault := _fault(wanted)) is not None:
-            raise _refused(session, fault)
-        folder = session.folder or session.view.cwd
-        plan = EmitterPlan(
-            name=wanted.name,
-            stream=wanted.stream,
-            kind=wanted.kind,
-            cwd=posixpath.normpath(posixpath.join(folder, wanted.cwd or "")),
-            command=wanted.command,
-            prompt=wanted.prompt,
-            shell=wanted.shell,
-            every=wanted.every,
-            max_runs=wanted.max_runs,
-            auto_start=False,
-            include_stderr=wanted.include_stderr,
-            rules=tuple(wanted.rules),
-            injector=wanted.injector,
-            delivery=wanted.delivery,
-        )
-        return plan if plan.command is not None else self._bounded(session, plan)
-
-    def _bounded(self, session: OpenSession, plan: EmitterPlan) -> EmitterPlan:
-        """Bound the runs of a prompt: an agent that prompts itself is a loop."""
-        own = [one for one in self._emitters.of_agent(session) if one.is_prompt]
-        if any(one.is_active for one in own):
-            raise _refused(session, "another prompt of yours waits or runs already: stop it first")
-        left = limits.MODEL_PROMPT_RUNS - session.prompt_runs - sum(one.runs for one in own)
-        if left <= 0:
-            text = f"{limits.MODEL_PROMPT_RUNS} runs of your prompts are all that a session has"
-            raise _refused(session, text)
-        return replace(plan, max_runs=min(plan.max_runs or left, left))
-
-    def _check_free(self, session: OpenSession, plan: EmitterPlan) -> None:
-        if not self._folders.is_on:
-            raise _refused(session, "emitters are not run here")
-        known = self._find(session, plan.name)
-        if known is not None and known.source == "file":
-            raise _refused(session, f"emitter '{plan.name}' is there already, in the folder's file")
-        if known is not None and known.is_active:
-            raise _refused(session, f"emitter '{plan.name}' is active already")
-        self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
-        if known is None and not self._has_room(session):
-            raise _refused(session, f"a gateway has at most {limits.MAX_EMITTERS} emitters")
-
-    def _has_room(self, session: OpenSession) -> bool:
-        """Return whether there may be one more; the oldest of a session that is over makes room."""
-        if self._emitters.room > 0:
-            return True
-        over = next((one for one in self._emitters.of_agent(session) if not one.is_active), None)
-        if over is None:
-            return False
-        session.prompt_runs += over.runs if over.is_prompt else 0
-        self._running.drop(over, "another one took its place")
-        return True
 
     def _gated(self, request: _Request, settled: Settled) -> None:
         """Rules and gates have decided about the command: now the person does, in any case."""
@@ -223,8 +164,8 @@ class AgentEmitters:
             session = self._sessions.get(session.id) or session
         try:
             if not session.is_open:
-                raise _refused(session, "the session ended")
-            self._check_free(session, request.entry.plan)
+                raise refused(session, "the session ended")
+            self._plans.check_free(session, request.entry.plan)
         except WireError as error:
             self._answer(request, by, error=error.text)
             return
@@ -232,7 +173,7 @@ class AgentEmitters:
         self._begin(request, by)
 
     def _begin(self, request: _Request, by: str) -> None:
-        known = self._find(request.session, request.entry.plan.name)
+        known = self._plans.find(request.session, request.entry.plan.name)
         if known is not None:
             known.entry = request.entry
             known.has_own_rules = False
@@ -260,7 +201,7 @@ class AgentEmitters:
     def read(self, connection: Connection, message: EmittersRead) -> None:
         """List the emitters of a session and of its folder."""
         session = self._sessions.required(message.session_id)
-        listed = [described(one) for one in self._seen(session)]
+        listed = [described(one) for one in self._plans.seen(session)]
         self._out.send(connection.id, EmittersAnswer(message.id, listed))
 
     def stop(self, connection: Connection, message: EmitterAskedStop) -> None:
@@ -286,9 +227,9 @@ class AgentEmitters:
     def set_injector(self, connection: Connection, message: InjectorAsked) -> None:
         """Switch the injector of a stream to which only the agent's own emitters post."""
         session = self._sessions.required(message.session_id)
-        posting = [one for one in self._seen(session) if one.plan.stream == message.stream]
+        posting = [one for one in self._plans.seen(session) if one.plan.stream == message.stream]
         if not posting:
-            raise _refused(session, f"no emitter posts to stream '{message.stream}'")
+            raise refused(session, f"no emitter posts to stream '{message.stream}'")
         for one in posting:
             self._check_own(session, one)
         for one in posting:
@@ -306,16 +247,8 @@ class AgentEmitters:
         request = _Request(connection, message.id, session, posting[0].entry)
         self._answer(request, _ASKER, emitter=posting[0])
 
-    def _seen(self, session: OpenSession) -> list[LiveEmitter]:
-        """Return the emitters of a session's folder, and those that its agent started."""
-        folder = self._folders.folder_of(session)
-        return [*folder.emitters.values(), *self._emitters.of_agent(session)]
-
-    def _find(self, session: OpenSession, name: str) -> LiveEmitter | None:
-        return next((one for one in self._seen(session) if one.name == name), None)
-
     def _one(self, session: OpenSession, name: str) -> LiveEmitter:
-        emitter = self._find(session, name)
+        emitter = self._plans.find(session, name)
         if emitter is None:
             text = f"emitter '{name}' is not there"
             raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
@@ -350,32 +283,6 @@ class AgentEmitters:
             view = described(emitter) if emitter is not None else None
             answer = EmitterAnswer(request.id, by, view, error)
             self._out.send(request.connection.id, answer)
-
-
-def _fault(wanted: EmitterWanted) -> str | None:
-    """Return why an emitter cannot be as it is wanted; None where it can."""
-    text = wanted.command if wanted.prompt is None else wanted.prompt
-    is_prompt, kind = wanted.prompt is not None, wanted.kind
-    if text is None or (is_prompt and wanted.command is not None) or not text.strip():
-        return "an emitter has either a command or a prompt"
-    if len(text) > limits.MAX_PROPOSED:
-        return f"a command or a prompt has at most {limits.MAX_PROPOSED:,} characters"
-    for name in (wanted.name, wanted.stream):
-        if not _NAME.fullmatch(name):
-            return f"a name has 1 to {limits.MAX_NAME} characters of a-z, 0-9 and ._-"
-    if (kind == "continuous") if is_prompt else (kind == "idle"):
-        return f"a {'prompt' if is_prompt else 'command'} cannot be {kind}"
-    if wanted.every is not None and not 1 <= wanted.every <= limits.MAX_INTERVAL:
-        return f"every: 1 to {limits.MAX_INTERVAL:,} seconds"
-    if kind == "timed" and wanted.every is None:
-        return "every: a timed emitter has an interval"
-    if wanted.max_runs is not None and wanted.max_runs < 1:
-        return "maxRuns: 1 or more"
-    return None
-
-
-def _refused(session: OpenSession, text: str) -> WireError:
-    return WireError(ErrorCode.INVALID_JSON, text, session_id=session.id)
 
 
 def _users(session: OpenSession, emitter: LiveEmitter) -> WireError:

@@ -18,6 +18,7 @@ from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import CheckWanted, ConsentWanted, EmittersWanted
 from tapui.core.emitters.orders import EmitterOrders, TrialWanted
 from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.run_ends import RunEnds
 from tapui.core.emitters.running import Running
 from tapui.core.tickets import Tickets
 from tapui.wire.emitters import EmitterCounts
@@ -38,6 +39,7 @@ class EmitterInputs:
         folders: EmitterFolders,
         consenting: Consenting,
         running: Running,
+        ends: RunEnds,
         lines: EmitterLines,
         orders: EmitterOrders,
         keeping: Keeping,
@@ -48,6 +50,7 @@ class EmitterInputs:
         self._folders = folders
         self._consenting = consenting
         self._running = running
+        self._ends = ends
         self._lines = lines
         self._orders = orders
         self._keeping = keeping
@@ -133,14 +136,14 @@ class EmitterInputs:
     def run_ended(self, run: str, end: RunEnd, now: float) -> None:
         """A run is over, after all of its lines; nothing more is told of it."""
         self._clock.now = now
-        self._running.ended(run, end)
+        self._ends.ended(run, end)
         self.finish()
 
     def runner_lost(self, why: str, now: float) -> None:
         """The runner is gone with all that it ran."""
         self._clock.now = now
         for run in [*self._emitters.ending, *self._emitters.by_run]:
-            self._running.ended(run, RunEnd(error=why, is_lost=True))
+            self._ends.ended(run, RunEnd(error=why, is_lost=True))
         self.finish()
 
     def filter_tried(self, ticket: int, tried: TriedRules, now: float) -> None:

@@ -132,6 +132,11 @@ class LiveEmitter:
         return self.plan.kind == "provider"
 
     @property
+    def place(self) -> tuple[str, str]:
+        """What it has in common with one that was there before it, and no other."""
+        return self.session.id if self.is_provider else self.folder.path, self.name
+
+    @property
     def entry_key(self) -> tuple[str, str, bool]:
         """Which entry of which file it is."""
         return self.folder.path, self.name, self.is_provider

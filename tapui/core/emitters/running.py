@@ -1,92 +1,60 @@
-"""Runs: how one begins and ends, and what follows by the schedule, or because the person said so.
+"""The runs of emitters: what is wanted of them, and what becomes of those under way.
 
 A run of a command is the runner's; a run of a prompt is an inject, and ends when the session has
 taken it. A run never begins before the one before has ended.
 """
 
-from msgspec.structs import replace
-
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
-from tapui.core.effects import SetRunFilter, StartRun, StopRun
+from tapui.core.effects import SetRunFilter, StopRun
 from tapui.core.emitters.consenting import Consenting
-from tapui.core.emitters.given import CannotStart, EmitterStanding, MayStart, MustAsk, RunEnd
+from tapui.core.emitters.given import EmitterStanding, MustAsk, RunEnd
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import CheckWanted, LiveEmitter, LiveRun, added
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.run_words import (
-    beginning,
-    code_of,
-    fault_of,
-    fault_with_last_words,
-    how_it_ended,
-    status_of,
-)
-from tapui.core.emitters.schedules import (
-    is_used_up,
-    pause_after,
-    pause_after_exit,
-    pause_after_loss,
-    span_in_words,
-)
-from tapui.core.mint import Mint
+from tapui.core.emitters.run_beginnings import RunBeginnings
+from tapui.core.emitters.run_ends import RunEnds
+from tapui.core.emitters.run_waits import RunWaits
 from tapui.core.model import HeldInject, OpenSession, Prompter
 from tapui.core.output import Output
 from tapui.core.streams.injects import InjectFate, Injects
-from tapui.core.streams.streams import Streams
 from tapui.core.traces.traces import Traces
-from tapui.wire import limits
-from tapui.wire.emitters import EmitterCounts, RunStatus
-from tapui.wire.errors import WireError
-from tapui.wire.host import Sender
-from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.emitters import EmitterCounts
 from tapui.wire.provider import FilterRule
+
+_GOING = frozenset(("running", "waiting", "queued"))
 
 
 class Running:
-    """Starts, ends and repeats the runs of emitters."""
+    """Starts, stops and changes the runs of emitters."""
 
     def __init__(
         self,
         *,
-        clock: Clock,
         out: Output,
-        deadlines: Deadlines,
-        mint: Mint,
         emitters: Emitters,
         lines: EmitterLines,
         consenting: Consenting,
-        streams: Streams,
         injects: Injects,
         traces: Traces,
+        waits: RunWaits,
+        beginnings: RunBeginnings,
+        ends: RunEnds,
     ) -> None:
-        self._clock = clock
         self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
         self._emitters = emitters
         self._lines = lines
         self._consenting = consenting
-        self._streams = streams
         self._injects = injects
         self._traces = traces
+        self._waits = waits
+        self._beginnings = beginnings
+        self._ends = ends
         injects.became, injects.changed = self._became, self._brake_changed
 
     # What is wanted
 
     def start(self, emitter: LiveEmitter) -> None:
-        """Start an emitter that is at rest: its runs are counted anew."""
-        emitter.runs = emitter.failures = emitter.ends_soon = 0
-        emitter.error = None
-        emitter.plan = emitter.entry.plan
-        if not emitter.has_own_rules:
-            emitter.rules = emitter.plan.rules
-        emitter.aim = "go on"
-        if emitter.plan.kind == "oneTime" and emitter.plan.every:
-            self._emitters.rest(emitter)
-            self._wait(emitter, float(emitter.plan.every))
-        else:
-            self._prepare(emitter)
+        """Start an emitter that is at rest."""
+        self._beginnings.start(emitter)
 
     def stop(self, emitter: LiveEmitter) -> None:
         """Stop an emitter, whatever it does."""
@@ -117,14 +85,14 @@ class Running:
         """Go on after a pause, or before it has begun."""
         emitter.aim = "restart" if emitter.state == "stopping" else "go on"
         if emitter.run is None:
-            self._prepare(emitter)
+            self._beginnings.prepare(emitter)
         else:
             self._emitters.set(emitter, emitter.state)
 
     def run_now(self, emitter: LiveEmitter) -> None:
         """Begin the next run of an emitter that waits for it, or is paused."""
         emitter.aim = "go on"
-        self._prepare(emitter)
+        self._beginnings.prepare(emitter)
 
     def restart(self, emitter: LiveEmitter) -> None:
         """Start an emitter anew, once the run under way has ended."""
@@ -146,7 +114,7 @@ class Running:
             if not (run.is_prompt or run.is_stopping):
                 self._out.effects.append(StopRun(run.id))
             if not run.is_prompt:
-                self._emitters.ending[run.id] = _key(emitter)
+                self._emitters.ending[run.id] = emitter.place
             emitter.counts = added(emitter.counts, run)
             self._traces.run_ended(emitter, run, "stopped", "")
         self._emitters.remove(emitter, reason)
@@ -167,19 +135,7 @@ class Running:
             emitter.error = f"the filter was not changed: {error}"
             self._emitters.show(emitter)
 
-    # Before a run
-
-    def _prepare(self, emitter: LiveEmitter) -> None:
-        """Begin a run, if it may: what a file says is checked before each."""
-        self._emitters.rest(emitter)
-        if _key(emitter) in self._emitters.ending.values():
-            self._emitters.set(emitter, "queued", _STILL_ENDING)
-            return
-        self._emitters.set(emitter, "queued")
-        if emitter.source == "file":
-            self._consenting.check(emitter)
-        else:
-            self._begin(emitter)
+    # Whether it may run
 
     def checked(self, wanted: CheckWanted, standing: EmitterStanding) -> None:
         """The shell has found out whether an emitter may start, or still may."""
@@ -187,105 +143,15 @@ class Running:
         if emitter.check is not wanted:
             return  # it was stopped, or has changed
         emitter.check = None
-        if wanted.is_again:
-            if isinstance(standing, MustAsk):
-                self.restart(emitter)
-            return
-        match standing:
-            case MayStart(plan):
-                emitter.plan = plan
-                if not emitter.has_own_rules:
-                    emitter.rules = plan.rules
-                self._begin(emitter)
-            case MustAsk():
-                self._consenting.ask(emitter, standing)
-            case CannotStart(why):
-                self._cannot_start(emitter, why)
-
-    def _cannot_start(self, emitter: LiveEmitter, why: str) -> None:
-        """It cannot be started: what has run before is tried again by its schedule."""
-        emitter.error = why
-        if emitter.plan.kind == "timed" and emitter.runs:
-            emitter.failures += 1
-            self._lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
-            self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
-        else:
-            self._emitters.set(emitter, "error", why)
+        if not wanted.is_again:
+            self._beginnings.standing(emitter, standing)
+        elif isinstance(standing, MustAsk):
+            self.restart(emitter)
 
     def check_again(self, emitter: LiveEmitter) -> None:
         """Files that its command names may have changed: find out whether it may go on."""
         if emitter.source == "file" and emitter.check is None and emitter.state in _GOING:
             self._consenting.check(emitter, is_again=True)
-
-    def due(self, emitter: LiveEmitter) -> None:
-        """The time for the next run has come."""
-        emitter.deadline = emitter.next_run_at = None
-        session = emitter.session
-        if emitter.is_prompt and (session.is_busy or session.awaits_turn):
-            self._defer(emitter)
-        else:
-            self._prepare(emitter)
-
-    def _defer(self, emitter: LiveEmitter) -> None:
-        """A prompt is due, and the session is busy: it is left out, or waits for the idle."""
-        if emitter.plan.kind == "timed":
-            pause = float(emitter.plan.every or 1)
-            words = span_in_words(pause)
-            self._lines.say(emitter, f"deferred: the session is busy; next in {words}")
-            self._wait(emitter, pause)
-        else:
-            self._emitters.set(emitter, "waiting", "the session is busy")
-
-    def _begin(self, emitter: LiveEmitter) -> None:
-        session, plan = emitter.session, emitter.plan
-        is_busy = session.is_busy or session.awaits_turn
-        if emitter.is_prompt and is_busy and plan.kind in ("timed", "idle"):
-            if emitter.runs == 0:
-                self._emitters.set(emitter, "waiting", "the session is busy")
-            else:
-                self._defer(emitter)
-            return
-        try:
-            self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
-        except WireError as error:
-            emitter.error = error.text
-            self._emitters.set(emitter, "error", error.text)
-            return
-        emitter.runs += 1
-        emitter.run = run = LiveRun(
-            id=self._mint.id("r"),
-            is_prompt=emitter.is_prompt,
-            number=emitter.runs,
-            began=self._clock.now,
-            began_at=self._clock.timestamp(),
-            trace_id=self._mint.trace(),
-            span_id=self._mint.span(),
-        )
-        emitter.last_run_at = run.began_at
-        emitter.parent = (run.trace_id, run.span_id)
-        if run.number == 1:
-            self._lines.say(emitter, beginning(emitter))
-        if emitter.is_prompt:
-            self._send(emitter)
-        else:
-            self._emitters.by_run[run.id] = emitter
-            self._out.effects.append(StartRun(run.id, plan, emitter.rules, emitter.token))
-            self._emitters.show(emitter)
-
-    def _send(self, emitter: LiveEmitter) -> None:
-        """Send a prompt, as soon as its session takes one. The brake is for what has no other end:
-        a turn that leads to the next."""
-        plan = emitter.plan
-        is_endless = plan.kind == "idle" and plan.max_runs is None
-        inject = HeldInject(
-            Sender(BUILTIN_PROVIDER, plan.stream),
-            plan.prompt or "",
-            emitter,
-            is_braked=is_endless,
-            parent=emitter.parent,
-        )
-        self._emitters.show(emitter)
-        self._injects.inject(emitter.session, inject)
 
     # During a run
 
@@ -327,9 +193,9 @@ class Running:
             run.is_started = True
             self._emitters.set(emitter, "running", emitter.why)
         elif fate == "refused":
-            self._ended(emitter, RunEnd(error="the session's host could not send the prompt"))
+            self._ends.close(emitter, RunEnd(error="the session's host could not send the prompt"))
         else:
-            self._ended(emitter, RunEnd(code=0))
+            self._ends.close(emitter, RunEnd(code=0))
 
     def _end_run(self, emitter: LiveEmitter) -> None:
         """End the run under way; what follows is said by `aim`."""
@@ -340,125 +206,10 @@ class Running:
             if run.is_prompt:
                 # What was sent cannot be taken back; what was not, is not sent.
                 self._injects.forget_prompt(emitter.session, emitter)
-                self._ended(emitter, RunEnd())
+                self._ends.close(emitter, RunEnd())
                 return
             self._out.effects.append(StopRun(run.id))
         self._emitters.set(emitter, "stopping")
-
-    # After a run
-
-    def ended(self, run_id: str, end: RunEnd) -> None:
-        """A run has ended; all of its lines have come."""
-        former = self._emitters.ending.pop(run_id, None)
-        if former is not None:
-            self._ended_late(former)
-            return
-        emitter = self._emitters.by_run.pop(run_id, None)
-        if emitter is not None and emitter.run is not None:
-            self._ended(emitter, end)
-
-    def _ended_late(self, former: tuple[str, str]) -> None:
-        """The run of an emitter that is gone has ended: one of the same name may have waited."""
-        for emitter in list(self._emitters.by_id.values()):
-            if _key(emitter) == former and emitter.why == _STILL_ENDING:
-                self._prepare(emitter)
-
-    def _ended(self, emitter: LiveEmitter, end: RunEnd) -> None:
-        run, emitter.run = emitter.run, None
-        assert run is not None, "something ran"
-        emitter.check = None  # whether it still may run is found out before the next one
-        if not end.is_lost:
-            run.counts = end.counts
-        run.counts = replace(
-            run.counts, lines=max(run.counts.lines, run.counts.dropped + run.tally.total)
-        )
-        emitter.counts = added(emitter.counts, run)
-        status = status_of(run, end)
-        emitter.last_status, emitter.exit_code, emitter.signal = status, end.code, end.signal
-        is_failure = status in ("failure", "lost")
-        emitter.failures = emitter.failures + 1 if is_failure else 0
-        is_soon = self._clock.now - run.began < limits.PROVIDER_STEADY
-        emitter.ends_soon = emitter.ends_soon + 1 if is_soon else 0
-        emitter.error = fault_with_last_words(end) if is_failure else None
-        self._traces.run_ended(emitter, run, status, code_of(end))
-        if emitter.aim != "go on":
-            self._aimed(emitter)
-        else:
-            self._next(emitter, end, status)
-
-    def _aimed(self, emitter: LiveEmitter) -> None:
-        """Do what was wanted after the run."""
-        if emitter.aim == "restart":
-            self.start(emitter)
-        elif emitter.aim == "pause":
-            if is_used_up(emitter.plan, emitter.runs):
-                self._complete(emitter)
-            else:
-                self._emitters.set(emitter, "paused")
-        else:
-            self._lines.say(emitter, "stopped")
-            self._emitters.set(emitter, "stopped")
-
-    def _next(self, emitter: LiveEmitter, end: RunEnd, status: RunStatus) -> None:
-        """Let the schedule say what follows a run that has ended by itself."""
-        plan, fault = emitter.plan, fault_of(end)
-        if plan.kind == "provider":
-            self._again(emitter, end, fault)
-        elif plan.kind == "continuous":
-            if end.is_lost:
-                self._lost(emitter)
-            elif end.error is not None:
-                self._lines.say(emitter, f"failed: {end.error}", is_fault=True)
-                self._emitters.set(emitter, "error", fault)
-            else:
-                is_fault = status == "failure"
-                self._lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
-                self._emitters.set(emitter, "exited")
-        elif plan.kind == "oneTime":
-            if fault is not None:
-                self._lines.say(emitter, f"failed: {fault}", is_fault=True)
-                self._emitters.set(emitter, "error", fault)
-            else:
-                self._complete(emitter)
-        else:
-            if fault is not None:
-                # The first of several in a row: the others are in the stream, too, and wake nobody.
-                is_first = emitter.failures == 1
-                self._lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
-            if is_used_up(plan, emitter.runs):
-                self._complete(emitter)
-            elif plan.kind == "idle":
-                self._emitters.set(emitter, "waiting")
-                self.session_idle(emitter.session)
-            else:
-                pause = pause_after(plan, emitter.failures)
-                self._wait(emitter, pause, fault)
-
-    def _again(self, emitter: LiveEmitter, end: RunEnd, fault: str | None) -> None:
-        """A provider has ended: it is started again for as long as its session is there."""
-        pause = pause_after_exit(emitter.ends_soon)
-        how = fault or f"exited {how_it_ended(end)}"
-        self._lines.say(emitter, f"{how}; starts again in {span_in_words(pause)}")
-        self._wait(emitter, pause, how)
-
-    def _lost(self, emitter: LiveEmitter) -> None:
-        pause = pause_after_loss(emitter.plan, emitter.failures)
-        words = span_in_words(pause)
-        self._lines.say(emitter, f"lost: {emitter.error}; next in {words}", is_fault=True)
-        self._wait(emitter, pause, emitter.error)
-
-    def _complete(self, emitter: LiveEmitter) -> None:
-        if emitter.plan.kind == "oneTime":
-            self._lines.say(emitter, "completed one run")
-        else:
-            self._lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")
-        self._emitters.set(emitter, "completed")
-
-    def _wait(self, emitter: LiveEmitter, seconds: float, why: str | None = None) -> None:
-        self._deadlines.cancel(emitter.deadline)
-        emitter.deadline = self._deadlines.add(self._clock.now + seconds, Due.EMITTER, emitter)
-        emitter.next_run_at = self._clock.timestamp(seconds)
-        self._emitters.set(emitter, "waiting", why)
 
     # Sessions
 
@@ -468,13 +219,8 @@ class Running:
         self.session_idle(session)
 
     def session_idle(self, session: OpenSession) -> None:
-        """A session is idle, or was told so again: prompts that wait for this are sent soon."""
-        if session.is_busy or session.awaits_turn:
-            return
-        for emitter in list(self._emitters.by_id.values()):
-            is_waiting = emitter.state == "waiting" and emitter.deadline is None
-            if emitter.session is session and is_waiting and emitter.check is None:
-                self._wait(emitter, limits.IDLE_PAUSE)
+        """A session is idle: prompts that wait for this are sent soon."""
+        self._waits.session_idle(session)
 
     def moved(self, emitter: LiveEmitter, former: OpenSession, current: OpenSession) -> None:
         """An emitter belongs to another session: the former has ended."""
@@ -487,9 +233,9 @@ class Running:
             self._consenting.ask(emitter, shown)
         if run is not None and run.is_prompt:
             if run.is_started:
-                self._ended(emitter, RunEnd(code=0))
+                self._ends.close(emitter, RunEnd(code=0))
             else:
-                self._send(emitter)
+                self._beginnings.send(emitter)
         self._lines.moved(emitter)
         self._emitters.show(emitter)
         self.session_idle(current)
@@ -502,12 +248,3 @@ class Running:
             self._consenting.ask(emitter, shown)
         self._emitters.show(emitter)
         self.session_idle(current)
-
-
-_STILL_ENDING = "the run before is still ending"
-_GOING = frozenset(("running", "waiting", "queued"))
-
-
-def _key(emitter: LiveEmitter) -> tuple[str, str]:
-    """Return what an emitter has in common with one that was there before it, and no other."""
-    return emitter.session.id if emitter.is_provider else emitter.folder.path, emitter.name

@@ -3,6 +3,7 @@
 Provider Interface v2 "Transform rules"; `tapui/wire/README.md`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tapui.core.clock import Clock
@@ -54,6 +55,8 @@ class Prompts:
         self._mint = mint
         self._traces = traces
         self._asked: dict[str, Question] = {}
+        self.introduce: Callable[[OpenSession], str | None] = lambda _session: None
+        """Returns what a session's agent is told with its first prompt; None for nothing."""
 
     def begin(self, asker: Connection, session: OpenSession, prompt: PromptSubmitted) -> None:
         """Prepare a prompt; the answer goes out at once unless a provider must be asked."""
@@ -62,7 +65,7 @@ class Prompts:
             session,
             asker,
             prompt.id,
-            _contexts(session) if is_prompt else [],
+            self._contexts(session) if is_prompt else [],
             dict(prompt.sections or {}),
         )
         if is_prompt:
@@ -81,6 +84,23 @@ class Prompts:
             self._go_on(preparation, section)
         if not preparation.waiting:
             self._finish(preparation)
+
+    def _contexts(self, session: OpenSession) -> list[str]:
+        """Return what is added to this prompt; what is for the beginning only, once."""
+        texts: list[str] = []
+        for provider in session.providers.values():
+            hooks = provider.hooks.get(session.id)
+            if hooks is None:
+                continue
+            if not hooks.is_startup_told:
+                is_builtin = provider.connection.is_builtin
+                startup = self.introduce(session) if is_builtin else hooks.startup
+                if startup:
+                    hooks.is_startup_told = True
+                    texts.append(startup)
+            if hooks.context:
+                texts.append(hooks.context)
+        return texts
 
     def answered(self, provider: ConnectedProvider, result: TransformResult) -> None:
         """Take a provider's text; late answers, and those to others' questions, are ignored."""
@@ -169,21 +189,6 @@ class Prompts:
                 preparation.asker.id,
                 PromptPrepared(preparation.request_id, preparation.context, preparation.sections),
             )
-
-
-def _contexts(session: OpenSession) -> list[str]:
-    """Return what providers add to this prompt; what is for the beginning only, once."""
-    texts: list[str] = []
-    for provider in session.providers.values():
-        hooks = provider.hooks.get(session.id)
-        if hooks is None:
-            continue
-        if hooks.startup and not hooks.is_startup_told:
-            hooks.is_startup_told = True
-            texts.append(hooks.startup)
-        if hooks.context:
-            texts.append(hooks.context)
-    return texts
 
 
 def _apply(preparation: Preparation, section: str, transform: Transform) -> None:

@@ -7,7 +7,9 @@ imports Textual: the command line checks the settings with it.
 from dataclasses import dataclass
 from typing import Literal
 
-Area = Literal["everywhere", "screen", "list", "pane", "streams", "sheet", "tell", "replay"]
+Area = Literal[
+    "everywhere", "screen", "list", "pane", "streams", "emitters", "sheet", "tell", "replay"
+]
 """Where a key works. `screen` is the main screen, `pane` any pane, `list` the rows in focus,
 `tell` the line in which something is said to a session, `replay` the panes of `tapui replay`."""
 
@@ -16,6 +18,7 @@ AREAS: dict[Area, str] = {
     "pane": "In a pane",
     "list": "In a list",
     "streams": "Streams",
+    "emitters": "Emitters",
     "sheet": "In a sheet",
     "tell": "In the Tell line",
     "replay": "In a replay",
@@ -23,13 +26,16 @@ AREAS: dict[Area, str] = {
 }
 """The areas in the order of the help, with their titles."""
 
-_PANES: frozenset[Area] = frozenset({"everywhere", "screen", "pane", "list", "streams", "replay"})
+_PANES: frozenset[Area] = frozenset(
+    {"everywhere", "screen", "pane", "list", "streams", "emitters", "replay"}
+)
 _MEET: dict[Area, frozenset[Area]] = {
     "everywhere": frozenset(AREAS),
     "screen": _PANES,
     "pane": _PANES,
     "list": _PANES | {"sheet"},
-    "streams": _PANES,
+    "streams": _PANES - {"emitters"},
+    "emitters": _PANES - {"streams"},
     "replay": _PANES,
     "sheet": frozenset({"everywhere", "list", "sheet"}),
     "tell": frozenset({"everywhere", "tell"}),
@@ -93,6 +99,11 @@ TABLE: tuple[KeyAction, ...] = (
         "go-to-time", "w", "go_to_time", "pane", "go to a time, in a stream or a replay", "time"
     ),
     KeyAction("wrap", "y", "wrap", "streams", "wrap long lines, or cut them"),
+    KeyAction(
+        "emitter-run", "i", "run_now", "emitters", "run it now; start it again", "run now", "run"
+    ),
+    KeyAction("emitter-pause", "space", "pause", "emitters", "pause it, or go on", "pause"),
+    KeyAction("emitter-lines", "y", "lines", "emitters", "its lines, in Streams", "lines"),
     KeyAction("filter", "slash", "filter", "pane", "filter this list", "filter"),
     KeyAction("workbench", "r", "workbench", "screen", "run a tool yourself", "run a tool", "run"),
     KeyAction("call", "ctrl+r", "call", "sheet", "workbench: call the tool", "call"),
@@ -170,6 +181,13 @@ TABLE: tuple[KeyAction, ...] = (
         "choose('deny-and-tell')",
         "sheet",
         "a request: choose to deny it, and write why",
+    ),
+    KeyAction(
+        "one-by-one",
+        "o",
+        "one_by_one",
+        "sheet",
+        "a request: emitters of one file together, or one by one",
     ),
     KeyAction(
         "event-back", "less_than_sign", "replay_event(-1)", "replay", "an event back", "event"

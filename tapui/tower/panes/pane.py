@@ -21,7 +21,8 @@ class PaneKind:
     """A pane as the tower lists it: what is known before it is made.
 
     `load` imports its class: a pane that is not seen costs nothing. `note` is told beside its
-    title, such as what failed. Its place is in `tower.layouts`.
+    title, such as what failed. Its place is in `tower.layouts`; one with `has_rows` has none until
+    that has said yes once.
     """
 
     id: str
@@ -29,6 +30,7 @@ class PaneKind:
     title: str
     load: "Callable[[], type[Pane]]"
     note: Callable[[View], str] = lambda _view: ""
+    has_rows: Callable[[View], bool] | None = None
 
 
 class FrameNote(NamedTuple):

@@ -39,9 +39,20 @@ def _calls() -> type[Pane]:
     return CallsPane
 
 
+def _emitters() -> type[Pane]:
+    from tapui.tower.panes.emitters import EmittersPane
+
+    return EmittersPane
+
+
 def _unread(view: View) -> str:
     count = sum(ring.unread for ring in view.rings.values())
     return short_count(count)
+
+
+def _failed_emitters(view: View) -> str:
+    count = sum(bool(one.failures) for one in view.state.emitters.values())
+    return f"✗{short_count(count)}" if count else ""
 
 
 PANES: tuple[PaneKind, ...] = (
@@ -50,5 +61,13 @@ PANES: tuple[PaneKind, ...] = (
     PaneKind("streams", "3", "Streams", _streams, note=_unread),
     PaneKind("providers", "4", "Providers", _providers),
     PaneKind("calls", "5", "Calls", _calls),
+    PaneKind(
+        "emitters",
+        "6",
+        "Emitters",
+        _emitters,
+        note=_failed_emitters,
+        has_rows=lambda view: bool(view.state.emitters),
+    ),
 )
 """The panes in the order of their keys."""

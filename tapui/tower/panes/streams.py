@@ -140,6 +140,11 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         """Return the tail."""
         return self.tail
 
+    def go_to(self, key: StreamKey) -> None:
+        """Show a stream, alone."""
+        self.marked = []
+        self._select(self.tower.view, key)
+
     def on_resize(self, event: events.Resize) -> None:
         """Put the tail beside or below the list."""
         self.set_class(event.size.width < STACKED_BELOW, "-stacked")

@@ -14,8 +14,9 @@ from textual.widgets import Static
 
 from tapui.projection import asking
 from tapui.projection.state import is_unsettled, is_waiting
-from tapui.tower import marks
+from tapui.tower import emitter_requests, marks
 from tapui.tower.earlier_requests import MOST, EarlierFault, EarlierRequests, matched
+from tapui.tower.emitter_requests import AskedEmitter
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.plain import plain, plain_lines
 from tapui.tower.reader import Paragraph
@@ -55,7 +56,7 @@ class ApprovalScreen(Sheet):
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     CLOSES = "leaves it waiting"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("allow", "keep", "make-rule", "deny", "deny-and-tell"),
+        *bindings("allow", "keep", "make-rule", "deny", "deny-and-tell", "one-by-one"),
         Binding("enter", "decide", "Decide", show=False),
         Binding("space", "pick", "Choose session", show=False),
     ]
@@ -63,6 +64,9 @@ class ApprovalScreen(Sheet):
     def __init__(self, approval_id: str, passed_over: Container[str] = ()) -> None:
         super().__init__(approval_id, self._waiting)
         self._passed_over = passed_over
+        self._is_apart = False
+        self._answered: set[str] = set()
+        """Requests that were answered here, whatever became of that."""
         self._begin()
         self._note = ""
 
@@ -76,6 +80,8 @@ class ApprovalScreen(Sheet):
         self._trouble = ""
         self._shown_at = 0.0
         self._is_partial: bool | None = None
+        self._members: tuple[str, ...] = ()
+        """The requests on show: `key`, and emitters that are answered with it."""
 
     @property
     def approval(self) -> subjects.Approval | None:
@@ -125,12 +131,14 @@ class ApprovalScreen(Sheet):
             mark = marks.APPROVAL[approval.state]
             what = asking.request(approval)
             note = f"{mark.glyph} {asking.outcome(approval)}: {asking.verb(approval)} {what}"
+            if len(self._members) > 1 and self._is_sent:
+                note = f"{mark.glyph} {asking.outcome(approval)}: {len(self._members)} emitters"
         following = (
             one.approval.id
             for one in requests(self.tower.view)
             if one.approval.state == "waiting" and one.approval.id not in self._passed_over
         )
-        there = next((id_ for id_ in following if id_ != self.key), None)
+        there = next((id_ for id_ in following if id_ not in {self.key, *self._answered}), None)
         if there is not None:
             self.go_to(there)
             self._note = note
@@ -166,14 +174,19 @@ class ApprovalScreen(Sheet):
         bodies = self.tower.bodies
         whole = bodies.whole(approval)
         mark = marks.APPROVAL[approval.state]
+        self._look_for_members(view, approval)
         if is_waiting(approval):
-            self.set_frame(mark, headline(view, approval), standing(approval, view.now), "warning")
+            name = self._headline(view, approval)
+            self.set_frame(mark, name, standing(approval, view.now), "warning")
         else:
-            self.set_frame(mark, headline(view, approval), mark.word)
+            self.set_frame(mark, self._headline(view, approval), mark.word)
         self.query_one(".sheet").set_class(is_waiting(approval), "-waiting")
         is_partial = bodies.is_awaited(approval)
         if is_partial != self._is_partial:
-            parts = explain(view, whole, bodies.detail(whole))
+            if approval.kind == "emitter":
+                parts = emitter_requests.explained(view, self._emitters(approval))
+            else:
+                parts = explain(view, whole, bodies.detail(whole))
             if is_partial:
                 parts.append(Paragraph("Reading the rest of this request …", "warning"))
             elif whole.is_cut:
@@ -184,10 +197,49 @@ class ApprovalScreen(Sheet):
             self._is_partial = is_partial
         self._prompt()
 
+    # Emitters, several of which are answered together
+
+    def _look_for_members(self, view: View, approval: subjects.Approval) -> None:
+        """Show the requests that are answered together; others than before take no answer yet."""
+        if self._is_sent:
+            return
+        found = [approval] if self._is_apart else emitter_requests.together(view, approval)
+        members = tuple(one.id for one in found) if approval in found else (approval.id,)
+        if members == self._members:
+            return
+        if self._members:
+            if self._chosen is not None:
+                self._take_back()
+                self._trouble = "Other emitters are asked about now: look again."
+            self._shown_at = self.tower.ticks()
+        self._members, self._is_partial = members, None
+
+    def _emitters(self, approval: subjects.Approval) -> list[AskedEmitter]:
+        """Return the requests on show, whole as far as they are here."""
+        state, bodies = self.tower.view.state, self.tower.bodies
+        found = [state.approvals.get(id_) for id_ in self._members]
+        wholes = [bodies.whole(one) for one in found if one is not None] or [approval]
+        return [AskedEmitter(one, bodies.detail(one)) for one in wholes]
+
+    def _headline(self, view: View, approval: subjects.Approval) -> str:
+        if approval.kind == "emitter":
+            return emitter_requests.headline(view, self._emitters(approval))
+        return headline(view, approval)
+
+    def action_one_by_one(self) -> None:
+        """Show emitters of one file one by one, or together again."""
+        approval = self.approval
+        if approval is None or not self._is_open or self._option("one-by-one") is None:
+            return
+        self._take_back()
+        self._is_apart = not self._is_apart
+        self.reader.scroll_to(y=0, animate=False)
+        self._show(self.tower.view, approval)
+
     def copied(self) -> str:
         """Return what is asked, or the text where there is no such thing."""
         approval = self.approval
-        if approval is None:
+        if approval is None or approval.kind == "emitter":
             return super().copied()
         whole = self.tower.bodies.whole(approval)
         return subject(whole, self.tower.bodies.detail(whole)) or super().copied()
@@ -244,6 +296,7 @@ class ApprovalScreen(Sheet):
         if error.reply_to not in ("approval.decide", "approval.reveal"):
             return False
         self._is_sent, self._chosen = False, None
+        self._answered.clear()
         self._trouble = error.message
         self._prompt()
         return True
@@ -291,7 +344,7 @@ class ApprovalScreen(Sheet):
         elif self._chosen == "deny":
             self._send("deny")
         elif self._chosen == "keep":
-            self._send("approve", keep=True)
+            self._keep()
         elif self._chosen == "make-rule":
             self._write_rule()
         elif self._chosen == "deny-and-tell":
@@ -303,6 +356,13 @@ class ApprovalScreen(Sheet):
         else:
             self._allow()
         self._prompt()
+
+    def _keep(self) -> None:
+        approval = self.approval
+        if approval is not None and approval.kind == "emitter":
+            self._send("approve", {emitter_requests.LATER_VERSIONS: True})
+        else:
+            self._send("approve", keep=True)
 
     def _allow(self) -> None:
         for panel in self._panels():
@@ -371,15 +431,17 @@ class ApprovalScreen(Sheet):
     ) -> None:
         self._is_sent = True
         is_denial = decision == "deny"
-        self.send(
-            ApprovalDecide(
-                approval_id=self.key,
-                decision="deny" if is_denial else "approve",
-                answer=answer,
-                reason=reason,
-                keep=keep,
+        for id_ in self._members or (self.key,):
+            self._answered.add(id_)
+            self.send(
+                ApprovalDecide(
+                    approval_id=id_,
+                    decision="deny" if is_denial else "approve",
+                    answer=answer,
+                    reason=reason,
+                    keep=keep,
+                )
             )
-        )
 
     def _take_back(self) -> None:
         """Nothing is chosen any more."""
@@ -417,7 +479,9 @@ class ApprovalScreen(Sheet):
         """A click on a letter is the letter."""
         event.stop()
         for one in self._options():
-            if one.answer == event.answer:
+            if one.answer == "one-by-one" == event.answer:
+                self.action_one_by_one()
+            elif one.answer == event.answer:
                 self.action_choose(one.answer)
 
     def on_table_opened(self, event: Table.Opened) -> None:
@@ -468,7 +532,12 @@ class ApprovalScreen(Sheet):
 
     def _options(self) -> list[Option]:
         approval = self.approval
-        return options(approval) if approval is not None and is_waiting(approval) else []
+        if approval is None or not is_waiting(approval):
+            return []
+        if approval.kind == "emitter":
+            others = len(emitter_requests.together(self.tower.view, approval))
+            return emitter_requests.answers(self._emitters(approval), others=others)
+        return options(approval)
 
     def _option(self, answer: Answer) -> Option | None:
         return next((one for one in self._options() if one.answer == answer), None)

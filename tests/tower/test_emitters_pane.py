@@ -1,0 +1,270 @@
+"""The Emitters pane: what stands in it, what its keys order, where it has a place."""
+
+import pytest
+from msgspec.structs import replace
+
+from tapui.projection.state import State
+from tapui.tower.panes.emitters import EXAMPLE
+from tapui.tower.panes.streams import StreamsPane
+from tapui.tower.reader import Reader
+from tapui.tower.screens.actions import ActionsScreen
+from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.screens.confirm import ConfirmScreen
+from tapui.tower.screens.emitter import EmitterScreen
+from tapui.wire import events as ev
+from tapui.wire.emitters import (
+    Emitter,
+    EmitterCounts,
+    EmitterKeep,
+    EmitterKept,
+    EmitterPause,
+    EmitterResume,
+    EmitterRun,
+    EmitterStart,
+    EmitterStop,
+)
+from tapui.wire.tower import Detail, DetailRead, InjectsResume
+from tests.tower.emitters_world import asking, emitter, emitters, quiet, ran, watched
+from tests.tower.running import Running, running
+from tests.tower.scripted import at, lines, posts
+
+WIDE = (200, 50)
+
+
+def orders(rig: Running) -> list[object]:
+    """Return what was ordered of emitters."""
+    found = (EmitterRun, EmitterStart, EmitterPause, EmitterResume, EmitterStop)
+    return [one for one in rig.feed.sent if isinstance(one, found)]
+
+
+def row(rig: Running, name: str) -> str:
+    (found,) = [line for line in rig.text.splitlines() if f" {name} " in line[:30]]
+    return found
+
+
+def world_of(*found: Emitter) -> State:
+    state = quiet()
+    for one in found:
+        state.emitters[one.id] = one
+    return state
+
+
+async def test_a_row_says_state_schedule_next_and_last_run_and_whose() -> None:
+    async with running(watched(), size=WIDE) as rig:
+        rig.feed.happen(ran("ci", 12))
+        await rig.press("6", "z")
+        for name, *parts in (
+            ("tests", "● tests", "running", "continuous", "for 10m", "307", "3", "pairing"),
+            ("ci", "○ ci", "waiting", "every 5m", "2m 14s", "2m 46s ago, took 3.4s", "58"),
+            ("deploy-log", "↻ deploy-log", "retries", "exit 7, 3 times, 25s ago"),
+            ("upkeep", "‖ upkeep", "paused", "when idle"),
+            ("later", "in 10m", "7m 00s", "agent of Fix the fl"),
+            ("lint", "✓ lint", "exited", "1h 01m ago"),
+            ("audit", "✗ audit", "failed"),
+            ("other", "○ other", "not started"),
+        ):
+            for part in parts:
+                assert part in row(rig, name), (name, part)
+
+
+async def test_the_countdown_goes_down() -> None:
+    async with running(watched()) as rig:
+        await rig.press("6")
+        await rig.turn(100)
+        assert "34s" in row(rig, "ci")
+
+
+async def test_lines_a_second_are_told_while_they_come() -> None:
+    one = emitter("e1", "tests")
+    async with running(world_of(one), size=WIDE) as rig:
+        await rig.press("6", "z")
+        for seconds, count in ((4, 1000), (2, 9000)):
+            counts = EmitterCounts(count, dropped=count)
+            rig.feed.happen(ev.EmitterCounted("s1", "e1", counts), ts=at(seconds))
+        await rig.settle()
+        assert "4.0k" in row(rig, "tests")
+        await rig.turn(60)
+        assert "4.0k" not in row(rig, "tests")
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "order"),
+    [
+        ("i", "ci", EmitterRun(emitter_id="e2")),
+        ("i", "upkeep", EmitterRun(emitter_id="e4")),
+        ("i", "lint", EmitterStart(emitter_id="e6")),
+        ("i", "other", EmitterStart(emitter_id="e8")),
+        ("space", "ci", EmitterPause(emitter_id="e2")),
+        ("space", "upkeep", EmitterResume(emitter_id="e4")),
+    ],
+)
+async def test_a_key_orders(key: str, name: str, order: object) -> None:
+    async with running(watched()) as rig:
+        await rig.press("6", *["down"] * [one.name for one in emitters()].index(name), key)
+        assert orders(rig) == [order]
+
+
+async def test_what_cannot_be_done_is_neither_offered_nor_sent() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", "i")  # it runs
+        assert not orders(rig)
+        assert "run now" not in rig.text.splitlines()[-1]
+        assert "Space pause" in rig.text.splitlines()[-1]
+        await rig.press(*["down"] * 6, "space", "x")  # it has failed
+        assert not orders(rig)
+        assert not isinstance(rig.app.screen, ConfirmScreen)
+
+
+async def test_stopping_asks_and_names_it() -> None:
+    async with running(watched()) as rig:
+        await rig.press("6", "x")
+        assert isinstance(rig.app.screen, ConfirmScreen)
+        for part in ("Stop tests?", "npm test -- --watch", "What it runs is ended."):
+            assert part in rig.text
+        await rig.press("n")
+        assert not orders(rig)
+        await rig.press("x", "y")
+        assert orders(rig) == [EmitterStop(emitter_id="e1")]
+
+
+async def test_the_menu_has_what_can_be_done() -> None:
+    async with running(watched()) as rig:
+        await rig.press("6", "down", "full_stop")
+        assert isinstance(rig.app.screen, ActionsScreen)
+        for part in ("r  run it now", "p  pause it", "x  stop it"):
+            assert part in rig.text
+        await rig.press("p")
+        assert orders(rig) == [EmitterPause(emitter_id="e2")]
+
+
+async def test_what_an_agent_started_is_kept_in_the_file_on_yes() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", *["down"] * 4, "full_stop", "k")
+        for part in ("Write later into the folder's file?", "Look at the build again", "in 10m"):
+            assert part in rig.text
+        assert not rig.feed.sent_of(EmitterKeep)
+        await rig.press("y")
+        (sent,) = rig.feed.sent_of(EmitterKeep)
+        assert (sent.emitter_id, sent.injector) == ("e5", None)
+        rig.feed.put(EmitterKept(sent.id, "/code/pairing/tap.config.json", note="It was yours."))
+        await rig.settle()
+        assert rig.notices == ["Written into /code/pairing/tap.config.json. It was yours."]
+        rig.feed.put(EmitterKept(sent.id, error="the file cannot be read"))
+        await rig.settle()
+        assert rig.notices[-1] == "Not written: the file cannot be read"
+
+
+async def test_the_injector_is_switched_off_and_on() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", "full_stop", "j", "down", "down", "full_stop", "j")
+        found = [(one.emitter_id, one.injector) for one in rig.feed.sent_of(EmitterKeep)]
+        assert found == [("e1", "disabled"), ("e3", "enabled")]
+
+
+async def test_lines_that_the_brake_holds_are_sent() -> None:
+    braked = emitter("e1", "tests", braked=True, waiting=4)
+    async with running(world_of(braked), size=(120, 36)) as rig:
+        rig.feed.happen(ev.InjectPaused(session_id="s1", provider_id="e1", provider="tests"))
+        await rig.settle()
+        assert "Under Emitters" in rig.notices[0]
+        await rig.press("6", "enter")
+        assert "further lines are held" in rig.text
+        await rig.press("escape", "full_stop", "h")
+        assert rig.feed.sent_of(InjectsResume) == [InjectsResume("e1", "s1")]
+
+
+async def test_its_lines_are_shown_in_streams() -> None:
+    async with running(watched()) as rig:
+        rig.feed.happen(*posts(("s1", "other@x"), lines(3)), *posts(("s1", "ci@tap"), lines(4)))
+        await rig.press("3", "6", "down", "y")
+        pane = rig.app.main.current_pane
+        assert isinstance(pane, StreamsPane)
+        assert pane.selected == ("s1", "ci@tap")
+
+
+async def test_enter_opens_what_waits_for_an_answer_else_the_sheet() -> None:
+    async with running(asking("tests")) as rig:
+        await rig.press("6", "enter")
+        assert isinstance(rig.app.screen, ApprovalScreen)
+        await rig.press("escape")
+        state = replace(rig.app.view.state.emitters["e-tests"], state="stopped", approval_id=None)
+        rig.feed.happen(ev.EmitterChanged("s1", state))
+        await rig.press("enter")
+        assert isinstance(rig.app.screen, EmitterScreen)
+
+
+async def test_the_sheet_tells_all_of_it_and_its_runs() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        rig.feed.happen(
+            ran("deploy-log", 6),
+            ran("deploy-log", 7, status="error", code="EXIT_7", duration=90.0),
+        )
+        await rig.press("6", "down", "down", "enter")
+        for part in (
+            "./deploy-log --watch",
+            "next run in 1m 36s",
+            "exit code 7: curl: (7) connection refused",
+            "every 30s",
+            "off: what the filter injects is held",
+            "7 read: 0 dropped, 7 kept",
+            "runs, 2 since this tower watches",
+            "exit 7  took 90ms  20 lines, 3 kept, 1 surfaced, 2 injected",
+            "took 3.4s",
+        ):
+            assert part in rig.text, part
+        await rig.press("right")
+        assert "Anything new?" in rig.text
+
+
+async def test_a_long_command_is_read_whole() -> None:
+    long = "echo " + "long " * 2000
+    cut = replace(emitter("e1", "tests", command=long[:100]), is_cut=True)
+    async with running(world_of(cut), size=(120, 36)) as rig:
+        await rig.press("6", "enter")
+        assert "The rest of it is being read" in rig.text
+        (asked,) = rig.feed.sent
+        assert isinstance(asked, DetailRead)
+        assert (asked.of, asked.subject) == ("emitter", "e1")
+        rig.feed.put(Detail(asked.id, emitter=emitter("e1", "tests", command=long + "end")))
+        await rig.settle()
+        assert "being read" not in rig.text
+        assert rig.app.screen.query_one(Reader).plain_text.startswith(f"{long}end\n")
+
+
+@pytest.mark.parametrize("size", [(120, 36), (160, 45), WIDE], ids=str)
+async def test_without_emitters_the_others_have_the_room(size: tuple[int, int]) -> None:
+    async with running(quiet(), size=size) as rig:
+        assert "6 Emitters" not in rig.text
+        await rig.press("6")
+        assert "6 Emitters" in rig.text
+        await rig.press("1")
+        assert "6 Emitters" not in rig.text
+        rig.feed.happen(ev.EmitterChanged("s1", emitter("e1", "tests")))
+        await rig.settle()
+        await rig.settle()
+        assert "6 Emitters" in rig.text
+        assert "● tests" in rig.text
+        rig.feed.happen(ev.EmitterGone("s1", "e1", "tests", "its session ended"))
+        await rig.settle()
+        assert "6 Emitters" in rig.text, "nothing vanishes by itself"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), WIDE], ids=str)
+async def test_the_first_steps_say_what_an_emitter_is_and_show_one(size: tuple[int, int]) -> None:
+    async with running(quiet(), size=size) as rig:
+        await rig.press("6", *(["z"] if size[0] > 80 else []))
+        for part in ("One is a command or prompt", "tap.config.json", *EXAMPLE, "emitters"):
+            assert part in rig.text
+
+
+async def test_two_hundred_emitters_are_gone_through() -> None:
+    state = quiet()
+    for number in range(200):
+        one = emitter(f"e{number}", f"emitter-{number}")
+        state.emitters[one.id] = one
+    async with running(state, size=WIDE) as rig:
+        await rig.press("6", "z", "G")
+        assert "emitter-199" in rig.text
+        await rig.press("slash", "r", "minus", *"17", "enter", "g")
+        assert "emitter-170" in rig.text
+        assert "emitter-18" not in rig.text
