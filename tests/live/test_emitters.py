@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from tapui.core.emitters.introduction import USUAL
-
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway, Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
