@@ -56,6 +56,11 @@ _WORDS = {
     "declaration_command": "it sets a variable",
     "function_definition": "it defines a function",
     "test_command": "it has a test",
+    "while_statement": "it has a loop",
+    "for_statement": "it has a loop",
+    "c_style_for_statement": "it has a loop",
+    "if_statement": "it has conditions",
+    "case_statement": "it has conditions",
     "comment": "it has a comment",
     "ERROR": "it cannot be parsed",
 }

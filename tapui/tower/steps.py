@@ -165,7 +165,7 @@ def source_words(source: TurnSource) -> str:
 def prompt_words(turn: LiveTurn) -> str:
     """Return who asked what."""
     if turn.is_outside:
-        return "calls outside of a turn"
+        return "outside of a turn"
     asked = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
     return f"{source_words(turn.source)}: {asked}"
 
