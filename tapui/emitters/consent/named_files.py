@@ -26,7 +26,7 @@ MAX_WHOLE = 8 * 1024 * 1024
 MAX_HEAD = 1024 * 1024
 MAX_ALL = 64 * 1024 * 1024
 """Bytes of an entry's files that count as a whole; the others as large ones."""
-MAX_WORDS = 1_000
+MAX_WORDS = 500
 _MAX_BASES = 8
 _MAX_UNCOVERED = 20
 _SHOWN = 200
@@ -107,7 +107,7 @@ def _bases(folder: str, cwd: str, words: list[str], found: NamedFiles) -> list[s
     bases = [cwd]
     for word in words:
         for base in list(bases):
-            path = os.path.normpath(Path(base, word))
+            path = os.path.normpath(os.path.join(base, word))  # noqa: PTH118 - for each word
             if path in bases or not is_within(path, folder) or not _is_folder(path):
                 continue
             if len(bases) < _MAX_BASES:
@@ -137,14 +137,16 @@ def _inner_file(folder: str, base: str, word: str, found: NamedFiles) -> str | N
     if word.startswith("~"):
         found.uncover(word)
         return None
-    path = os.path.normpath(Path(base, word))
+    whole = os.path.join(base, word)  # noqa: PTH118 - text in, for each word
+    path = os.path.normpath(whole)
     if not is_within(path, folder):
         # Nothing outside is looked at. A word without a slash may name anything.
         if "/" in word and not path.startswith(_NOWHERE):
             found.uncover(word)
         return None
     try:
-        real = real_path(Path(base, word))
+        os.lstat(whole)  # most words are no files: that is found out soon
+        real = real_path(Path(whole))
         mode = os.stat(real).st_mode  # noqa: PTH116 - text in, for each word
     except OSError:
         return None  # no file can have this name, or none has it
