@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tapui.core.effects import SaveEmitter
+from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.given import (
     CannotStart,
     EmitterStanding,
@@ -44,7 +44,7 @@ class EmitterChanges:
     """What the person is told once."""
 
 
-class EntryName(NamedTuple):
+class _EntryName(NamedTuple):
     """Which entry of a file: an emitter and a provider may have the same name."""
 
     name: str
@@ -56,13 +56,13 @@ class _InUse:
     """A folder in use. `configuration` is the last that could be read."""
 
     configuration: Configuration
-    files: dict[EntryName, tuple[str, ...]] = field(default_factory=dict)
+    files: dict[_EntryName, tuple[str, ...]] = field(default_factory=dict)
     """Files that are covered by consents, by entry."""
     watched: frozenset[str] = frozenset()
-    proposals: dict[EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
+    proposals: dict[_EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
     """What the person was shown, by entry and digest."""
 
-    def entry(self, wanted: EntryName) -> EmitterEntry | ProviderEntry | None:
+    def entry(self, wanted: _EntryName) -> EmitterEntry | ProviderEntry | None:
         """Return what the file has under a name."""
         found = self.configuration
         return found.provider(wanted.name) if wanted.is_provider else found.emitter(wanted.name)
@@ -108,23 +108,22 @@ class FolderShell:
             self._watch.remove(folder)
             self._folders.pop(folder, None)
 
-    def check(self, folder: str, name: EntryName) -> EmitterStanding:
+    def check(self, effect: CheckEmitter) -> EmitterStanding:
         """Return whether an entry of a folder's file may start."""
         with self._lock:
-            return self._check(folder, name)
+            return self._check(effect.folder, _EntryName(effect.name, effect.is_provider))
 
-    def keep(
-        self, folder: str, name: EntryName, digest: str, *, later_versions: bool
-    ) -> str | None:
+    def keep(self, effect: KeepConsent) -> str | None:
         """Keep that the person allowed what they were shown; return why that failed."""
+        name = _EntryName(effect.name, effect.is_provider)
         with self._lock:
-            in_use = self._folders.get(folder)
+            in_use = self._folders.get(effect.folder)
             proposals = in_use.proposals.get(name) if in_use is not None else None
-            shown = proposals.get(digest) if proposals is not None else None
+            shown = proposals.get(effect.digest) if proposals is not None else None
             if shown is None:
                 return "it has changed since it was shown"
             try:
-                self._consents.allow(shown, later_versions=later_versions)
+                self._consents.allow(shown, later_versions=effect.later_versions)
             except OSError as error:
                 return reason(error)
             return None
@@ -189,7 +188,7 @@ class FolderShell:
             self._told.popitem(last=False)
         return folder_emitters(cwd, found)
 
-    def _check(self, folder: str, name: EntryName) -> EmitterStanding:
+    def _check(self, folder: str, name: _EntryName) -> EmitterStanding:
         in_use = self._folders.get(folder)
         entry = in_use.entry(name) if in_use is not None else None
         if in_use is None or entry is None:

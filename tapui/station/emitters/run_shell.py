@@ -46,15 +46,11 @@ class RunShell:
         self._started: set[str] = set()
         """Runs whose processes were there."""
         self._told: set[tuple[str, tuple[str, ...]]] = set()
-        self._is_closed = False
         self._runner = Runner(self._take, self._fault, environ=self._environ)
 
     def start(self, effect: StartRun) -> None:
         """Start a run; whatever becomes of it is told."""
         plan = effect.plan
-        if self._is_closed:
-            self._end(effect.run, RunEnd(error="tapui ends"))
-            return
         env, refused = command_environment(self._environ, dict(plan.env))
         if refused:
             self._tell_refused(plan.name, tuple(refused))
@@ -99,7 +95,6 @@ class RunShell:
 
     async def close(self) -> None:
         """End all runs, and the helper process."""
-        self._is_closed = True
         await self._runner.close(CLOSE_SECONDS)
 
     # What the runner tells
