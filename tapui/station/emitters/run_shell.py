@@ -48,6 +48,11 @@ class RunShell:
         self._told: set[tuple[str, tuple[str, ...]]] = set()
         self._runner = Runner(self._take, self._fault, environ=self._environ)
 
+    @property
+    def pid(self) -> int | None:
+        """The process below which all runs are, while there is one."""
+        return self._runner.pid
+
     def start(self, effect: StartRun) -> None:
         """Start a run; whatever becomes of it is told."""
         plan = effect.plan

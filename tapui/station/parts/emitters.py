@@ -57,6 +57,7 @@ class EmittersPart:
         self._access = access
         self._tell = access.turn.tell_emitters
         access.turn.emitters = self._take
+        access.turn.emitters_pid = lambda: self._runs.pid
         access.spawn(self._serve())
         self._tell(lambda inputs, now: inputs.begin(now))
 
