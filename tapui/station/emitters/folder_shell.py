@@ -39,7 +39,7 @@ class EmitterChanges:
 
     found: list[FolderEmitters] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Folders in which files that commands name may have changed."""
+    """Folders in which files that commands name, or consents, may have changed."""
     faults: list[str] = field(default_factory=list)
     """What the person is told once."""
 
@@ -86,6 +86,7 @@ class FolderShell:
         """By path, without links."""
         self._told: OrderedDict[str, tuple[ConfigProblem, ...]] = OrderedDict()
         self._damage = ""
+        self._mark = self._consents.mark
         self._faults: list[str] = []
 
     @property
@@ -154,6 +155,9 @@ class FolderShell:
                     changes.found.append(self._taken(change.folder, change.configuration))
                 else:
                     changes.files.append(change.folder)
+            mark, self._mark = self._mark, self._consents.mark
+            if mark != self._mark:
+                changes.files += self._folders  # somebody has allowed or revoked something
             for folder, in_use in self._folders.items():
                 names = frozenset(name for names in in_use.files.values() for name in names)
                 if names != in_use.watched:
@@ -161,6 +165,7 @@ class FolderShell:
                     self._watch.watch_files(folder, sorted(names), now)
                     # What changed before they were watched is found by asking once more.
                     changes.files.append(folder)
+            changes.files = list(dict.fromkeys(changes.files))
             changes.faults, self._faults = self._faults, []
             return changes
 

@@ -55,6 +55,14 @@ class RunShell:
 
     def start(self, effect: StartRun) -> None:
         """Start a run; whatever becomes of it is told."""
+        self._names[effect.run] = effect.plan.name
+        try:
+            self._runner.start(self._asked(effect))
+        except Exception as error:  # noqa: BLE001 - logged and told; the other runs go on
+            _log.exception("run %s could not be asked for", effect.run)
+            self._end(effect.run, RunEnd(error=f"it could not be started: {error}"))
+
+    def _asked(self, effect: StartRun) -> RunStart:
         plan = effect.plan
         env, refused = command_environment(self._environ, dict(plan.env))
         if refused:
@@ -62,23 +70,16 @@ class RunShell:
         if effect.token is not None:
             env["TAP_PROVIDER_TOKEN"] = effect.token.reveal()
             env["TAP_GATEWAY"] = self._gateway_url
-        self._names[effect.run] = plan.name
-        try:
-            self._runner.start(
-                RunStart(
-                    effect.run,
-                    plan.command or "",
-                    plan.cwd,
-                    env,
-                    shell=plan.shell,
-                    args=list(plan.args) if plan.kind == "provider" else None,
-                    include_stderr=plan.include_stderr,
-                    rules=_line_rules(effect.rules),
-                )
-            )
-        except Exception as error:  # noqa: BLE001 - logged and told; the other runs go on
-            _log.exception("run %s could not be asked for", effect.run)
-            self._end(effect.run, RunEnd(error=f"it could not be started: {error}"))
+        return RunStart(
+            effect.run,
+            plan.command or "",
+            plan.cwd,
+            env,
+            shell=plan.shell,
+            args=list(plan.args) if plan.kind == "provider" else None,
+            include_stderr=plan.include_stderr,
+            rules=_line_rules(effect.rules),
+        )
 
     def stop(self, effect: StopRun) -> None:
         """End a run."""
