@@ -11,6 +11,8 @@ from tests.core.test_policies import approvals, asks, decides
 
 Began = Callable[..., tuple[Conversation, Peer, Peer]]
 MINUTE = 60.0
+ROUNDED = 424.1
+"""A time from which ten minutes, added and taken away again, are a little less."""
 
 
 @pytest.fixture
@@ -106,6 +108,15 @@ def test_a_turn_without_an_event_is_an_alarm_until_something_happens(began: Bega
     assert len(cleared(talk)) == 2
     talk.wait(60 * MINUTE)
     assert len(raised(talk)) == 2
+
+
+def test_a_turn_is_quiet_at_a_time_that_is_rounded(began: Began) -> None:
+    talk, host, _tower = began(quiet=10)
+    talk.wait(ROUNDED - talk.now)
+    assert (ROUNDED + 10 * MINUTE) - ROUNDED < 10 * MINUTE
+    host.event("s1", "assistant.turn_start")
+    talk.wait(10 * MINUTE)
+    assert [one["kind"] for one in raised(talk)] == ["quiet"]
 
 
 def test_a_turn_that_waits_for_the_person_is_not_quiet(began: Began) -> None:

@@ -123,11 +123,11 @@ class Alarms:
         approvals = self._out.state.approvals.values()
         if any(one.session_id == busy.id and is_unsettled(one) for one in approvals):
             busy.last = self._clock.now
-        silent = self._clock.now - busy.last
-        if silent < self._quiet_time:
+        # Compared as it was set: the difference of the times may be rounded to a little less.
+        if self._clock.now < busy.last + self._quiet_time:
             self._listen(busy)
             return
-        since = self._clock.timestamp(-silent)
+        since = self._clock.timestamp(busy.last - self._clock.now)
         busy.quiet = self._raise(Alarm(self._mint.id("al"), "quiet", since, busy.id))
 
     # Failures
