@@ -93,6 +93,8 @@ def _summary(record: Record) -> str:
             return f"{call.tool} of {call.provider} {call.state}{took}{why}"
         case ev.StreamPosted(stream=stream, line=line):
             return f"{stream}  {line.level}  {line.event}"
+        case ev.StreamMoved() as moved:
+            return f"{moved.stream} goes on in session {moved.session_id}"
         case (
             ev.ApprovalRequested(approval=approval)
             | ev.ApprovalDeciding(approval=approval)

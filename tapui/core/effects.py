@@ -58,12 +58,10 @@ class Identify(Struct, frozen=True, gc=False):
 
 
 class Identified(Struct, frozen=True):
-    """What was found: the asker, None where that is impossible, process ids by connection, and the
-    process below which emitters run, where there is one."""
+    """What was found: the asker, None where that is impossible, and process ids by connection."""
 
     asker: Asker | None
     others: dict[ConnectionId, int]
-    runner: int | None = None
 
 
 class MakePersistDir(Struct, frozen=True, gc=False):

@@ -435,7 +435,6 @@ class Parts:
             policies=policies,
         )
         self.agent_emitters = AgentEmitters(
-            clock=clock,
             out=out,
             sessions=sessions,
             approvals=approvals,

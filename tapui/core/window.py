@@ -13,15 +13,11 @@ class SlidingWindow:
         self._seconds = seconds
         self._times: deque[float] = deque()
 
-    def is_full(self, now: float) -> bool:
-        """Return whether there is no room for an event at `now`."""
-        while self._times and self._times[0] <= now - self._seconds:
-            self._times.popleft()
-        return len(self._times) >= self._most
-
     def take(self, now: float) -> bool:
         """Count an event at `now` if there is room; return whether there was."""
-        if self.is_full(now):
+        while self._times and self._times[0] <= now - self._seconds:
+            self._times.popleft()
+        if len(self._times) >= self._most:
             return False
         self._times.append(now)
         return True

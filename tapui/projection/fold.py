@@ -208,6 +208,13 @@ def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     )
 
 
+def _stream_moved(state: State, event: ev.StreamMoved, _ts: str) -> None:
+    stream = state.streams.pop((event.former, event.stream), None)
+    if stream is not None:
+        moved = replace(stream, session_id=event.session_id)
+        state.streams[event.session_id, event.stream] = moved
+
+
 def _last_line(state: State, key: StreamKey) -> str:
     last = state.streams[key].last
     return last.ts if last is not None else ""
@@ -331,6 +338,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.CallCancelling: _change_call,
     ev.CallFinished: _finish_call,
     ev.StreamPosted: _posted,
+    ev.StreamMoved: _stream_moved,
     ev.ApprovalRequested: _put_approval,
     ev.ApprovalDeciding: _put_approval,
     ev.ApprovalRevealed: _put_approval,

@@ -119,8 +119,6 @@ class LoopTurn:
         self._refusals: list[Send] = []
         self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
-        self.emitters_pid: Callable[[], int | None] = lambda: None
-        """Returns the process below which emitters run, where there is one."""
         self._disk = DiskWork(
             gateway,
             journal,
@@ -131,15 +129,8 @@ class LoopTurn:
             folder_rules=folder_rules,
         )
         self._askers = Askers(
-            gateway,
-            self._ports,
-            loop,
-            into_core=lambda step: self._into_core(0, step),
-            runner=self._runner_pid,
+            gateway, self._ports, loop, into_core=lambda step: self._into_core(0, step)
         )
-
-    def _runner_pid(self) -> int | None:
-        return self.emitters_pid()
 
     @property
     def recorded(self) -> int:

@@ -31,7 +31,7 @@ from tapui.tower.payloads import Payloads, length
 from tapui.tower.rings import Ring
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
-from tapui.wire.emitters import Emitter, EmitterTried
+from tapui.wire.emitters import Emitter
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
@@ -138,7 +138,6 @@ class View:
         """Streams whose lines are neither painted nor counted."""
         self._reads: dict[str, StreamKey] = {}
         self._pages: dict[str, StreamLines | Error | None] = {}
-        self._trials: dict[str, EmitterTried | None] = {}
         self.details: dict[DetailKey, Whole | None] = {}
         self._detail_reads: dict[str, DetailKey] = {}
         self.chosen_session = ""
@@ -206,23 +205,6 @@ class View:
         found = self._pages.get(read_id)
         if found is not None:
             del self._pages[read_id]
-        return found
-
-    def expect_trial(self, trial_id: str) -> None:
-        """An `emitter.try` with this id was sent."""
-        self._trials[trial_id] = None
-        while len(self._trials) > 20:
-            del self._trials[next(iter(self._trials))]
-
-    def awaits_trial(self, trial_id: str) -> bool:
-        """Return whether this was asked for and not lost with the link since."""
-        return trial_id in self._trials
-
-    def take_trial(self, trial_id: str) -> EmitterTried | None:
-        """Return what came for a trial, once; None while it has not come."""
-        found = self._trials.get(trial_id)
-        if found is not None:
-            del self._trials[trial_id]
         return found
 
     def ring(self, key: StreamKey) -> Ring:
@@ -347,7 +329,6 @@ class View:
         self._detail_reads.clear()  # asked of a link that is gone
         self._turn_reads.clear()
         self._pages.clear()
-        self._trials.clear()
         if self.inspected:
             self._dirty.add("inspected")
         self.run = snapshot.run
@@ -384,10 +365,6 @@ class View:
             if key is not None and key in self.rings:
                 self.rings[key].merge(message.lines)
                 self._dirty.add("streams")
-        elif isinstance(message, EmitterTried):
-            if message.id in self._trials:
-                self._trials[message.id] = message
-                self._dirty.add("emitters")
         elif isinstance(message, TurnsList):
             session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
             known = self.state.turns.get(session_id)
@@ -469,6 +446,10 @@ class View:
             self.emitter_log.gone(event.emitter_id)
         elif isinstance(event, ev.SpanEnded):
             self._emitter_ran(event)
+        elif isinstance(event, ev.StreamMoved):
+            moved = self.rings.pop((event.former, event.stream), None)
+            if moved is not None:
+                self.rings[event.session_id, event.stream] = moved
         elif isinstance(event, ev.SessionReplaced):
             self._rename(event.replaces, event.session_id)
         elif isinstance(event, ev.SessionClosed):
@@ -546,6 +527,7 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.CallCancelling: ("calls",),
     ev.CallFinished: ("calls",),
     ev.StreamPosted: ("streams",),
+    ev.StreamMoved: ("streams",),
     ev.ApprovalRequested: ("approvals",),
     ev.ApprovalDeciding: ("approvals",),
     ev.ApprovalRevealed: ("approvals",),

@@ -173,6 +173,15 @@ class StreamPosted(Event, tag="stream.posted", frozen=True):
     provider_id: str | None = None
 
 
+class StreamMoved(Event, tag="stream.moved", frozen=True):
+    """A stream of emitters goes on in another session, with its numbers: that of the session
+    `former`, which has ended or left the folder. Its older lines are in the records of that."""
+
+    session_id: str
+    stream: str
+    former: str
+
+
 class ApprovalRequested(Event, tag="approval.requested", frozen=True):
     """Something waits for the person."""
 
@@ -366,6 +375,7 @@ AnyEvent = (
     | CallCancelling
     | CallFinished
     | StreamPosted
+    | StreamMoved
     | ApprovalRequested
     | ApprovalDeciding
     | ApprovalRevealed

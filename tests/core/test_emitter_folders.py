@@ -123,6 +123,32 @@ def test_what_waits_for_a_session_that_ends_waits_for_the_next(
     assert (message["sessionId"], "it failed" in message["prompt"]) == ("s2", True)
 
 
+def test_towers_see_the_streams_that_the_next_session_has(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin(shell, host, "s1", "s2")
+    shell.says("a line")
+    host.say(type="session.close", sessionId="s1")
+    ((key, stream),) = talk.gateway.state.streams.items()
+    assert (key, stream.session_id, stream.count) == (("s2", "watch@tap"), "s2", 2)
+    (moved,) = talk.events("stream.moved")
+    assert (moved["sessionId"], moved["stream"], moved["former"]) == ("s2", "watch@tap", "s1")
+    shell.says("goes on")
+    assert talk.gateway.state.streams["s2", "watch@tap"].count == 3
+
+
+def test_a_prompt_that_was_sent_ends_in_the_session_that_takes_the_others_place(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    host.open("s1", cwd="/repo")
+    shell.write("/repo", entry(kind="oneTime", prompt="Look."), allows=True)
+    host.open("s9", cwd="/repo", replaces="s1")
+    assert shell.shown().state == "completed"
+    posted = [(one["sessionId"], one["line"]["seq"]) for one in talk.events("stream.posted")]
+    assert posted == [("s1", 1), ("s9", 2)]
+    assert list(talk.gateway.state.streams) == [("s9", "watch@tap")]
+
+
 @pytest.mark.parametrize("is_sent", [True, False])
 def test_a_prompt_of_a_session_that_ends_is_sent_once(
     shell: EmitterShell, host: Peer, is_sent: bool

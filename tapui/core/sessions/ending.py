@@ -197,10 +197,10 @@ class Endings:
         self._streams.replace(former.id, current.id)
         current.former_ids = (former.id, *former.former_ids)[: limits.MAX_FORMER_IDS]
         self._budgets.replace_session(former, current)
-        self._injects.replace_session(former, current)
+        self._emitter_folders.session_replaced(former, current)
+        self._injects.replace_session(former, current)  # what was sent ends in the current one
         self._gates.replace_session(former, current)
         self._prompts.replace_session(former, current)
-        self._emitter_folders.session_replaced(former, current)
         self._calls.replace_session(former, current)
         self._native.session_ended(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")

@@ -15,7 +15,7 @@ from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.codec import compact
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import StreamPosted
+from tapui.wire.events import StreamMoved, StreamPosted
 from tapui.wire.message import BUILTIN_PROVIDER, Level, Line
 from tapui.wire.provider import FilterRule
 
@@ -240,14 +240,15 @@ class Streams:
 
     def hand_over(self, former: str, current: str, names: Iterable[str]) -> None:
         """Give some streams of a session to another, by their full names; those that it has of the
-        same name go."""
+        same name go. Towers are told."""
         logs, own = self._logs.get(former, {}), self._logs.setdefault(current, {})
-        for name in names:
+        for name in sorted(names):
             if (log := logs.pop(name, None)) is None:
                 continue
             self._hold(former, -log.size)
             self._hold(current, log.size - (own[name].size if name in own else 0))
             own[name] = log
+            self._out.emit(StreamMoved(current, name, former))
 
     def drop(self, session_id: str) -> None:
         """Forget the streams of a session that ended."""
