@@ -16,13 +16,13 @@ CHUNK = 250
 
 
 def _many(seeds: range, steps: int, inside: bool) -> list[int] | str:
-    totals = [0, 0, 0, 0]
+    totals = [0, 0, 0, 0, 0]
     for seed in seeds:
         try:
             told: Told = run(seed, steps, inside=inside)
         except StoryError as error:
             return str(error)
-        counts = (told.steps, told.events, told.outcomes, told.faults)
+        counts = (told.steps, told.events, told.outcomes, told.faults, told.runs)
         totals = [a + b for a, b in zip(totals, counts, strict=True)]
     return totals
 
@@ -46,7 +46,7 @@ def main() -> int:
         sys.stdout.write(f"seed {options.seed} holds: {told}\n")
         return 0
     first, last = map(int, options.seeds.split(":"))
-    begun, done, totals = time.monotonic(), 0, [0, 0, 0, 0]
+    begun, done, totals = time.monotonic(), 0, [0, 0, 0, 0, 0]
     with ProcessPoolExecutor(options.jobs) as pool:
         chunks = list(_chunks(first, last))
         options_of = ([options.steps] * len(chunks), [options.inside] * len(chunks))
@@ -60,7 +60,7 @@ def main() -> int:
     seconds = time.monotonic() - begun
     sys.stdout.write(
         f"{done} seeds, {totals[0]} steps, {totals[1]} events, {totals[2]} outcomes, "
-        f"{totals[3]} faults inside, "
+        f"{totals[3]} faults inside, {totals[4]} runs of emitters, "
         f"{seconds:.0f} s ({done / seconds:.0f} seeds/s): nothing failed\n"
     )
     return 0

@@ -9,7 +9,9 @@ from tapui.wire import host as h
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
+from tapui.wire.codec import raw
 from tests.core.harness import INTERNAL_TOKEN
+from tests.simulator.emitters import FOLDERS
 from tests.simulator.garbage import garbled
 from tests.simulator.provider import TOOLS
 
@@ -17,7 +19,21 @@ if TYPE_CHECKING:
     from tests.simulator.world import Link, World
 
 MODES = ("interactive", "plan", "autopilot")
-TAP = ("tap_post", "tap_list_streams", "tap_get_session_state", "tap_set_session_mode")
+TAP = (
+    "tap_post",
+    "tap_list_streams",
+    "tap_get_session_state",
+    "tap_set_session_mode",
+    "tap_start_emitter",
+    "tap_start_emitter",
+    "tap_stop_emitter",
+    "tap_list_emitters",
+    "tap_set_event_filter",
+    "tap_schedule_prompt",
+    "tap_disable_injector",
+    "tap_enable_injector",
+)
+EMITTERS = ("agent1", "agent2", "watch0", "poll1")
 ARGS = (b"{}", b'{"x":1}', b'{"x":1,"target":"i1"}', b'{"path":"/a/b.py"}', b'{"target":3}')
 ABILITIES = ["tell", "now", "stop", "compact", "model", "unheard"]
 AGENTS = [h.Agent("narrow", ["save"]), h.Agent("wide", None), h.Agent("none", [])]
@@ -199,8 +215,9 @@ class HostActor:
             self.former.append(replaces)
         self.sessions.append(id_)
         reserved = self.dice.choice(([], [], ["look"]))
+        folder = self.dice.choice(FOLDERS)
         session = h.HostSession(
-            *(id_, id_, "/"), agents=AGENTS, reserved_tools=reserved, replaces=replaces,
+            *(id_, id_, folder), agents=AGENTS, reserved_tools=reserved, replaces=replaces,
             can=ABILITIES[: self.dice.randrange(7)], cannot={"label": "no"},
             pid=self.dice.choice((None, None, *self.world.pids)),
         )  # fmt: skip
@@ -212,6 +229,21 @@ class HostActor:
     def _args(self) -> Raw:
         return Raw(self.dice.choice(ARGS))
 
+    def _emitter_args(self, tool: str) -> dict[str, object]:
+        """Return what is said of an emitter; each command and each prompt is said once."""
+        dice, number = self.dice, self.world.number()
+        if tool == "tap_schedule_prompt":
+            self.world.emitters.prompts.add(f"Later {number}.")
+            return {"prompt": f"Later {number}.", "in": dice.choice(("1s", "20s"))}
+        found: dict[str, object] = {"name": dice.choice(EMITTERS), "stream": dice.choice(EMITTERS)}
+        if tool == "tap_start_emitter":
+            found |= {"command": f"run {number}", "subscribe": dice.random() < 0.5}
+            if dice.random() < 0.5:
+                found |= {"runInterval": dice.choice(("1s", "30s")), "maxRuns": 2}
+        elif tool == "tap_set_event_filter":
+            found["notifyPattern"] = dice.choice(("line", "("))
+        return found
+
     def _invoke(self, id_: str) -> None:
         dice = self.dice
         tool = dice.choice((*self.offered, *TOOLS, *TAP, "unknown"))
@@ -220,6 +252,8 @@ class HostActor:
             args = Raw(b'{"stream":"notes","message":"n%d","level":"inject"}' % self.world.number())
         elif tool == "tap_set_session_mode":
             args = Raw(b'{"mode":"plan"}')
+        elif tool.startswith("tap_"):
+            args = raw(self._emitter_args(tool))
         self.invokes.append(id_)
         timeout = dice.choice((None, None, 20, 3000))
         session = dice.choice([*self.sessions, *self.former[-1:]])

@@ -25,6 +25,7 @@ def check(world: "World") -> None:
     _providers(r)
     _calls(world, r)
     _inquiries(world, r)
+    _emitters(world, r)
     _bounds(r)
 
 
@@ -158,9 +159,34 @@ def _inquiries(world: "World", r: Parts) -> None:
             assert world.now - since <= limits.GATE_TIMEOUT + SLACK, "a gate hangs"
 
 
+def _emitters(world: "World", r: Parts) -> None:
+    emitters = r.emitters.by_id
+    shown = world.gateway.state.emitters
+    assert shown.keys() == emitters.keys()
+    for emitter in emitters.values():
+        assert shown[emitter.id].state == emitter.state
+        assert r.sessions.open.get(emitter.session.id) is emitter.session, "it is nobody's"
+        if emitter.source == "file" and not emitter.is_provider:
+            assert emitter.folder.sessions[0] is emitter.session, "it is another session's"
+        counts = emitter.counted()
+        fates = counts.kept + counts.surfaced + counts.injected + counts.held
+        assert counts.lines == counts.dropped + fates, "a line is not counted once"
+        assert (emitter.approval is not None) == (emitter.state == "asking")
+        if emitter.held is not None:
+            assert emitter.held in emitter.session.injects
+            assert len(emitter.held.lines or ()) <= limits.MAX_HELD_LINES
+        if emitter.plan.max_runs is not None and emitter.plan.kind != "oneTime":
+            assert emitter.runs <= emitter.plan.max_runs
+    live = {one.run.id for one in emitters.values() if one.run is not None and not one.is_prompt}
+    runs = world.emitters
+    assert runs.running.keys() - runs.stopping <= live, "a run goes on, and nobody wants it"
+    assert r.emitters.by_run.keys() == live
+
+
 def _bounds(r: Parts) -> None:
     live = {(one.id, id_) for one in r.providers.connected.values() for id_ in one.sessions}
-    assert r.injects._brakes.keys() <= live
+    braked = live | {(one.id, one.session.id) for one in r.emitters.by_id.values()}
+    assert r.injects._brakes.keys() <= braked
     assert r.budgets._pushes.keys() <= live
     assert len(r.providers._departed) <= limits.MAX_DEPARTED
     for provider in r.providers.connected.values():
@@ -172,7 +198,9 @@ def _bounds(r: Parts) -> None:
             if inject.source is not None:
                 held[inject.source.id] = held.get(inject.source.id, 0) + 1
         assert all(count <= limits.MAX_HELD_INJECTS for count in held.values())
-        assert held.keys() <= session.providers.keys(), "a gone provider's prompt is held"
+        emitters = {one.id for one in r.emitters.by_id.values() if one.session is session}
+        there = session.providers.keys() | emitters
+        assert held.keys() <= there, "the prompt of one who is gone is held"
     for lane in r.calls._lanes.in_use:
         assert len(lane.queue) <= limits.MAX_QUEUED
         assert lane.running or lane.queue, "a lane that nobody uses"
@@ -270,5 +298,9 @@ def check_nothing_is_left(world: "World") -> None:
     assert not r.budgets._pushes
     assert len(r.trustees.grants) == 2 + world.has_tools_token
     assert not r.tool_hosts._hosts
+    assert not r.emitters.by_id
+    assert not r.emitters.ending, "a run has no end"
+    assert not r.emitter_folders._folders
+    assert not world.emitters.running
     assert not world.gateway.watchers
     assert not world.tools._pending

@@ -1,7 +1,8 @@
 """What was promised to whom: kept beside the gateway, from nothing but what goes in and out."""
 
+from collections import Counter
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -14,6 +15,7 @@ from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import tower as t
+from tapui.wire.subjects import Approval
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, TOOLS_TOKEN
 
 if TYPE_CHECKING:
@@ -67,6 +69,8 @@ class Ledger:
         """Injects in the order of their posting, by session."""
         self._owner: dict[str, str] = {}
         self._busy: dict[str, bool] = {}
+        self._injected: Counter[str] = Counter()
+        """Lines of emitters that are to be sent into a session, and were not yet."""
         self._minting: dict[tuple[int, str], str] = {}
         self.durable: set[int] = set()
         """The numbers of the events that are known to be durable."""
@@ -138,6 +142,7 @@ class Ledger:
                 self._pairs[event.approval.id] = self._askers[event.approval.id]
         elif isinstance(event, ev.ApprovalDecided):
             number = self._askers.pop(event.approval.id, 0)
+            self._allowed(event.approval)
             if event.approval.kind == "bindAll" and event.approval.state == "approved":
                 self._everywhere.add(number)
         elif isinstance(event, ev.ModeChanged) and event.state == "ordered":
@@ -149,9 +154,21 @@ class Ledger:
                 self._link_of[event.provider.id] = provider.connection.id
                 self._seen.setdefault(provider.connection.id, set())
         elif isinstance(event, ev.StreamPosted) and event.line.level == "inject":
+            if event.line.metadata is not UNSET and b'"emitter"' in bytes(
+                event.line.metadata or b""
+            ):
+                self._injected[event.line.event] += 1
+                return
             self._posted.setdefault(event.session_id, []).append(event.line.event)
             if event.provider_id is not None:
                 self._owner[event.line.event] = event.provider_id
+
+    def _allowed(self, approval: Approval) -> None:
+        """A command of an agent may run once the person has approved it."""
+        if approval.kind == "emitter" and approval.state == "approved":
+            detail: dict[str, Any] = approval.detail
+            if "asker" in detail:
+                self._world.emitters.commands.add(detail["command"])
 
     def _came_back(self, former: int | None, current: int) -> None:
         """What the person allowed to a provider holds on its next connection."""
@@ -260,6 +277,11 @@ class Ledger:
         now = self._world.now
         assert now >= self._awaiting.get(id_, now) - SLACK, "one prompt per idle"
         self._awaiting[id_] = now + limits.TURN_TIMEOUT
+        if message.prompt.startswith(m.UPDATE_MARK):
+            self._updated(message.prompt)
+            return
+        if message.prompt in self._world.emitters.prompts:
+            return
         waiting = self._posted[id_]
         assert message.prompt in waiting, "a prompt that nobody posted here, or a second time"
         owner = self._owner.get(message.prompt)
@@ -269,6 +291,15 @@ class Ledger:
             held = self._held(id_)
             assert not [text for text in earlier if text in held], "prompts keep their order"
         waiting.remove(message.prompt)
+
+    def _updated(self, prompt: str) -> None:
+        """Lines of emitters are sent: each was injected, and is sent once."""
+        for item in prompt.splitlines()[1:-1]:
+            if not item.startswith("- stream="):
+                continue  # how many were left out
+            line = item.partition(": ")[2]
+            assert self._injected[line] > 0, f"{line!r} is sent, and was not injected"
+            self._injected[line] -= 1
 
     def _held(self, session_id: str) -> set[str]:
         session = self._world.gateway._parts.sessions.open.get(session_id)

@@ -18,12 +18,14 @@ SETTLING = 100_000
 
 @dataclass(frozen=True)
 class Told:
-    """What a story held: steps, events of the gateway, outcomes of calls, faults inside."""
+    """What a story held: steps, events of the gateway, outcomes of calls, faults inside, runs of
+    emitters."""
 
     steps: int
     events: int
     outcomes: int
     faults: int
+    runs: int
 
 
 class StoryError(AssertionError):
@@ -46,7 +48,8 @@ def run(seed: int, steps: int = STEPS, *, inside: bool = False) -> Told:
         raise StoryError(world, steps, error) from error
     finally:
         world.end()
-    return Told(taken, world.ledger.seq, world.ledger.outcomes, world.faults)
+    runs = world.emitters.started
+    return Told(taken, world.ledger.seq, world.ledger.outcomes, world.faults, runs)
 
 
 def _tell(world: World, steps: int) -> int:
@@ -57,6 +60,8 @@ def _tell(world: World, steps: int) -> int:
         _look(world)
     taken = steps
     world.is_over = True
+    world.emitters.over()
+    world.turn()
     taken += _settle(world)
     check_nothing_waits(world)
     for link in dice.sample([*world.links.values()], len(world.links)):

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied, Send
+from tapui.core.emitters.inputs import EmitterInputs
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import journal as journal_module
@@ -352,6 +353,7 @@ class ShellWorld(World):
             persist_dir=self._make_folder,
         )
         self.shell.on_turn = self._looks
+        self.shell.emitters = self.emitters.carry_out
 
     def end(self) -> None:
         """Give back what was replaced; the folder goes."""
@@ -377,6 +379,10 @@ class ShellWorld(World):
             link.is_gone = link.is_shut = True
             link.expected.clear()
             self.shell.closed(link)
+
+    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
+        self.shell.tell_emitters(step)
+        self._observe()
 
     def _open_inside(
         self,

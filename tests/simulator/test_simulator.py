@@ -8,6 +8,8 @@ import pytest
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.calls.calls import Calls
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.run_beginnings import RunBeginnings
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import ConnectedProvider
@@ -36,6 +38,7 @@ def test_seeds_hold(first: int) -> None:
     # Stories in which nothing happens prove nothing.
     assert sum(one.outcomes for one in told) > 200
     assert sum(one.events for one in told) > 2000
+    assert sum(one.runs for one in told) > 20
 
 
 def test_a_seed_always_tells_the_same_story(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +87,10 @@ def _hold_anyway(self: Any, subject: Any, *, is_ok: bool) -> Any:
     return self._kept_recorded(subject, is_ok=True)
 
 
+def _begin_anyway(self: Any, emitter: Any, _standing: Any) -> None:
+    self._begin(emitter)
+
+
 FAULTS = [
     pytest.param(Approvals, "recorded", _hold_anyway, "not durable", id="a decision unrecorded"),
     pytest.param(Modes, "recorded", _hold_anyway, "not durable", id="a mode unrecorded"),
@@ -96,6 +103,8 @@ FAULTS = [
     pytest.param(Budgets, "forget_provider", _do_nothing, "", id="budgets of the gone"),
     pytest.param(Injects, "forget_provider", _do_nothing, "", id="injects of the gone"),
     pytest.param(Prompts, "due", _do_nothing, "", id="a prompt that waits for ever"),
+    pytest.param(RunBeginnings, "standing", _begin_anyway, "allowed", id="no consent"),
+    pytest.param(EmitterFolders, "session_ended", _do_nothing, "", id="emitters of the gone"),
 ]
 
 

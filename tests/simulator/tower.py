@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Raw
 
 from tapui.projection.state import State, is_waiting
+from tapui.wire import emitters as e
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
@@ -71,6 +72,22 @@ class TowerActor:
         )
         self.link.say(self.dice.choice(wanted))
 
+    def _emitter(self, emitter: str) -> None:
+        """Want something of an emitter."""
+        id_ = f"w{self.world.number()}"
+        rules = [p.FilterRule("line", self.dice.choice(("keep", "inject")))]
+        wanted = (
+            e.EmitterStart(emitter),
+            e.EmitterStop(emitter),
+            e.EmitterPause(emitter),
+            e.EmitterResume(emitter),
+            e.EmitterRun(emitter),
+            e.EmitterFilter(emitter, rules),
+            e.EmitterTry(id_, emitter, rules),
+            e.EmitterKeep(id=id_, emitter_id=emitter),
+        )
+        self.link.say(self.dice.choice(wanted))
+
     def _snapshot(self, message: t.TowerSnapshot) -> None:
         self.state = State.of(message.state)
         if not self.is_watching:
@@ -94,7 +111,7 @@ class TowerActor:
         sessions = [*state.sessions, "s0"]
         providers = [*state.providers, "p-0"]
         session, provider = dice.choice(sessions), dice.choice(providers)
-        kind = dice.randrange(20)
+        kind = dice.randrange(22)
         waiting = [one for one in state.approvals.values() if is_waiting(one)]
         if waiting and kind < 10:
             one = dice.choice(waiting)
@@ -102,7 +119,9 @@ class TowerActor:
                 allowed = dice.choice((None, [session], [session, dice.choice(sessions)]))
                 say(t.ApprovalReveal(one.id, allowed))
             elif one.kind != "pairing" or dice.random() < 0.1:
-                say(t.ApprovalDecide(one.id, dice.choice(("approve", "approve", "deny"))))
+                answer = {"laterVersions": True} if one.kind == "emitter" else None
+                decision = dice.choice(("approve", "approve", "deny"))
+                say(t.ApprovalDecide(one.id, decision, answer))
         elif kind == 10:
             say(t.CallCancel(dice.choice([*state.calls, "call-0"])))
         elif kind == 11 and dice.random() < 0.3:
@@ -130,6 +149,8 @@ class TowerActor:
             say(m.ToolInvoke(id_, session, dice.choice(TOOLS), Raw(b'{"x":1}')))
             if dice.random() < 0.3:
                 say(m.ToolAbort(id_))
+        elif kind > 19:
+            self._emitter(dice.choice([*state.emitters, "e-0"]))
         elif kind == 19 and dice.random() < 0.2:
             self.link.cut()
             self.lost(self.link)

@@ -14,6 +14,7 @@ from tapui.core.effects import (
     Copied,
     CopyFile,
     Effect,
+    EmitterEffect,
     Identified,
     Identify,
     MakeDurable,
@@ -21,6 +22,7 @@ from tapui.core.effects import (
     ReadRecords,
     Send,
 )
+from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.core.model import Standing
@@ -33,6 +35,7 @@ from tapui.wire.message import Message
 from tapui.wire.subjects import Asker, Program
 from tapui.wire.surrogates import without_surrogates
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
+from tests.simulator.emitters import EmitterShell
 from tests.simulator.ledger import Ledger
 
 TRACE = 200
@@ -179,9 +182,12 @@ class World:
         self._pace = self.dice.choice((0.001, 0.02, 0.3))
         self._inside: dict[ConnectionId, Callable[[Message], None]] = {}
         self.has_tools_token = True
+        self.emitters = EmitterShell(self)
         self._begin()
         self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
         self.tools = BuiltinTools(self._open_inside, Timeouts())
+        self.turn()
+        self.emitters.begin()
         self.turn()
 
     def _begin(self) -> None:
@@ -203,6 +209,10 @@ class World:
     def gone(self, link: Link) -> None:
         """The gateway learns that a link is gone."""
         self.gateway.closed(link.number, self.now)
+
+    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
+        """The shell of emitters has something to tell."""
+        step(self.gateway.emitters, self.now)
 
     def everybody_leaves(self) -> None:
         """The ends in this process close."""
@@ -319,6 +329,8 @@ class World:
         elif isinstance(effect, ReadRecords):
             reading = effect.ticket
             self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
+        elif isinstance(effect, EmitterEffect):
+            self.emitters.carry_out(effect)
 
     def _identified(self, ticket: int, number: ConnectionId) -> None:
         """Find the process of some tool hosts, and nobody else's."""
