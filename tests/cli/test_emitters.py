@@ -30,7 +30,7 @@ async def test_what_waits_is_shown_in_full_allowed_and_ordered(
         await seen.until(lambda: len(seen.waiting) == 2, "both ask")
         code, out, err = await run(home, "emitters", "allow", "loud", *where)
         assert (code, out) == (2, "")
-        assert f"  {SAYS}\n" in err
+        assert f"  │ {SAYS}\n" in err
         assert "  with A=b\n" in err
         assert RIGHTS in err
         assert err.endswith("tapui: allow loud? Say so with --yes\n")

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import psutil
@@ -26,7 +26,7 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.folder_file import reason
 from tapui.emitters.runner.processes import MARK
 from tapui.hosts.copilot.stored import stored_sessions
-from tapui.projection.asking import detail_of
+from tapui.projection.asking import detail_of, emitter_text
 from tapui.projection.state import is_waiting
 from tapui.station.emitters.shown import asking, folder_emitters
 from tapui.text import safe_text
@@ -79,34 +79,39 @@ class _Allowed:
 
 
 def shown(name: str, detail: Mapping[str, Any]) -> list[str]:
-    """Return what is to be allowed, in full, a line each."""
-    text = str(detail.get("command") or detail.get("prompt") or "")
-    words = [text, *[str(one) for one in detail.get("args") or ()]]
+    """Return what is to be allowed, in full, a line each.
+
+    What would run is set off from what is said of it; everything else is in one line.
+    """
     lines = [f"{name}: {detail.get('schedule') or ''}".rstrip(": ")]
-    lines += [f"  {line}" for line in " ".join(words).split("\n")]
+    lines += [f"  │ {line}" for line in emitter_text(detail).split("\n")]
+    lines += [f"  {safe_text(line)}" for line in _facts(detail)]
+    return [*lines, f"  {_PROMPT if detail.get('prompt') else RIGHTS}"]
+
+
+def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is said of it. Nothing is made safe."""
     for key, label in (("cwd", "runs in"), ("shell", "shell"), ("maxRuns", "runs at most")):
         if detail.get(key):
-            lines.append(f"  {label}: {detail[key]}")
+            yield f"{label}: {detail[key]}"
     if detail.get("isOutside"):
-        lines.append("  that is outside of the session's folder")
+        yield "that is outside of the session's folder"
     env = detail.get("env")
     for variable, value in env.items() if isinstance(env, dict) else ():
-        lines.append(f"  with {variable}={value}")
+        yield f"with {variable}={value}"
     for rule in detail.get("rules") or ():
-        lines.append(f"  lines with {rule[0]}: {rule[1]}")
+        yield f"lines with {rule[0]}: {rule[1]}"
     if detail.get("delivery") == "all" or detail.get("injector") not in (None, "unset"):
-        lines.append(f"  injector: {detail.get('injector')}, delivery: {detail.get('delivery')}")
+        yield f"injector: {detail.get('injector')}, delivery: {detail.get('delivery')}"
     for key, label in (
         ("files", "with the files"),
         ("uncovered", "a change of these is not noticed"),
         ("doubts", "it may run more than it names"),
     ):
         if listed := detail.get(key):
-            lines.append(f"  {label}: {', '.join(str(one) for one in listed)}")
+            yield f"{label}: {', '.join(str(one) for one in listed)}"
     if detail.get("changed"):
-        lines.append(f"  since it was allowed: {detail['changed']}")
-    lines.append(f"  {_PROMPT if detail.get('prompt') else RIGHTS}")
-    return lines
+        yield f"since it was allowed: {detail['changed']}"
 
 
 # Through the gateway

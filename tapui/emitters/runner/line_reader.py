@@ -4,7 +4,8 @@ A line ends with `\\n` or `\\r\\n`. What a lone `\\r` ends is a state of a progr
 the next text overwrites: of such states only the newest is a line, and at most two a second. A
 beginning without an end is a line when nothing follows it for a second (a prompt), and at the end.
 
-Lines are trimmed, and free of terminal codes: neither rules nor readers have to know colours. Bytes
+Lines are trimmed, and free of terminal codes and control characters but tabs: neither rules nor
+readers have to know colours, and no program that shows or is sent a line acts upon it. Bytes
 that are no UTF-8 become U+FFFD. Blank lines are left out.
 """
 
@@ -19,9 +20,13 @@ QUIET_SECONDS = 1.0
 _BLOCK_BYTES = 8 * 1024
 """Lines are taken apart so many bytes at a time: what is read holds 64 KiB of one-byte lines."""
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TERMINAL_CODE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])?"
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b(?:[ -/]*[0-~])?"
 )
+"""Sequences that begin with ESC, or with the one character that stands for ESC and a second."""
 
 
 class LineReader:
@@ -105,9 +110,7 @@ class LineReader:
                 lines += self._ended_by(line)
             return lines
         text = block.decode("utf-8", "replace")
-        if "\x1b" in text:
-            text = _TERMINAL_CODE.sub("", text)
-        lines += [line for line in map(str.strip, text.split("\n")) if line]
+        lines += [line for line in map(str.strip, _shown(text).split("\n")) if line]
         return lines
 
     def _begin(self, data: bytes) -> None:
@@ -138,8 +141,15 @@ class LineReader:
             self.truncated += 1
             # A character may be cut in two there.
             text = line[:LINE_BYTES].decode("utf-8", "replace").rstrip("\ufffd")
-        text = _TERMINAL_CODE.sub("", text).strip()
+        text = _shown(text).strip()
         return [text] if text else []
+
+
+def _shown(text: str) -> str:
+    """Return what of a text shows."""
+    if _CONTROL.search(text):
+        return _CONTROL.sub("", _TERMINAL_CODE.sub("", text))
+    return text
 
 
 def _newest_state(data: bytes) -> bytes:

@@ -228,7 +228,7 @@ os.write(1, bytes(range(256)))
     )
     ended = await rig.run("python3 out.py", ("^error", "inject"))
     first, long, after, *_ = rig.told.lines("r")
-    assert first.text == "ERROR: " + "\ufffd" * 4 + "\0."
+    assert first.text == "ERROR: " + "\ufffd" * 4 + "."
     assert first.outcome == "inject"
     assert len(long.text.encode()) == LINE_BYTES
     assert after.text == "after"
