@@ -26,8 +26,8 @@ def add_emitters(commands: "Commands") -> None:
         _MODULE,
         "list what runs beside sessions; allow, start, stop, pause or run one, read its lines",
         "A folder's emitters and providers are in its tap.config.json. Nothing of that\n"
-        "runs before you allowed it. Where no gateway runs, `list` and `allow` read the\n"
-        "file, and `logs` the records.",
+        "runs before you allowed it. Where no gateway runs, `list`, `allow` and `revoke`\n"
+        "read the file, and `logs` the records.",
     )
     emitters.set_defaults(action="list", name=None, session=None, folder=None, json=False)
     actions = emitters.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)
@@ -42,27 +42,35 @@ def add_emitters(commands: "Commands") -> None:
         "Only you may: a command without a terminal, or below a session, is refused, as\n"
         "`tapui approve` is.",
     )
+    revoke = add_command(
+        actions,
+        "revoke",
+        _MODULE,
+        "forget what you allowed in a folder: what runs there stops, and waits for you",
+    )
     logs = add_command(actions, "logs", _MODULE, "print the last lines of one")
-    every = [("list", listing), ("allow", allow), ("logs", logs)]
+    every = [("list", listing), ("allow", allow), ("revoke", revoke), ("logs", logs)]
     for name, text in _ORDERS:
         every.append((name, add_command(actions, name, _MODULE, text)))
     for name, parser in every:
         parser.set_defaults(action=name)
-        is_optional = name in ("list", "allow")
+        is_optional = name in ("list", "allow", "revoke")
         parser.add_argument(
             "name",
             metavar="NAME",
             nargs="?" if is_optional else None,
             help="only this one" if is_optional else "its name",
         )
-        parser.add_argument("--session", metavar="ID", help="those of this session")
+        if name != "revoke":
+            parser.add_argument("--session", metavar="ID", help="those of this session")
         parser.add_argument("--folder", metavar="DIR", help="those of this folder")
         parser.add_argument(
             "--json",
             action="store_true",
             help="print a JSON object a line" if name in ("list", "logs") else "print it as JSON",
         )
-        add_port(parser, "the gateway's port")
+        if name != "revoke":
+            add_port(parser, "the gateway's port")
     allow.add_argument("--yes", action="store_true", help="do not ask")
     allow.add_argument(
         "--later-versions",

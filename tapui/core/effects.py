@@ -58,10 +58,12 @@ class Identify(Struct, frozen=True, gc=False):
 
 
 class Identified(Struct, frozen=True):
-    """What was found: the asker, None where that is impossible, and process ids by connection."""
+    """What was found: the asker, None where that is impossible, process ids by connection, and the
+    process below which emitters run, where there is one."""
 
     asker: Asker | None
     others: dict[ConnectionId, int]
+    runner: int | None = None
 
 
 class MakePersistDir(Struct, frozen=True, gc=False):

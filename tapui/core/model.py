@@ -16,6 +16,7 @@ from tapui.core.deadlines import Deadline
 from tapui.core.effects import ConnectionId
 from tapui.core.hooks.wanted import ActiveRule, HookSet
 from tapui.core.trust.grants import Grant
+from tapui.core.window import SlidingWindow
 from tapui.policies.rules import PolicyRule
 from tapui.secret import Secret
 from tapui.wire import limits
@@ -150,6 +151,10 @@ class OpenSession:
     """Calls of the session's own tools under way, by the host's id."""
     prompt_runs: int = 0
     """Runs of prompts of its agent's, of emitters that were started anew since."""
+    agent_denials: SlidingWindow = field(
+        default_factory=lambda: SlidingWindow(limits.MODEL_DENIALS, limits.MODEL_DENIALS_SECONDS)
+    )
+    """Commands that its agent wanted to run as emitters, and the person denied."""
     injects: "list[HeldInject]" = field(default_factory=list)
     awaits_turn: bool = False
     """An inject was delivered, and the idle that follows its turn has not come."""

@@ -435,6 +435,7 @@ class Parts:
             policies=policies,
         )
         self.agent_emitters = AgentEmitters(
+            clock=clock,
             out=out,
             sessions=sessions,
             approvals=approvals,

@@ -13,11 +13,15 @@ class SlidingWindow:
         self._seconds = seconds
         self._times: deque[float] = deque()
 
-    def take(self, now: float) -> bool:
-        """Count an event at `now` if there is room; return whether there was."""
+    def is_full(self, now: float) -> bool:
+        """Return whether there is no room for an event at `now`."""
         while self._times and self._times[0] <= now - self._seconds:
             self._times.popleft()
-        if len(self._times) >= self._most:
+        return len(self._times) >= self._most
+
+    def take(self, now: float) -> bool:
+        """Count an event at `now` if there is room; return whether there was."""
+        if self.is_full(now):
             return False
         self._times.append(now)
         return True

@@ -19,7 +19,8 @@ from tapui.wire.subjects import Asker, Program
 _log = logging.getLogger(__name__)
 
 _ANCESTORS = 64
-"""Ancestors that are told; a chain of processes is hardly ever longer than ten."""
+"""Ancestors that are told; a chain of processes is hardly ever longer than ten. Of a longer one it
+cannot be told who asks: somebody may hide behind its length."""
 
 Address = tuple[str, int]
 """An IP address and a port."""
@@ -36,11 +37,13 @@ class Askers:
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
         into_core: Callable[[Callable[[float], None]], None],
+        runner: Callable[[], int | None],
     ) -> None:
         self._gateway = gateway
         self._ports = ports
         self._loop = loop
         self._into_core = into_core
+        self._runner = runner
 
     def begin(self, effect: Identify) -> None:
         """Look for the processes; the answer comes later."""
@@ -53,9 +56,9 @@ class Askers:
         def done(finding: "asyncio.Future[Identified]") -> None:
             self._answer(effect, finding.result())
 
-        self._loop.run_in_executor(None, _identified, effect.connection, ends).add_done_callback(
-            done
-        )
+        self._loop.run_in_executor(
+            None, _identified, effect.connection, ends, self._runner()
+        ).add_done_callback(done)
 
     def failed(self, effect: Identify) -> None:
         """The look could not begin: nobody was found."""
@@ -65,12 +68,14 @@ class Askers:
         self._into_core(lambda now: self._gateway.identified(effect.ticket, now, found))
 
 
-def _identified(number: ConnectionId, ends: Mapping[ConnectionId, End]) -> Identified:
+def _identified(
+    number: ConnectionId, ends: Mapping[ConnectionId, End], runner: int | None
+) -> Identified:
     try:
         holders = _holders()
         pids = {one: holders[end] for one, end in ends.items() if end in holders}
         asker = pids.pop(number, None)
-        return Identified(_asker(asker) if asker is not None else None, pids)
+        return Identified(_asker(asker) if asker is not None else None, pids, runner)
     except (psutil.Error, OSError) as error:
         _log.warning("the process behind connection %d cannot be found: %s", number, error)
         return Identified(None, {})
@@ -99,10 +104,13 @@ def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
         yield from ((one.pid, one) for one in found if one.pid is not None)
 
 
-def _asker(pid: int) -> Asker:
+def _asker(pid: int) -> Asker | None:
     process = psutil.Process(pid)
+    parents = process.parents()
+    if len(parents) > _ANCESTORS:
+        return None
     ancestors = []
-    for parent in process.parents()[:_ANCESTORS]:
+    for parent in parents:
         try:
             ancestors.append(Program(parent.pid, safe_name(parent.name())))
         except psutil.Error:

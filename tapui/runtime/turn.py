@@ -119,6 +119,8 @@ class LoopTurn:
         self._refusals: list[Send] = []
         self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
+        self.emitters_pid: Callable[[], int | None] = lambda: None
+        """Returns the process below which emitters run, where there is one."""
         self._disk = DiskWork(
             gateway,
             journal,
@@ -129,8 +131,15 @@ class LoopTurn:
             folder_rules=folder_rules,
         )
         self._askers = Askers(
-            gateway, self._ports, loop, into_core=lambda step: self._into_core(0, step)
+            gateway,
+            self._ports,
+            loop,
+            into_core=lambda step: self._into_core(0, step),
+            runner=self._runner_pid,
         )
+
+    def _runner_pid(self) -> int | None:
+        return self.emitters_pid()
 
     @property
     def recorded(self) -> int:

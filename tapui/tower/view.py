@@ -31,7 +31,7 @@ from tapui.tower.payloads import Payloads, length
 from tapui.tower.rings import Ring
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
-from tapui.wire.emitters import Emitter
+from tapui.wire.emitters import Emitter, EmitterTried
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
@@ -138,6 +138,7 @@ class View:
         """Streams whose lines are neither painted nor counted."""
         self._reads: dict[str, StreamKey] = {}
         self._pages: dict[str, StreamLines | Error | None] = {}
+        self._trials: dict[str, EmitterTried | None] = {}
         self.details: dict[DetailKey, Whole | None] = {}
         self._detail_reads: dict[str, DetailKey] = {}
         self.chosen_session = ""
@@ -205,6 +206,23 @@ class View:
         found = self._pages.get(read_id)
         if found is not None:
             del self._pages[read_id]
+        return found
+
+    def expect_trial(self, trial_id: str) -> None:
+        """An `emitter.try` with this id was sent."""
+        self._trials[trial_id] = None
+        while len(self._trials) > 20:
+            del self._trials[next(iter(self._trials))]
+
+    def awaits_trial(self, trial_id: str) -> bool:
+        """Return whether this was asked for and not lost with the link since."""
+        return trial_id in self._trials
+
+    def take_trial(self, trial_id: str) -> EmitterTried | None:
+        """Return what came for a trial, once; None while it has not come."""
+        found = self._trials.get(trial_id)
+        if found is not None:
+            del self._trials[trial_id]
         return found
 
     def ring(self, key: StreamKey) -> Ring:
@@ -329,6 +347,7 @@ class View:
         self._detail_reads.clear()  # asked of a link that is gone
         self._turn_reads.clear()
         self._pages.clear()
+        self._trials.clear()
         if self.inspected:
             self._dirty.add("inspected")
         self.run = snapshot.run
@@ -365,6 +384,10 @@ class View:
             if key is not None and key in self.rings:
                 self.rings[key].merge(message.lines)
                 self._dirty.add("streams")
+        elif isinstance(message, EmitterTried):
+            if message.id in self._trials:
+                self._trials[message.id] = message
+                self._dirty.add("emitters")
         elif isinstance(message, TurnsList):
             session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
             known = self.state.turns.get(session_id)

@@ -213,6 +213,11 @@ COUNTED_INTERVAL = 2.0
 """Seconds between two events that only tell an emitter's counts."""
 MODEL_PROMPT_RUNS = 10
 """Runs of prompts that a session's agent has asked for, in all."""
+MODEL_REQUESTS = 5
+"""Commands of a session's agent that wait for the person's yes to run as emitters."""
+MODEL_DENIALS = 5
+"""Such commands that the person denies within `MODEL_DENIALS_SECONDS` until no more are shown."""
+MODEL_DENIALS_SECONDS = 600.0
 
 REBINDS_PER_MINUTE = 10
 RECONNECT_TTL = 30.0

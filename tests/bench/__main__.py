@@ -24,6 +24,7 @@ from tapui.tower.lines import Lines
 from tapui.tower.rings import Ring
 from tapui.wire.message import Line
 from tests.bench import (
+    beside_emitters,
     crowd,
     disk_lag,
     echo,
@@ -189,6 +190,19 @@ def emitters(seconds: float) -> Iterator[Row]:
     yield "  a command is started and ends", f"{crowd_found.run:7.2f} ms of the helper's CPU", ""
     took, used_memory = emitting.began()
     yield "a first command runs", f"{took:7.0f} ms  helper {used_memory:.1f} MB", ""
+    with scratch() as home:
+        without, beside = beside_emitters.beside_calls(home, 2 * seconds, CALLS_PER_SECOND)
+    yield f"{CALLS_PER_SECOND} calls/s without an emitter", _calls(without), ""
+    ratio = f"  p99 x {beside.p99 / without.p99:.2f}"
+    yield f"  beside {emitting.WANTED:,} lines/s of one", _calls(beside) + ratio, "p99 as without"
+    with scratch() as home:
+        idle = beside_emitters.waiting(home, seconds)
+    figures = f"cpu gateway {idle.gateway:.2%}, helper {idle.helper:.2%} of a core"
+    yield f"{emitting.EMITTERS} on a schedule that wait", figures, "< 1 %"
+    with scratch() as home:
+        kept = beside_emitters.kept(home, seconds)
+    memory = " → ".join(f"{one:.1f}" for one in kept.memory)
+    yield "a flood that is kept", f"{kept.per_second:9,.0f}/s  gateway {memory} MB", "flat"
 
 
 def _lines(lines: filtering.Lines) -> str:

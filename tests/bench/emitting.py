@@ -32,9 +32,9 @@ WANTED = 20_000
 EMITTERS = 200
 LINE_RULES = [LineRule(rule["match"], rule["outcome"]) for rule in RULES]  # type: ignore[arg-type]
 KEEPING = [*LINE_RULES[:5], LineRule(r"\bkept\b", "keep"), *LINE_RULES[6:9], LineRule(".", "drop")]
-"""Ten rules, the last of which drops what the others leave: 1 % of what `_POURS` puts out is kept.
+"""Ten rules, the last of which drops what the others leave: 1 % of what `POURS` puts out is kept.
 """
-_POURS = """
+POURS = """
 import os, sys, time
 line, rate = sys.argv[1] + "\\n", float(sys.argv[2])
 block = (line * 99 + "kept: " + line).encode()
@@ -106,7 +106,7 @@ async def _runner() -> AsyncIterator[tuple[Runner, _Events]]:
 
 
 def _start(runner: Runner, run: str, command: str, rules: list[LineRule] | None = None) -> None:
-    environ = {"PATH": os.environ["PATH"], "LINE": LINE, "POURS": _POURS}
+    environ = {"PATH": os.environ["PATH"], "LINE": LINE, "POURS": POURS}
     runner.start(RunStart(run, command, "/", environ, shell="sh", rules=rules or []))
 
 

@@ -272,6 +272,7 @@ class Conversation:
         self.asker: Asker | None = PERSON
         """The process that is found behind each connection in question."""
         self.holders: dict[int, int] = {}
+        self.emitters_pid: int | None = None
         self.finds_askers = True
         self.asked_for: list[Identify] = []
         self.runner = EmitterShell(self)
@@ -398,7 +399,9 @@ class Conversation:
 
     def found(self, asked: Identify) -> None:
         """Report who is behind a connection."""
-        self.gateway.identified(asked.ticket, self.now, Identified(self.asker, self.holders))
+        self.gateway.identified(
+            asked.ticket, self.now, Identified(self.asker, self.holders, self.emitters_pid)
+        )
         self.turn()
 
     def wait(self, seconds: float) -> None:

@@ -161,6 +161,82 @@ def test_the_gates_of_the_shell_are_asked_first(
         assert asked(talk)["kind"] == "emitter"
 
 
+@pytest.mark.parametrize(
+    ("wanted", "judged"),
+    [
+        ({"shell": "/bin/bash"}, "git push"),
+        ({"shell": "zsh"}, "zsh -c 'git push'"),
+        ({"shell": "/repo/bin/bash"}, "/repo/bin/bash -c 'git push'"),
+        ({"cwd": "/etc"}, "cd /etc && git push"),
+        ({"cwd": "../other repo"}, "cd '/other repo' && git push"),
+        ({"cwd": "sub/.."}, "git push"),
+        ({"shell": "python3", "cwd": "/"}, "cd / && python3 -c 'git push'"),
+    ],
+)
+def test_the_shell_and_a_folder_outside_are_judged_with_the_command(
+    talk: Conversation, shell: EmitterShell, agent: Agent, wanted: Any, judged: str
+) -> None:
+    gate = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
+    provider = talk.provider("s1", tools=[tool("x")], hooks={"onPreToolUse": [gate]})
+    agent.asks(command="git push", **wanted)
+    check = provider.hear_one("gate.check")
+    assert check["args"] == {"command": judged}
+    provider.say(type="gate.result", callId=check["callId"], decision="allow")
+    detail = asked(talk)["detail"]
+    assert detail["command"] == "git push"
+    assert detail["isOutside"] == ("cd" in judged)
+
+
+@pytest.mark.parametrize(
+    ("rule", "wanted"),
+    [
+        ("python3*", {"shell": "python3", "command": "print(1)"}),
+        ("git push*", {"shell": "zsh", "command": "git push"}),
+        ("git push*", {"shell": "/tmp/my-bash", "command": "git push"}),
+        ("git push*", {"cwd": "/elsewhere", "command": "git push"}),
+        ("git push*", {"command": "A=1 git push"}),
+        ("git push*", {"command": "true;\tgit  push"}),
+    ],
+)
+def test_no_other_shell_or_folder_evades_a_rule_that_denies(
+    talk: Conversation, shell: EmitterShell, agent: Agent, rule: str, wanted: Any
+) -> None:
+    talk.rules(PolicyRule("deny", "shell", rule, "person", "p:1", reason="not here"))
+    agent.asks(**wanted)
+    assert agent.is_refused() == "not started: not here (decided by rule)"
+    assert talk.events("approval.requested") == []
+
+
+def test_a_few_requests_of_an_agent_wait_for_the_person_at_once(
+    talk: Conversation, shell: EmitterShell, agent: Agent, tower: Peer
+) -> None:
+    for number in range(limits.MODEL_REQUESTS):
+        agent.asks(name=f"n{number}")
+    agent.asks(name="more")
+    assert "wait for the person already" in agent.is_refused()
+    decide(tower, talk.events("approval.requested")[0]["approval"], "deny")
+    assert "the person denied it" in agent.is_refused()
+    agent.asks(name="more")
+    assert talk.events("approval.requested")[-1]["approval"]["detail"]["name"] == "more"
+    assert agent.heard == []
+
+
+def test_an_agent_that_is_denied_over_and_over_asks_no_more_for_a_while(
+    talk: Conversation, shell: EmitterShell, agent: Agent, tower: Peer
+) -> None:
+    for number in range(limits.MODEL_DENIALS):
+        agent.asks(command="make" + " " * number)
+        decide(tower, asked(talk), "deny")
+        assert "the person denied it" in agent.is_refused()
+    agent.asks(command="make it")
+    assert "again and again" in agent.is_refused()
+    assert len(talk.events("approval.requested")) == limits.MODEL_DENIALS
+    talk.wait(limits.MODEL_DENIALS_SECONDS)
+    agent.asks(command="make it")
+    decide(tower, asked(talk))
+    assert agent.hears().emitter.command == "make it"
+
+
 def test_the_caller_that_gives_up_withdraws_the_question(
     talk: Conversation, shell: EmitterShell, agent: Agent
 ) -> None:

@@ -79,6 +79,20 @@ def test_a_command_of_a_session_a_provider_or_nobody_is_refused(
     assert host.hear_one("approval.answer")["decision"] == "approve"
 
 
+@pytest.mark.parametrize("hello", [{"role": "client"}, {}], ids=["command", "tower"])
+def test_what_an_emitter_started_decides_nothing(talk: Conversation, hello: dict[str, str]) -> None:
+    host = asked(talk)
+    asker = talk.tower(name="tapui approve", **hello)
+    talk.emitters_pid = 6000
+    talk.asker = below(SHELL, Program(6000, "python"))
+    error = asker.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "process 4711 was started by an emitter" in error["message"]
+    assert host.hear() == []
+    talk.asker = below(SHELL)
+    decide(asker)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+
+
 @pytest.mark.parametrize(
     "message",
     [

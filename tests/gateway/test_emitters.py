@@ -1,12 +1,13 @@
 """Emitters of a folder's file, with a real gateway and real commands."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.gateway.emitting import Watcher, configuration, cut, repository, script, until_dead
-from tests.rig.gateway import Gateway
+from tests.rig.gateway import Gateway, Home
 
 RULES = [
     {"match": "starting", "outcome": "drop"},
@@ -126,3 +127,33 @@ async def test_a_filter_that_is_kept_is_in_the_file_and_nothing_is_asked_again(
         await seen.order("start", "pulse")
         assert await seen.next_line("pid", "pulse@tap", pid) != pid
         assert seen.waiting == {}
+
+
+async def test_what_is_revoked_stops_and_asks(gateway: Gateway, home: Home, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", {"name": "pulse", "command": PULSE})
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("pulse")
+        pid = await seen.line("pid", "pulse@tap")
+        revoked = await asyncio.to_thread(home.run, "emitters", "revoke", "--folder", repo)
+        said = f"1 that were allowed in {repo} are not any more\n"
+        assert (revoked.returncode, revoked.stdout) == (0, said)
+        shown = await seen.allow("pulse", "deny")
+        assert shown["changed"] == ""
+        await until_dead(pid)
+        await seen.state("pulse", "configured")
+
+
+async def test_rules_are_tried_on_what_came_and_nothing_changes(
+    gateway: Gateway, tmp_path: Path
+) -> None:
+    repo = repository(tmp_path / "repo", {"name": "pulse", "command": PULSE})
+    async with Watcher(gateway) as seen:
+        await seen.host.open("s1", cwd=repo)
+        await seen.allow("pulse")
+        await seen.line("it", "pulse@tap")
+        await seen.order("try", "pulse", id="t", rules=RULES)
+        tried = await seen.tower.expect("emitter.tried", within=15)
+        found = [(one["outcome"], one.get("rule")) for one in tried["lines"]]
+        assert found == [("keep", 2), ("drop", 0), ("keep", 2), ("inject", 1)]
+        assert seen.emitters["pulse"].get("rules", []) == []

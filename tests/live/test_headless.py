@@ -187,7 +187,7 @@ def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) ->
     )
 
     def sleeping() -> list[psutil.Process]:
-        return below(tapui, lambda argv: argv == ["sleep", "61"])
+        return below(tapui.pid, lambda argv: argv == ["sleep", "61"])
 
     until(sleeping, within=60, what="the command")
     running.send_signal(signal.SIGINT)

@@ -295,7 +295,35 @@ async def _emitters(walk: Walk, host: Host, folder: Path) -> None:
     screen.keys("Escape")
     await screen.gone("Esc closes")
     screen.keys("z", "j")
+    await _filter(walk)
     await walk.brings("emitter-lines", "the first tick")
+
+
+async def _filter(walk: Walk) -> None:
+    """Change the filter of the emitter under the cursor, in the file too."""
+    screen = walk.screen
+    await walk.brings("emitter-filter", "Filter of ticks")
+    await screen.seen("1 line: 1 kept")
+    await walk.brings("rule-add", "Enter takes the pattern")
+    screen.type("tick")
+    await screen.seen("1 would change")
+    screen.keys("Enter")
+    await screen.gone("Enter takes the pattern")
+    await walk.brings("rule-outcome", "1 +surface")
+    await walk.brings("rule-edit", "Enter takes the pattern")
+    screen.type("s*")
+    screen.keys("Enter")
+    await screen.gone("Enter takes the pattern")
+    walk.press("rule-add")
+    await screen.seen("Enter takes the pattern")
+    screen.type("first")
+    screen.keys("Enter")
+    await screen.seen("2 +inject +first")
+    await walk.brings("rule-up", "1 +inject +first")
+    await walk.brings("rule-down", "2 +inject +first")
+    await walk.goes("rule-remove", "inject +first")
+    await walk.goes("rule-write", "Filter of ticks")
+    await screen.seen("Written into")
 
 
 async def _workbench(walk: Walk, provider: Provider) -> None:

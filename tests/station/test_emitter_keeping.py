@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tapui.core.effects import SaveEmitter
+from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.given import (
     EmitterEntryRead,
     EmitterPlan,
@@ -15,7 +15,7 @@ from tapui.core.emitters.given import (
     SavedEmitter,
 )
 from tapui.station.emitters import keeping
-from tapui.station.emitters.folder_shell import EntryName, FolderShell
+from tapui.station.emitters.folder_shell import FolderShell
 from tapui.wire.provider import FilterRule
 
 WATCH = {"name": "watch", "command": "sh watch.sh", "stream": "ops", "mine": [1, 2]}
@@ -44,15 +44,14 @@ class Place:
         self.shell.read(str(self.folder))
 
     def standing(self, name: str) -> Any:
-        return self.shell.check(self.path, EntryName(name, is_provider=False))
+        return self.shell.check(CheckEmitter(1, self.path, name))
 
     def allow(self, *names: str, later: bool = False) -> None:
         for name in names:
             asked = self.standing(name)
             assert isinstance(asked, MustAsk)
-            which = EntryName(name, is_provider=False)
-            fault = self.shell.keep(self.path, which, asked.digest, later_versions=later)
-            assert fault is None
+            kept = KeepConsent(1, self.path, name, asked.digest, later)
+            assert self.shell.keep(kept) is None
 
     def save(self, name: str = "watch", *, is_new: bool = False, **given: Any) -> SavedEmitter:
         plan = {"kind": "continuous", "stream": name, "cwd": self.path, "command": "x"}

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from tapui.core.emitters.given import CannotStart, FolderEmitters, MayStart, MustAsk
-from tapui.station.emitters.folder_shell import EntryName, FolderShell
+from tapui.core.effects import CheckEmitter, KeepConsent
+from tapui.core.emitters.given import (
+    CannotStart,
+    EmitterStanding,
+    FolderEmitters,
+    MayStart,
+    MustAsk,
+)
+from tapui.station.emitters.folder_shell import FolderShell
 
 ROOT = Path(__file__).parents[2]
-ONE = EntryName("one", is_provider=False)
 
 
 class Clock:
@@ -40,17 +46,25 @@ def write(folder: Path, *emitters: dict[str, Any]) -> str:
     return str(folder.resolve())
 
 
+def check(shell: FolderShell, folder: str) -> EmitterStanding:
+    return shell.check(CheckEmitter(1, folder, "one"))
+
+
+def keep(shell: FolderShell, folder: str, digest: str) -> str | None:
+    return shell.keep(KeepConsent(1, folder, "one", digest, later_versions=False))
+
+
 def allow(shell: FolderShell, folder: str) -> None:
-    asked = shell.check(folder, ONE)
+    asked = check(shell, folder)
     assert isinstance(asked, MustAsk)
-    assert shell.keep(folder, ONE, asked.digest, later_versions=False) is None
+    assert keep(shell, folder, asked.digest) is None
 
 
 def test_a_folder_that_is_not_there_has_no_emitters(shell: FolderShell) -> None:
     for cwd in ("/nowhere/at/all", "/etc/passwd", "no\0folder"):
         assert shell.read(cwd) == FolderEmitters(cwd, cwd)
     assert not shell.is_used
-    assert shell.check("/nowhere/at/all", ONE) == CannotStart(
+    assert check(shell, "/nowhere/at/all") == CannotStart(
         "the folder's file does not have it any more"
     )
 
@@ -71,7 +85,7 @@ def test_files_are_watched_after_another_session_has_opened(
     script.write_text("echo a")
     shell.read(folder)
     allow(shell, folder)
-    assert isinstance(shell.check(folder, ONE), MayStart)
+    assert isinstance(check(shell, folder), MayStart)
     assert shell.look().files == [folder], "what changed before is found by asking once more"
     assert shell.look().files == []
     shell.read(folder)
@@ -80,7 +94,7 @@ def test_files_are_watched_after_another_session_has_opened(
     shell.look()
     clock.now += 1.0
     assert shell.look().files == [folder]
-    asked = shell.check(folder, ONE)
+    asked = check(shell, folder)
     assert isinstance(asked, MustAsk)
     assert asked.why == "files that it names: a.sh"
 
@@ -88,9 +102,9 @@ def test_files_are_watched_after_another_session_has_opened(
 def test_what_was_not_shown_is_not_allowed(shell: FolderShell, tmp_path: Path) -> None:
     folder = write(tmp_path / "repo", {"name": "one", "command": "echo hi"})
     shell.read(folder)
-    fault = shell.keep(folder, ONE, "any", later_versions=False)
+    fault = keep(shell, folder, "any")
     assert fault == "it has changed since it was shown"
-    assert shell.keep("/elsewhere", ONE, "any", later_versions=False) == fault
+    assert keep(shell, "/elsewhere", "any") == fault
 
 
 def test_what_was_shown_is_allowed_and_not_what_stands_there_by_then(
@@ -98,15 +112,15 @@ def test_what_was_shown_is_allowed_and_not_what_stands_there_by_then(
 ) -> None:
     folder = write(tmp_path / "repo", {"name": "one", "command": "echo hi"})
     shell.read(folder)
-    asked = shell.check(folder, ONE)
+    asked = check(shell, folder)
     assert isinstance(asked, MustAsk)
     write(tmp_path / "repo", {"name": "one", "command": "rm -rf /"})
     shell.look()
     clock.now += 1.0
     (found,) = shell.look().found
     assert found.entries[0].plan.command == "rm -rf /"
-    assert shell.keep(folder, ONE, asked.digest, later_versions=False) is None
-    again = shell.check(folder, ONE)
+    assert keep(shell, folder, asked.digest) is None
+    again = check(shell, folder)
     assert isinstance(again, MustAsk)
     assert (again.why, again.detail["command"]) == ("another command", "rm -rf /")
 
@@ -124,7 +138,7 @@ def test_a_file_that_cannot_be_read_leaves_what_was_known(
     assert [one.is_readable for one in changes.found] == [False]
     (fault,) = changes.faults
     assert fault.endswith("(what was read of it before holds)")
-    assert isinstance(shell.check(folder, ONE), MayStart)
+    assert isinstance(check(shell, folder), MayStart)
     assert shell.look().faults == []
 
 
@@ -153,27 +167,28 @@ def test_a_folder_to_run_in_that_cannot_be_costs_its_entry_alone(
     (tmp_path / "repo" / "loop").symlink_to("loop")
     found = shell.read(folder)
     assert [one.plan.name for one in found.entries] == ["one", "two"]
-    standing = shell.check(folder, ONE)
+    standing = check(shell, folder)
     assert isinstance(standing, CannotStart | MustAsk)
 
 
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from tapui.core.emitters.given import MustAsk
-from tapui.station.emitters.folder_shell import EntryName, FolderShell
+from tapui.core.effects import CheckEmitter, KeepConsent
+from tapui.station.emitters.folder_shell import FolderShell
 folder, state = sys.argv[1], Path(sys.argv[2])
 shell = FolderShell(state, lambda: 0.0)
 shell.read(folder)
-one = EntryName("one", is_provider=False)
-asked = shell.check(folder, one)
+check = CheckEmitter(1, folder, "one")
+asked = shell.check(check)
+keep = KeepConsent(1, folder, "one", asked.digest, False)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
-print(shell.keep(folder, one, asked.digest, later_versions=False))
+print(shell.keep(keep))
 resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-print(type(shell.check(folder, one)).__name__)
-print(shell.keep(folder, one, asked.digest, later_versions=False))
-print(type(shell.check(folder, one)).__name__)
+print(type(shell.check(check)).__name__)
+print(shell.keep(keep))
+print(type(shell.check(check)).__name__)
 """
 
 

@@ -281,6 +281,7 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             *(["6", "home", *["down"] * index, "enter"] for index in range(4)),
             *(["6", "home", *["down"] * index, "full_stop"] for index in range(4)),
             ["6", "home", "down", "x"],
+            ["6", "home", "down", "m", "e", "x", "escape", "x"],
             ["question_mark"],
             ["ctrl+p"],
             ["q"],

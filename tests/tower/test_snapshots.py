@@ -23,6 +23,7 @@ from tapui.tower.screens.choose import ChooseScreen
 from tapui.tower.screens.confirm import ConfirmScreen
 from tapui.tower.screens.digest import DigestScreen
 from tapui.tower.screens.emitter import EmitterScreen
+from tapui.tower.screens.emitter_filter import EmitterFilterScreen
 from tapui.tower.screens.find import FindScreen
 from tapui.tower.screens.help import HelpScreen
 from tapui.tower.screens.inspected import InspectedScreen
@@ -46,6 +47,7 @@ from tapui.tower.screens.workbench import WorkbenchScreen
 from tapui.tower.stored import SessionOnDisk
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.emitters import EmitterTried, EmitterTry
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.rig.waiting import until_async
@@ -56,6 +58,8 @@ from tests.tower.running import Running, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.stores import STORED, ScriptedStore
 from tests.tower.test_budget import ASKED as BUDGET
+from tests.tower.test_emitter_filter import LINES as LINES_TRIED
+from tests.tower.test_emitter_filter import filtered_world, made_of
 from tests.tower.test_find import Finds
 from tests.tower.test_inspector import LINES
 from tests.tower.told import crowded, turns_world
@@ -344,6 +348,32 @@ def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
     )
 
 
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_emitter_filter(snap_compare: Compare, size: tuple[int, int]) -> None:
+    feed, clock = ScriptedFeed(), HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock)
+
+    async def answer(pilot: Pilot[str]) -> None:
+        for _ in range(3):  # those that were written meanwhile are tried after the first
+            await settle(pilot, feed)
+            asked = feed.sent_of(EmitterTry)[-1]
+            feed.put(EmitterTried(asked.id, made_of(asked.rules)))
+        await settle(pilot, feed)
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        await settle(pilot, feed)
+        feed.begin(filtered_world())
+        feed.happen(*posts(("s1", "tests@tap"), LINES_TRIED))
+        await settle(pilot, feed)
+        await pilot.press("6", "m")
+        await answer(pilot)
+        await pilot.press("x", "a", *"file")
+        await answer(pilot)
+        assert isinstance(app.screen, EmitterFilterScreen)
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
 def test_request_judged(snap_compare: Compare) -> None:
     rule = subjects.AppliedRule("allow", "shell", "npm ci", "person", "config.toml:7")
     parts = [subjects.RequestPart("rm -rf build"), subjects.RequestPart("npm ci", rule)]
@@ -541,13 +571,8 @@ def test_every_screen_has_a_picture() -> None:
     pictured = {
         *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
         *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
-        *(
-            EmitterScreen,
-            StoredScreen,
-            ToolsScreen,
-            UsageScreen,
-            WorkbenchScreen,
-        ),  # in tests/tower/workbench
+        *(EmitterFilterScreen, EmitterScreen, StoredScreen, UsageScreen),
+        *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
         *OPENED,
     }
     modules = [

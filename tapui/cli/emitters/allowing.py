@@ -210,6 +210,20 @@ def _allow_file(args: argparse.Namespace) -> int:
     return allowed.end()
 
 
+def revoke(args: argparse.Namespace) -> int:
+    """Forget the consents to a folder's file. A gateway that runs notices it by itself."""
+    folder = folder_of(args)
+    try:
+        count = EmitterConsents(home().state).revoke(folder, name=args.name)
+    except OSError as error:
+        raise Failure(f"what was allowed cannot be forgotten: {reason(error)}") from None
+    if args.json:
+        output.say_json({"folder": folder, "name": args.name, "revoked": count})
+    else:
+        output.say(f"{count} that were allowed in {folder} are not any more")
+    return 0 if count or not args.name else FAILED
+
+
 def _need_person(args: argparse.Namespace) -> None:
     """Refuse whom a gateway would refuse, as far as that can be told without one."""
     if loaded(args).settings.approvals.command_line == ALWAYS:

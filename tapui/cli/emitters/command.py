@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if args.action == "allow":
         return allowing.run(args)
+    if args.action == "revoke":
+        return allowing.revoke(args)
     if args.action == "logs":
         return logs.run(args)
     if args.action == "keep":

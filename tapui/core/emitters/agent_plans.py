@@ -44,12 +44,11 @@ class AgentPlans:
         compile_filter(wanted.rules, self._matcher)
         if (fault := _fault(wanted)) is not None:
             raise refused(session, fault)
-        folder = session.folder or session.view.cwd
         plan = EmitterPlan(
             name=wanted.name,
             stream=wanted.stream,
             kind=wanted.kind,
-            cwd=posixpath.normpath(posixpath.join(folder, wanted.cwd or "")),
+            cwd=posixpath.normpath(posixpath.join(folder_of_work(session), wanted.cwd or "")),
             command=wanted.command,
             prompt=wanted.prompt,
             shell=wanted.shell,
@@ -106,6 +105,11 @@ class AgentPlans:
     def find(self, session: OpenSession, name: str) -> LiveEmitter | None:
         """Return an emitter that the session sees, by its name."""
         return next((one for one in self.seen(session) if one.name == name), None)
+
+
+def folder_of_work(session: OpenSession) -> str:
+    """Return the folder that a session's names of files are relative to."""
+    return session.folder or session.view.cwd
 
 
 def _fault(wanted: EmitterWanted) -> str | None:

@@ -4,6 +4,7 @@ A command is a shell request: judged as one of `bash`, gates included, and then 
 person. What the person owns, the agent cannot change; its own ends with its session.
 """
 
+import posixpath
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -11,9 +12,18 @@ from functools import partial
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided
-from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED, Policies, judged
+from tapui.core.approvals.policies import (
+    BY_NOBODY,
+    BY_RULE,
+    UNATTENDED,
+    Policies,
+    judged,
+    refusal,
+)
+from tapui.core.clock import Clock
 from tapui.core.conversations.caller import CallerConversation
-from tapui.core.emitters.agent_plans import AgentPlans, refused
+from tapui.core.emitters.agent_plans import AgentPlans, folder_of_work, refused
+from tapui.core.emitters.as_bash import as_bash, has_other_shell
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.lines import EmitterLines
@@ -27,6 +37,7 @@ from tapui.core.model import Connection, OpenSession
 from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.streams import compile_filter
+from tapui.policies.rules import is_within
 from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.builtin import (
@@ -39,6 +50,7 @@ from tapui.wire.builtin import (
     EmittersRead,
     InjectorAsked,
 )
+from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode, WireError
 
 _ASKER = "the session's agent"
@@ -61,6 +73,7 @@ class AgentEmitters:
     def __init__(
         self,
         *,
+        clock: Clock,
         out: Output,
         sessions: OpenSessions,
         approvals: Approvals,
@@ -74,6 +87,7 @@ class AgentEmitters:
         matcher: Matcher,
         patience: float,
     ) -> None:
+        self._clock = clock
         self._out = out
         self._sessions = sessions
         self._approvals = approvals
@@ -107,8 +121,21 @@ class AgentEmitters:
         if plan.command is None:
             self._begin(request, _ASKER)
         else:
+            self._check_patience(session)
             then = partial(self._gated, request)
-            self._caller.inquire_shell(session, connection, message.id, plan.command, then)
+            command = as_bash(plan, folder_of_work(session))
+            self._caller.inquire_shell(session, connection, message.id, command, then)
+
+    def _check_patience(self, session: OpenSession) -> None:
+        """Check that the person can be asked again: an agent may ask in a loop."""
+        waiting = [*self._approvals.waiting.values(), *self._approvals.deciding.values()]
+        asked = [one for one in waiting if isinstance(one.subject, AskedByAgent)]
+        if sum(one.view.session_id == session.id for one in asked) >= limits.MODEL_REQUESTS:
+            text = f"{limits.MODEL_REQUESTS} commands of yours wait for the person already"
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
+        if session.agent_denials.is_full(self._clock.now):
+            text = "the person has denied such commands again and again: ask them what they want"
+            raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
 
     def _gated(self, request: _Request, settled: Settled) -> None:
         """Rules and gates have decided about the command: now the person does, in any case."""
@@ -123,7 +150,21 @@ class AgentEmitters:
         if not session.is_open:
             self._answer(request, "nobody", error="the session ended")
             return
-        asked = self._policies.asked(session, {"kind": "shell", "fullCommandText": plan.command})
+        if has_other_shell(plan):  # what it reads may be what a rule forbids, too
+            plain = raw({"command": plan.command})
+            rule = self._policies.strictest(session, settled.inquiry.tool, plain)
+            if rule is not None and rule.effect == "deny":
+                text = f"not started: {refusal(rule)} (decided by {BY_RULE})"
+                self._answer(request, BY_RULE, error=text)
+                return
+        try:
+            self._check_patience(session)  # others may have been asked for meanwhile
+        except WireError as error:
+            self._answer(request, BY_NOBODY, error=error.text)
+            return
+        folder = folder_of_work(session)
+        command = as_bash(plan, folder)
+        asked = self._policies.asked(session, {"kind": "shell", "fullCommandText": command})
         verdict = self._policies.judge(session, asked)
         waiting = self._approvals.request(
             "emitter",
@@ -134,6 +175,7 @@ class AgentEmitters:
                 "asker": _ASKER,
                 "command": plan.command,
                 "cwd": plan.cwd,
+                "isOutside": not is_within(plan.cwd, posixpath.normpath(folder)),
                 "shell": plan.shell,
                 "schedule": runs_in_words(plan),
                 "maxRuns": plan.max_runs,
@@ -156,6 +198,7 @@ class AgentEmitters:
         request.connection.emitter_requests.pop(request.id, None)
         if reason is not None:
             if by != BY_NOBODY:
+                request.session.agent_denials.take(self._clock.now)
                 reason = f"the person denied it: {reason}" if reason else "the person denied it"
             self._answer(request, by, error=f"not started: {reason}")
             return

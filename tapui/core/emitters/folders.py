@@ -114,6 +114,7 @@ class EmitterFolders:
     def session_replaced(self, former: OpenSession, current: OpenSession) -> None:
         """A session took another's place, and has its emitters, streams and injects."""
         current.prompt_runs += former.prompt_runs
+        current.agent_denials = former.agent_denials
         for emitter in self._emitters.of_agent(former):
             self._running.replaced(emitter, current)
         folder = self._of.pop(former.id, None)

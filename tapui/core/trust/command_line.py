@@ -1,9 +1,10 @@
 """Who may answer from the command line: the person, and not the programs that are asked about.
 
 A command (`role: "client"`) that decides, answers or sends is taken once the process behind it is
-known: it has a terminal, and it is no descendant of a session's own process, of an MCP client or of
-a provider. A tower is taken unless a session's process is its ancestor. It is a guard and no wall
-between programs of one user: whoever reads the token and speaks the protocol is a tower.
+known: it has a terminal, and it is no descendant of a session's own process, of an MCP client, of
+a provider or of an emitter. A tower is taken unless a session or an emitter has started it. It is a
+guard and no wall between programs of one user: whoever reads the token and speaks the protocol is a
+tower.
 """
 
 from collections.abc import Callable, Iterator
@@ -143,6 +144,8 @@ class CommandLine:
                     f"process {asker.pid} was started by session '{session.view.label}' "
                     f"(process {session.pid})"
                 )
+        if found.runner in line:
+            return f"process {asker.pid} was started by an emitter"
         if not is_command:
             return None
         for session in self._sessions.in_order():

@@ -15,8 +15,6 @@ from tapui.emitters.config.entries import Configuration
 from tapui.emitters.config.finding import FILES, OLD_FILES, Signature, signature
 from tapui.emitters.config.reading import read
 
-LOOK_SECONDS = 2.0
-"""Seconds between two looks."""
 SETTLED_SECONDS = 0.5
 """How long a file must have been as it is before it is told of."""
 UNREADABLE_SECONDS = 2.0

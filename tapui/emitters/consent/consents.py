@@ -101,6 +101,11 @@ class EmitterConsents:
         """Why what was kept cannot be read, so that nothing is allowed; empty when all is well."""
         return self._kept.damage
 
+    @property
+    def mark(self) -> object:
+        """What changes whenever something is allowed or revoked, by whatever process."""
+        return self._kept.mark
+
     def standing(
         self, configuration: Configuration, entry: EmitterEntry | ProviderEntry
     ) -> ConsentStanding:

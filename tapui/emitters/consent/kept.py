@@ -62,6 +62,15 @@ class KeptConsents:
         self._folders: _Folders = {}
         self.damage = ""
 
+    @property
+    def mark(self) -> tuple[int, int, int] | None:
+        """What changes with the file; None where there is none, or it cannot be looked at."""
+        try:
+            info = self._path.lstat()
+        except OSError:
+            return None
+        return info.st_ino, info.st_size, info.st_mtime_ns
+
     def one(self, folder: str, kind: Kind, name: str) -> KeptConsent | None:
         """Return what is kept of an entry."""
         listed = self._read().get(folder, ())

@@ -7,12 +7,14 @@ settings is not seen, and what lies outside of the folder is named as not covere
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tapui.emitters.consent.startable import Startable
 from tapui.emitters.folder_file import inner_parts, open_within, read_up_to, real_path
+from tapui.emitters.runner.environment import decides_what_runs
 from tapui.policies.commands import naive_words, parsed
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
@@ -22,11 +24,15 @@ MAX_FILES = 32
 MAX_WHOLE = 8 * 1024 * 1024
 """Bytes up to which a file counts as a whole; of a larger one its size, time and beginning do."""
 MAX_HEAD = 1024 * 1024
+MAX_ALL = 64 * 1024 * 1024
+"""Bytes of an entry's files that count as a whole; the others as large ones."""
+MAX_WORDS = 500
 _MAX_BASES = 8
 _MAX_UNCOVERED = 20
 _SHOWN = 200
 _INPUT = re.compile(r"<\s*([^\s<>|;&()]+)")
 _NOWHERE = "/dev/"
+_SHELLS = ("bash", "sh")
 
 
 @dataclass(slots=True)
@@ -37,22 +43,31 @@ class NamedFiles:
     uncovered: list[str] = field(default_factory=list)
     doubts: tuple[str, ...] = ()
     """Why the command may run more than its words name."""
+    read: int = 0
+    """Bytes of files that count as a whole."""
+
+    def uncover(self, words: str) -> None:
+        """Add what is not covered."""
+        shown = safe_text(words, limit=_SHOWN)
+        if shown not in self.uncovered and len(self.uncovered) < _MAX_UNCOVERED:
+            self.uncovered.append(shown)
 
 
 def named_files(folder: str, entry: Startable) -> NamedFiles:
     """Find and read the files that an entry names. `folder` has no links. Not on a loop."""
     found = NamedFiles()
+    words = _words(entry, found)
+    bases = _bases(folder, entry.cwd, words, found)
     more = 0
-    words, bases = _words(entry, found)
-    for word in dict.fromkeys(words):
+    for word in words:
         for base in bases:
             name = _inner_file(folder, base, word, found)
             if name is None or name in found.digests:
                 continue
             if len(found.digests) >= MAX_FILES:
                 more += 1
-            elif (digest := _digest(folder, name)) is None:
-                _uncover(found, f"{name}: it cannot be read")
+            elif (digest := _digest(folder, name, found)) is None:
+                found.uncover(f"{name}: it cannot be read")
             else:
                 found.digests[name] = digest
     if more:
@@ -60,25 +75,53 @@ def named_files(folder: str, entry: Startable) -> NamedFiles:
     return found
 
 
-def _words(entry: Startable, found: NamedFiles) -> tuple[list[str], list[str]]:
-    """Return the words that may name files, and the folders in which they may do so."""
+def _words(entry: Startable, found: NamedFiles) -> list[str]:
+    """Return the words that may name files, each once."""
     words: list[str] = []
-    bases = [entry.cwd]
+    doubts: list[str] = []
     if entry.kind == "provider":
         words += (entry.command or "", *entry.args)
     elif entry.command is not None:
         command = parsed(entry.command)
-        found.doubts = tuple(command.doubts)
+        doubts += command.doubts
         programs = list(naive_words(entry.command)) if command.is_vast else command.all
         for program in programs:
             words += program
-            if program[0] in ("cd", "pushd") and len(program) > 1 and len(bases) < _MAX_BASES:
-                bases.append(os.path.normpath(Path(entry.cwd, program[-1])))
         words += (named.strip("\"'") for named in _INPUT.findall(entry.command))
-    words += [entry.shell] if entry.shell else []
-    for _, value in entry.env:
+        # The shell is looked for along PATH, too, which an entry may set.
+        words += [entry.shell] if entry.shell else _SHELLS
+    for name, value in entry.env:
         words += (value, *value.split(os.pathsep))
-    return [part for word in words for part in _parts(word)], list(dict.fromkeys(bases))
+        if decides_what_runs(name):
+            doubts.append(f"its variable {name} decides what else runs")
+    found.doubts = tuple(dict.fromkeys(doubts))
+    distinct = list(dict.fromkeys(part for word in words for part in _parts(word)))
+    if len(distinct) > MAX_WORDS:
+        found.uncover(f"and {len(distinct) - MAX_WORDS:,} more words: {MAX_WORDS} are looked at")
+    return distinct[:MAX_WORDS]
+
+
+def _bases(folder: str, cwd: str, words: list[str], found: NamedFiles) -> list[str]:
+    """Return the folders from which names may be meant: where it runs, and those that it names, in
+    which it may run programs as after `cd` or `make -C`, one after the other."""
+    bases = [cwd]
+    for word in words:
+        for base in list(bases):
+            path = os.path.normpath(os.path.join(base, word))  # noqa: PTH118 - for each word
+            if path in bases or not is_within(path, folder) or not _is_folder(path):
+                continue
+            if len(bases) < _MAX_BASES:
+                bases.append(path)
+            else:
+                found.uncover(f"{word}: one more folder: {_MAX_BASES} are looked into")
+    return bases
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return os.path.isdir(path)  # noqa: PTH112 - text in, for each word
+    except ValueError:
+        return False
 
 
 def _parts(word: str) -> Iterator[str]:
@@ -92,43 +135,47 @@ def _parts(word: str) -> Iterator[str]:
 def _inner_file(folder: str, base: str, word: str, found: NamedFiles) -> str | None:
     """Return the path in the folder of the file that a word names; None for none."""
     if word.startswith("~"):
-        _uncover(found, word)
+        found.uncover(word)
         return None
-    path = os.path.normpath(Path(base, word))
+    whole = os.path.join(base, word)  # noqa: PTH118 - text in, for each word
+    path = os.path.normpath(whole)
     if not is_within(path, folder):
         # Nothing outside is looked at. A word without a slash may name anything.
         if "/" in word and not path.startswith(_NOWHERE):
-            _uncover(found, word)
+            found.uncover(word)
         return None
     try:
-        real = real_path(Path(base, word))
-        if not os.path.isfile(real):  # noqa: PTH113 - text in, for each word
-            return None
+        os.lstat(whole)  # most words are no files: that is found out soon
+        real = real_path(Path(whole))
+        mode = os.stat(real).st_mode  # noqa: PTH116 - text in, for each word
     except OSError:
-        return None  # no file can have this name
+        return None  # no file can have this name, or none has it
+    if stat.S_ISDIR(mode):
+        if word not in (".", ".."):
+            found.uncover(f"{word}: a folder, of which only what is named is covered")
+        return None
     parts = inner_parts(folder, real)
     if parts is None:
-        _uncover(found, f"{word}: a link that leads out of the folder")
+        if real != folder:
+            found.uncover(f"{word}: a link that leads out of the folder")
+        return None
+    if not stat.S_ISREG(mode):
+        found.uncover(f"{word}: no file, what it gives is not known")
         return None
     return "/".join(parts)
 
 
-def _uncover(found: NamedFiles, words: str) -> None:
-    shown = safe_text(words, limit=_SHOWN)
-    if shown not in found.uncovered and len(found.uncovered) < _MAX_UNCOVERED:
-        found.uncovered.append(shown)
-
-
-def _digest(folder: str, name: str) -> str | None:
+def _digest(folder: str, name: str, found: NamedFiles) -> str | None:
     """Return what is in a file, None when it cannot be read."""
     try:
         fd, info = open_within(folder, name)
     except OSError:
         return None
     try:
-        if info.st_size <= MAX_WHOLE:
+        if info.st_size <= min(MAX_WHOLE, MAX_ALL - found.read):
             data = read_up_to(fd, MAX_WHOLE + 1)
             if len(data) <= MAX_WHOLE:
+                found.read += len(data)
                 return f"sha256:{hashlib.sha256(data).hexdigest()}"
             info = os.fstat(fd)  # it grows
             data = data[:MAX_HEAD]
@@ -138,4 +185,6 @@ def _digest(folder: str, name: str) -> str | None:
         return None
     finally:
         os.close(fd)
-    return f"large:{info.st_size}:{info.st_mtime_ns}:{hashlib.sha256(data).hexdigest()}"
+    # Whoever writes to it can set one of the times, and not the other.
+    times = f"{info.st_mtime_ns}:{info.st_ctime_ns}"
+    return f"large:{info.st_size}:{times}:{hashlib.sha256(data).hexdigest()}"

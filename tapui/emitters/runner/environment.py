@@ -33,6 +33,18 @@ these what they find in the person's own shell.
 """
 
 
+_FOUND = frozenset({"HOME", "PATH", "XDG_CONFIG_HOME", "ZDOTDIR"})
+
+
+def decides_what_runs(name: str) -> bool:
+    """Return whether programs find, load or run by a variable what no command names."""
+    return (
+        name.startswith((*_LOADER, "GIT_"))
+        or name.endswith(("PATH", "LIB"))
+        or name in _LOADED | _FOUND
+    )
+
+
 def command_environment(
     environ: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[dict[str, str], list[str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tapui.core.effects import SaveEmitter
+from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.given import (
     CannotStart,
     EmitterStanding,
@@ -39,12 +39,12 @@ class EmitterChanges:
 
     found: list[FolderEmitters] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    """Folders in which files that commands name may have changed."""
+    """Folders in which files that commands name, or consents, may have changed."""
     faults: list[str] = field(default_factory=list)
     """What the person is told once."""
 
 
-class EntryName(NamedTuple):
+class _EntryName(NamedTuple):
     """Which entry of a file: an emitter and a provider may have the same name."""
 
     name: str
@@ -56,13 +56,13 @@ class _InUse:
     """A folder in use. `configuration` is the last that could be read."""
 
     configuration: Configuration
-    files: dict[EntryName, tuple[str, ...]] = field(default_factory=dict)
+    files: dict[_EntryName, tuple[str, ...]] = field(default_factory=dict)
     """Files that are covered by consents, by entry."""
     watched: frozenset[str] = frozenset()
-    proposals: dict[EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
+    proposals: dict[_EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
     """What the person was shown, by entry and digest."""
 
-    def entry(self, wanted: EntryName) -> EmitterEntry | ProviderEntry | None:
+    def entry(self, wanted: _EntryName) -> EmitterEntry | ProviderEntry | None:
         """Return what the file has under a name."""
         found = self.configuration
         return found.provider(wanted.name) if wanted.is_provider else found.emitter(wanted.name)
@@ -86,6 +86,7 @@ class FolderShell:
         """By path, without links."""
         self._told: OrderedDict[str, tuple[ConfigProblem, ...]] = OrderedDict()
         self._damage = ""
+        self._mark = self._consents.mark
         self._faults: list[str] = []
 
     @property
@@ -108,23 +109,22 @@ class FolderShell:
             self._watch.remove(folder)
             self._folders.pop(folder, None)
 
-    def check(self, folder: str, name: EntryName) -> EmitterStanding:
+    def check(self, effect: CheckEmitter) -> EmitterStanding:
         """Return whether an entry of a folder's file may start."""
         with self._lock:
-            return self._check(folder, name)
+            return self._check(effect.folder, _EntryName(effect.name, effect.is_provider))
 
-    def keep(
-        self, folder: str, name: EntryName, digest: str, *, later_versions: bool
-    ) -> str | None:
+    def keep(self, effect: KeepConsent) -> str | None:
         """Keep that the person allowed what they were shown; return why that failed."""
+        name = _EntryName(effect.name, effect.is_provider)
         with self._lock:
-            in_use = self._folders.get(folder)
+            in_use = self._folders.get(effect.folder)
             proposals = in_use.proposals.get(name) if in_use is not None else None
-            shown = proposals.get(digest) if proposals is not None else None
+            shown = proposals.get(effect.digest) if proposals is not None else None
             if shown is None:
                 return "it has changed since it was shown"
             try:
-                self._consents.allow(shown, later_versions=later_versions)
+                self._consents.allow(shown, later_versions=effect.later_versions)
             except OSError as error:
                 return reason(error)
             return None
@@ -155,6 +155,9 @@ class FolderShell:
                     changes.found.append(self._taken(change.folder, change.configuration))
                 else:
                     changes.files.append(change.folder)
+            mark, self._mark = self._mark, self._consents.mark
+            if mark != self._mark:
+                changes.files += self._folders  # somebody has allowed or revoked something
             for folder, in_use in self._folders.items():
                 names = frozenset(name for names in in_use.files.values() for name in names)
                 if names != in_use.watched:
@@ -162,6 +165,7 @@ class FolderShell:
                     self._watch.watch_files(folder, sorted(names), now)
                     # What changed before they were watched is found by asking once more.
                     changes.files.append(folder)
+            changes.files = list(dict.fromkeys(changes.files))
             changes.faults, self._faults = self._faults, []
             return changes
 
@@ -189,7 +193,7 @@ class FolderShell:
             self._told.popitem(last=False)
         return folder_emitters(cwd, found)
 
-    def _check(self, folder: str, name: EntryName) -> EmitterStanding:
+    def _check(self, folder: str, name: _EntryName) -> EmitterStanding:
         in_use = self._folders.get(folder)
         entry = in_use.entry(name) if in_use is not None else None
         if in_use is None or entry is None:

@@ -46,38 +46,40 @@ class RunShell:
         self._started: set[str] = set()
         """Runs whose processes were there."""
         self._told: set[tuple[str, tuple[str, ...]]] = set()
-        self._is_closed = False
         self._runner = Runner(self._take, self._fault, environ=self._environ)
+
+    @property
+    def pid(self) -> int | None:
+        """The process below which all runs are, while there is one."""
+        return self._runner.pid
 
     def start(self, effect: StartRun) -> None:
         """Start a run; whatever becomes of it is told."""
+        self._names[effect.run] = effect.plan.name
+        try:
+            self._runner.start(self._asked(effect))
+        except Exception as error:  # noqa: BLE001 - logged and told; the other runs go on
+            _log.exception("run %s could not be asked for", effect.run)
+            self._end(effect.run, RunEnd(error=f"it could not be started: {error}"))
+
+    def _asked(self, effect: StartRun) -> RunStart:
         plan = effect.plan
-        if self._is_closed:
-            self._end(effect.run, RunEnd(error="tapui ends"))
-            return
         env, refused = command_environment(self._environ, dict(plan.env))
         if refused:
             self._tell_refused(plan.name, tuple(refused))
         if effect.token is not None:
             env["TAP_PROVIDER_TOKEN"] = effect.token.reveal()
             env["TAP_GATEWAY"] = self._gateway_url
-        self._names[effect.run] = plan.name
-        try:
-            self._runner.start(
-                RunStart(
-                    effect.run,
-                    plan.command or "",
-                    plan.cwd,
-                    env,
-                    shell=plan.shell,
-                    args=list(plan.args) if plan.kind == "provider" else None,
-                    include_stderr=plan.include_stderr,
-                    rules=_line_rules(effect.rules),
-                )
-            )
-        except Exception as error:  # noqa: BLE001 - logged and told; the other runs go on
-            _log.exception("run %s could not be asked for", effect.run)
-            self._end(effect.run, RunEnd(error=f"it could not be started: {error}"))
+        return RunStart(
+            effect.run,
+            plan.command or "",
+            plan.cwd,
+            env,
+            shell=plan.shell,
+            args=list(plan.args) if plan.kind == "provider" else None,
+            include_stderr=plan.include_stderr,
+            rules=_line_rules(effect.rules),
+        )
 
     def stop(self, effect: StopRun) -> None:
         """End a run."""
@@ -99,7 +101,6 @@ class RunShell:
 
     async def close(self) -> None:
         """End all runs, and the helper process."""
-        self._is_closed = True
         await self._runner.close(CLOSE_SECONDS)
 
     # What the runner tells

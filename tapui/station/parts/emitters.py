@@ -6,6 +6,7 @@ import logging
 import time
 from collections import deque
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tapui.core.effects import (
     CheckEmitter,
@@ -19,13 +20,16 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.given import CannotStart, FolderEmitters, SavedEmitter
+from tapui.core.emitters.given import CannotStart, FolderEmitters, RunEnd, SavedEmitter
 from tapui.core.emitters.inputs import EmitterInputs
-from tapui.emitters.config.watching import LOOK_SECONDS
-from tapui.station.emitters.folder_shell import EntryName, FolderShell
-from tapui.station.emitters.run_shell import RunShell
 from tapui.station.parts.part import GatewayAccess
 
+if TYPE_CHECKING:
+    from tapui.station.emitters.folder_shell import FolderShell
+    from tapui.station.emitters.run_shell import RunShell
+
+LOOK_SECONDS = 2.0
+"""Seconds between two looks at the files in use."""
 _FAILED = "tapui failed at it: its log says more"
 
 _log = logging.getLogger(__name__)
@@ -46,25 +50,28 @@ class EmittersPart:
         self._asked: deque[FileEffect] = deque()
         self._news = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._runner: RunShell | None = None
 
     def start(self, access: GatewayAccess) -> None:
         """Take over what the core asks; before this it asks nothing."""
         self._access = access
         self._tell = access.turn.tell_emitters
-        self._files = FolderShell(access.home.state, time.monotonic)
-        self._runs = RunShell(self._tell, access.report, access.announced.url)
         access.turn.emitters = self._take
+        access.turn.emitters_pid = lambda: self._runs.pid
         access.spawn(self._serve())
-        access.spawn(self._watch())
         self._tell(lambda inputs, now: inputs.begin(now))
 
     async def stop(self) -> None:
         """End all that runs."""
         self._stopping.set()
-        await self._runs.close()
+        if self._runner is not None:
+            await self._runner.close()
 
     def _take(self, effect: EmitterEffect) -> None:
-        if isinstance(effect, StartRun):
+        if isinstance(effect, StartRun) and self._stopping.is_set():
+            ended = RunEnd(error="tapui ends")
+            self._tell(lambda inputs, now: inputs.run_ended(effect.run, ended, now))
+        elif isinstance(effect, StartRun):
             self._runs.start(effect)
         elif isinstance(effect, StopRun):
             self._runs.stop(effect)
@@ -76,10 +83,29 @@ class EmittersPart:
             self._asked.append(effect)
             self._news.set()
 
+    @property
+    def _runs(self) -> "RunShell":
+        from tapui.station.emitters.run_shell import RunShell
+
+        if self._runner is None:
+            access = self._access
+            self._runner = RunShell(self._tell, access.report, access.announced.url)
+        return self._runner
+
     # Files
+
+    def _load(self) -> "FolderShell":
+        """Load what reads files and runs commands: nobody waits for these 30 ms at the start."""
+        from tapui.station.emitters import run_shell  # noqa: F401 - it is needed soon
+        from tapui.station.emitters.folder_shell import FolderShell
+
+        return FolderShell(self._access.home.state, time.monotonic)
 
     async def _serve(self) -> None:
         """Do what needs files, one after the other."""
+        await self._news.wait()
+        self._files = await asyncio.to_thread(self._load)
+        self._access.spawn(self._watch())
         while True:
             await self._news.wait()
             self._news.clear()
@@ -99,16 +125,12 @@ class EmittersPart:
                 await self._look()
             case LeaveEmitters(folder):
                 await asyncio.to_thread(self._files.leave, folder)
-            case CheckEmitter(ticket, folder, name, is_provider):
-                which = EntryName(name, is_provider)
-                standing = await asyncio.to_thread(self._files.check, folder, which)
+            case CheckEmitter(ticket):
+                standing = await asyncio.to_thread(self._files.check, effect)
                 self._tell(lambda inputs, now: inputs.checked(ticket, standing, now))
-            case KeepConsent(ticket, folder, name, digest, later_versions, is_provider):
-                keep = partial(self._files.keep, later_versions=later_versions)
-                which = EntryName(name, is_provider)
-                fault = await asyncio.to_thread(keep, folder, which, digest)
+            case KeepConsent(ticket):
+                fault = await asyncio.to_thread(self._files.keep, effect)
                 self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
-
             case SaveEmitter():
                 saved = await asyncio.to_thread(self._files.save, effect)
                 self._tell(lambda inputs, now: inputs.saved(effect.ticket, saved, now))

@@ -50,7 +50,7 @@ stream's injector is disabled. They are written in `tap.config.json` of the sess
 nothing of it runs before you have allowed it. `retries`: the last run failed, the next one is due.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings(
-        "stop", "emitter-run", "emitter-pause", "emitter-lines"
+        "stop", "emitter-run", "emitter-pause", "emitter-filter", "emitter-lines"
     )
     COLUMNS = (
         Column("emitter", 12, 40, cuts_middle=True),
@@ -72,7 +72,7 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What cannot be done to the selected row is not offered."""
-        if action in ("stop", "run_now", "pause", "lines"):
+        if action in ("stop", "run_now", "pause", "edit_filter", "lines"):
             emitter = self._emitter()
             return emitter is not None and action in self._can(emitter)
         return super().check_action(action, parameters)
@@ -92,8 +92,10 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             can.add("stop")
         if emitter.source == "tool":
             can.add("keep")
-        elif not words.is_prompt(emitter) and emitter.kind != "provider":
-            can.add("injector")
+        if not words.is_prompt(emitter) and emitter.kind != "provider":
+            can.add("edit_filter")
+            if emitter.source == "file":
+                can.add("injector")
         if emitter.braked:
             can.add("resume")
         if emitter.approval_id in self.tower.view.state.approvals:
@@ -117,6 +119,7 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             ("answer", "a", "answer: it asks whether it may start", self._answer),
             ("run_now", "r", _run_words(emitter), self.action_run_now),
             ("pause", "p", "go on" if is_paused else "pause it", self.action_pause),
+            ("edit_filter", "f", "edit its filter", self.action_edit_filter),
             ("lines", "l", "its lines, in Streams", self.action_lines),
             ("resume", "h", "send the lines of it that are held", self._resume),
             ("injector", "j", _injector_words(emitter), self._switch_injector),
@@ -181,6 +184,19 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             f"It stays here, and {self.tower.key_of('emitter-run')} starts it again.",
         ]
         self.app.push_screen(ConfirmScreen(f"Stop {emitter.name}?", lines, "stop"), confirmed)
+
+    def action_edit_filter(self) -> None:
+        """Show its filter, to be changed."""
+        emitter = self._emitter()
+        if emitter is None or "edit_filter" not in self._can(emitter):
+            return
+        emitter = self.tower.bodies.emitter(emitter)
+        if emitter.is_cut:
+            self.app.notify("Its rules are being read: press the key again in a moment.")
+            return
+        from tapui.tower.screens.emitter_filter import EmitterFilterScreen
+
+        self.app.push_screen(EmitterFilterScreen(emitter))
 
     def action_lines(self) -> None:
         """Show its stream."""

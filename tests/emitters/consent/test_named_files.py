@@ -14,7 +14,14 @@ from tapui.emitters.consent.startable import Startable
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "folder"
-    for name in ("pulse.sh", "scripts/run.mjs", "my file.sh", "sub/inner.sh", "conf.json"):
+    for name in (
+        "pulse.sh",
+        "scripts/run.mjs",
+        "my file.sh",
+        "sub/inner.sh",
+        "sub/deep/last.sh",
+        "conf.json",
+    ):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         (path / name).write_text(name)
     return path
@@ -48,6 +55,10 @@ def named(folder: Path, command: str | None, **keys: Any) -> NamedFiles:
         ("ls sub", []),
         ("./gone.sh", []),
         ("echo 'unclosed ./pulse.sh", ["pulse.sh"]),
+        ("cd sub; cd deep; ./last.sh", ["sub/deep/last.sh"]),
+        ("cd sub/deep && cd .. && ./inner.sh", ["sub/inner.sh"]),
+        ("env -C sub ./inner.sh", ["sub/inner.sh"]),
+        ("make --directory=sub -f inner.sh", ["sub/inner.sh"]),
         pytest.param("true; " * 500 + "./pulse.sh", ["pulse.sh"], id="vast"),
     ],
 )
@@ -63,6 +74,47 @@ def test_variables_the_shell_and_arguments_count(folder: Path) -> None:
     found = named(folder, "./pulse.sh", kind="provider", args=("my file.sh", "--f=conf.json"))
     assert sorted(found.digests) == ["conf.json", "my file.sh", "pulse.sh"]
     assert named(folder, None, prompt="./pulse.sh").digests == {}
+
+
+def test_programs_along_a_path_of_the_entry_count(folder: Path) -> None:
+    for name in ("bash", "ls", "zsh"):
+        (folder / "sub" / name).write_text(name)
+    path = (("PATH", "./sub:/usr/bin"),)
+    assert sorted(named(folder, "ls -l", env=path).digests) == ["sub/bash", "sub/ls"]
+    assert sorted(named(folder, "true", env=path, shell="zsh").digests) == ["sub/zsh"]
+    assert named(folder, "ls -l").digests == {}
+
+
+@pytest.mark.parametrize(
+    "name", ["PATH", "HOME", "LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND", "PYTHONPATH", "PERL5LIB"]
+)
+def test_a_variable_that_decides_what_runs_is_a_doubt(folder: Path, name: str) -> None:
+    found = named(folder, "./pulse.sh", env=((name, "x"), ("CI", "1")))
+    assert found.doubts == (f"its variable {name} decides what else runs",)
+
+
+def test_what_no_digest_covers_is_said(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "self").symlink_to(".")
+    assert named(folder, "bash ./pipe").uncovered == ["./pipe: no file, what it gives is not known"]
+    assert named(folder, "run-parts sub").uncovered == [
+        "sub: a folder, of which only what is named is covered"
+    ]
+    assert named(folder, "node .").uncovered == []
+    assert "self" in named(folder, "run-parts self").uncovered[0]
+
+
+def test_words_folders_and_bytes_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = named(folder, " ".join(f"w{n}" for n in range(2000)))
+    assert found.uncovered[0].endswith(f"more words: {module.MAX_WORDS} are looked at")
+    for number in range(20):
+        (folder / f"d{number}").mkdir()
+    found = named(folder, "; ".join(f"cd d{n}" for n in range(20)) + "; ./pulse.sh")
+    assert list(found.digests) == ["pulse.sh"]
+    assert any("one more folder" in one for one in found.uncovered)
+    monkeypatch.setattr(module, "MAX_ALL", 10)
+    digests = named(folder, "cat pulse.sh conf.json").digests
+    assert [one.partition(":")[0] for one in digests.values()] == ["sha256", "large"]
 
 
 def test_names_are_meant_from_where_it_runs(folder: Path) -> None:
@@ -117,9 +169,14 @@ def test_of_a_large_file_size_time_and_beginning_count(
         path.write_text(text)
         os.utime(path, ns=(5, 5))
         seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
+    with path.open("r+") as file:  # the end, behind what is read
+        file.seek(11)
+        file.write("B")
+    os.utime(path, ns=(5, 5))
+    seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
     os.utime(path, ns=(6, 6))
     seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
-    assert len(set(seen)) == 4
+    assert len(set(seen)) == 5
     assert seen[0].startswith("large:11:5:")
 
 
