@@ -17,6 +17,7 @@ from tapui.projection.summary import within
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
 from tapui.tower import marks
+from tapui.tower.emitter_prompts import emitter_prompt
 from tapui.tower.marks import Mark
 from tapui.tower.view import Happening, View
 from tapui.tower.words import quantity, rate
@@ -162,10 +163,20 @@ def source_words(source: TurnSource) -> str:
             return f"{source.kind} {source.name}".rstrip()
 
 
-def prompt_words(turn: LiveTurn) -> str:
+def asker_words(view: View, turn: LiveTurn) -> str:
+    """Return who asked, as `source_words` does; of emitters their names."""
+    sent = emitter_prompt(view, turn)
+    return source_words(turn.source) if sent is None else f"emitter {', '.join(sent.names)}"
+
+
+def prompt_words(view: View, turn: LiveTurn) -> str:
     """Return who asked what."""
     if turn.is_outside:
         return "outside of a turn"
+    sent = emitter_prompt(view, turn)
+    if sent is not None:
+        more = f" and {len(sent.said) - 1} more" if len(sent.said) > 1 else ""
+        return f"{', '.join(sent.names)}: “{sent.said[0]}”{more}"
     asked = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
     return f"{source_words(turn.source)}: {asked}"
 

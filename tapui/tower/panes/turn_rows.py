@@ -129,7 +129,7 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
         key,
         (
             Cell(
-                steps.prompt_words(turn),
+                steps.prompt_words(view, turn),
                 quiet or "strong",
                 lead=(
                     (f"{when} ", "muted"),

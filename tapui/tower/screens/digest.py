@@ -90,7 +90,10 @@ def digest_parts(view: View, found: Digest) -> list[Paragraph]:
 def _turn(view: View, turn: LiveTurn) -> Paragraph:
     mark = marks.TURN[turn.state]
     when = times.moment(turn.ended_at)[:5]
-    said = [f"{when} {mark.glyph} {view.session_name(turn.session_id)}", steps.prompt_words(turn)]
+    said = [
+        f"{when} {mark.glyph} {view.session_name(turn.session_id)}",
+        steps.prompt_words(view, turn),
+    ]
     if turn.state != "done":
         said.append(mark.word)
     if turn.failed:

@@ -72,7 +72,7 @@ class StepScreen(Sheet):
         turn, step, agent = place
         exit_code = None if step.exit_code is None else str(step.exit_code)
         parts = [
-            *fact("turn", f"{turn.number}  {steps.prompt_words(turn)}"),
+            *fact("turn", f"{turn.number}  {steps.prompt_words(view, turn)}"),
             *fact("session", view.session_name(turn.session_id)),
             *fact("began", times.date_and_time(step.at)),
             *fact("subagent", agent.tool if agent is not None else None),

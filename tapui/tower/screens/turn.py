@@ -43,7 +43,7 @@ class TurnScreen(Sheet):
             *fact("began", times.date_and_time(turn.started_at)),
             *fact("ended", times.date_and_time(turn.ended_at) if turn.ended_at else None),
             *fact("history", history),
-            *fact("asked by", steps.source_words(turn.source)),
+            *fact("asked by", steps.asker_words(view, turn)),
             *fact("steps", f"{turn.made}, {turn.failed} failed" if turn.failed else str(turn.made)),
             *fact("time", spent.in_turn(view, turn).words("in tools") or None),
             *fact("tokens", tokens_words(usage)),
