@@ -106,17 +106,21 @@ def answers(asked: Sequence[AskedEmitter], *, others: int) -> list[Option]:
 
 def explained(view: View, asked: Sequence[AskedEmitter]) -> list[Paragraph]:
     """Return everything that the person should know before they decide, nothing cut."""
+    # First, for the end of a long command may be out of sight.
     parts: list[Paragraph] = []
-    for number, one in enumerate(asked, 1):
-        if len(asked) > 1:
-            name = " ".join(_text(one.detail, "name").split())
-            parts += [title(f"{number} of {len(asked)}: {name}"), Paragraph("")]
-        parts += [*_one(view, one), Paragraph("")]
     if any(_text(one.detail, "command") for one in asked):
         parts.append(Paragraph(RIGHTS, "strong"))
     if any(not _text(one.detail, "command") for one in asked):
         prompts = PROMPTS if len(asked) == 1 else f"Prompts: {PROMPTS[0].lower()}{PROMPTS[1:]}"
         parts.append(Paragraph(prompts, "strong"))
+    parts.append(Paragraph(""))
+    for number, one in enumerate(asked, 1):
+        if len(asked) > 1:
+            name = " ".join(_text(one.detail, "name").split())
+            parts += [title(f"{number} of {len(asked)}: {name}"), Paragraph("")]
+        parts += _one(view, one)
+        if number < len(asked):
+            parts.append(Paragraph(""))
     return parts
 
 
