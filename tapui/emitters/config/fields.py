@@ -141,7 +141,8 @@ class Fields:
                 value = float(value)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or (isinstance(value, float) and math.isnan(value)):
             self.warn("maxRuns", f"no number: {quoted(self.values['maxRuns'])} counts as no limit")
             return None
         if value > _MOST_RUNS:

@@ -33,7 +33,7 @@ from tapui.wire.limits import MAX_NAME, MAX_PATH
 INTERVAL_KEYS = ("runInterval", "every")
 STREAM_KEYS = ("stream", "channel")
 INJECTOR_KEYS = ("sessionInjector", "subscription")
-_SHELL = re.compile(r"(?!-)[A-Za-z0-9._+-]+|/[^\0\n]*")
+_SHELL = re.compile(r"(?!-)[A-Za-z0-9._+-]+|/[^\x00-\x1f\x7f-\x9f]*")
 _PROVIDER_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _RESERVED = "tap"
 _SCHEDULES = ("continuous", "timed", "oneTime", "idle")

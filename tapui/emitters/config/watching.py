@@ -5,6 +5,7 @@ consents: some microseconds. A program that waits for the system's notices would
 watches on folders that come and go, and would miss those behind links and on network drives.
 """
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -14,6 +15,8 @@ from pathlib import Path
 from tapui.emitters.config.entries import Configuration
 from tapui.emitters.config.finding import FILES, OLD_FILES, Signature, signature
 from tapui.emitters.config.reading import read
+
+_log = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 0.5
 """How long a file must have been as it is before it is told of."""
@@ -104,11 +107,21 @@ class ConfigWatch:
         found: list[ConfigChange] = []
         with self._lock:
             for watched in self._folders.values():
-                if (changed := _look_at_config(watched, now)) is not None:
-                    found.append(ConfigChanged(watched.folder, changed))
-                if names := _look_at_files(watched, now):
-                    found.append(NamedFilesChanged(watched.folder, names))
+                try:
+                    found += _look(watched, now)
+                except Exception:  # noqa: BLE001 - logged; the other folders are looked at
+                    _log.exception("a look at the configuration of a folder failed")
+                    watched.signature = watched.seen  # until it changes again
         return found
+
+
+def _look(watched: _Watched, now: float) -> list[ConfigChange]:
+    found: list[ConfigChange] = []
+    if (changed := _look_at_config(watched, now)) is not None:
+        found.append(ConfigChanged(watched.folder, changed))
+    if names := _look_at_files(watched, now):
+        found.append(NamedFilesChanged(watched.folder, names))
+    return found
 
 
 def _paths(folder: str) -> list[str]:

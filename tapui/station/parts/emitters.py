@@ -158,7 +158,10 @@ class EmittersPart:
                 async with asyncio.timeout(LOOK_SECONDS):
                     await self._stopping.wait()
             if self._files.is_used:
-                await self._look()
+                try:
+                    await self._look()
+                except Exception:  # noqa: BLE001 - logged; the next look may succeed
+                    _log.exception("a look at the files of emitters failed")
 
     async def _look(self) -> None:
         changes = await asyncio.to_thread(self._files.look)

@@ -187,7 +187,17 @@ def test_what_is_wrong_beside_costs_only_itself(
 
 @pytest.mark.parametrize(
     ("given", "runs"),
-    [(0, 1), (-3, 1), (1.9, 1), (5, 5), ("7", 7), (2.5e300, None), ("1e999", None), (None, None)],
+    [
+        (0, 1),
+        (-3, 1),
+        (1.9, 1),
+        (5, 5),
+        ("7", 7),
+        (2.5e300, None),
+        ("1e999", None),
+        (10**400, None),
+        (None, None),
+    ],
 )
 def test_max_runs_is_clamped(tmp_path: Path, given: Any, runs: int | None) -> None:
     assert command(tmp_path, maxRuns=given).max_runs == runs

@@ -131,3 +131,32 @@ def test_a_folder_that_goes_away_is_told_after_a_while(tmp_path: Path) -> None:
     (change,) = watch.look(4.0)
     assert isinstance(change, ConfigChanged)
     assert not change.configuration.is_readable
+
+
+@pytest.mark.expects_error_log("a look at the configuration of a folder failed")
+def test_a_folder_that_cannot_be_looked_at_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / name for name in ("bad", "good")]
+    watch = ConfigWatch()
+    for folder in folders:
+        folder.mkdir()
+        written(folder, one("a"))
+        watch.add(folder, 0.0)
+    plain = watching.read
+
+    def fails(folder: str) -> Any:
+        if folder.endswith("bad"):
+            raise OverflowError("unforeseen")
+        return plain(folder)
+
+    monkeypatch.setattr(watching, "read", fails)
+    for folder in folders:
+        written(folder, one("b"))
+    assert watch.look(2.0) == []
+    assert told(watch.look(4.0)) == [["b"]]
+    assert watch.look(6.0) == []
+    monkeypatch.undo()
+    written(folders[0], one("c"))
+    assert watch.look(8.0) == []
+    assert told(watch.look(10.0)) == [["c"]]
