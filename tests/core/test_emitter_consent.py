@@ -216,6 +216,26 @@ def test_nobody_is_asked_in_a_session_in_which_nobody_is(
     assert [one.plan.name for one in shell.started] == ["b"]
 
 
+def test_the_person_is_asked_in_another_session_of_the_folder(
+    talk: Conversation, shell: EmitterShell
+) -> None:
+    shell.write("/repo", entry())
+    starting, command = starter(talk), talk.tower(name="tapui run")
+    start(command, unattended=True)
+    opens(starting, starting.hear_one("session.start"), cwd="/repo")
+    assert not [one for one in talk.gateway.state.approvals.values() if is_waiting(one)]
+    starting.hear()
+    starting.open("s1", cwd="/repo")
+    approval = asked(talk)
+    starting.say(type="session.close", sessionId="s9")
+    assert asked(talk)["sessionId"] == "s1"
+    assert asked(talk)["detail"]["command"] == approval["detail"]["command"]
+    decide(command, asked(talk))
+    assert shell.shown().session_id == "s1"
+    shell.starts()
+    assert shell.shown().state == "running"
+
+
 @pytest.mark.parametrize("effect", [CheckEmitter, KeepConsent])
 def test_an_answer_of_the_shell_that_comes_too_late_starts_nothing(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer, effect: type

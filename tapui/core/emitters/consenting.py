@@ -9,7 +9,7 @@ from tapui.core.model import Connection, Standing
 from tapui.core.tickets import Tickets
 from tapui.wire import limits
 
-_NOBODY = "it was not allowed yet, and nobody is asked in this session"
+NOBODY_ASKED = "it was not allowed yet, and nobody is asked in this session"
 LATER_VERSIONS = "laterVersions"
 """In the answer to the approval: the files that the command names may change."""
 
@@ -32,9 +32,13 @@ class Consenting:
         )
 
     def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
-        """Ask the person whether it may start; where nobody is asked, it does not."""
-        if emitter.session.view.unattended:
-            self._emitters.set(emitter, "configured", _NOBODY)
+        """Ask the person whether it may start; where nobody is asked, it does not.
+
+        Of a folder's emitters, the person is asked in any of its sessions.
+        """
+        sessions = [emitter.session] if emitter.is_provider else emitter.folder.sessions
+        if all(one.view.unattended for one in sessions):
+            self._emitters.set(emitter, "configured", NOBODY_ASKED)
             return
         detail = {
             "emitterId": emitter.id,

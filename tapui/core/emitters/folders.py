@@ -5,6 +5,7 @@ When that ends the next one has them, with their streams; with the last one they
 
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import LeaveEmitters
+from tapui.core.emitters.consenting import NOBODY_ASKED
 from tapui.core.emitters.given import EmitterEntryRead, FolderEmitters
 from tapui.core.emitters.live import EmitterFolder, EmittersWanted, LiveEmitter
 from tapui.core.emitters.project_providers import ProjectProviders
@@ -87,6 +88,10 @@ class EmitterFolders:
             folder.sessions.append(session)
             self._of[session.id] = folder
         self._take(folder, found)
+        if not session.view.unattended:
+            for emitter in list(folder.emitters.values()):
+                if emitter.why == NOBODY_ASKED and not emitter.is_active:
+                    self._running.start(emitter)  # somebody can be asked now
 
     def changed(self, found: FolderEmitters) -> None:
         """The file of a folder was changed."""

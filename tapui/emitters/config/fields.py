@@ -141,13 +141,13 @@ class Fields:
                 value = float(value)
         if value is None:
             return None
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or (isinstance(value, float) and math.isnan(value)):
+        is_no_number = isinstance(value, bool) or not isinstance(value, int | float)
+        if is_no_number or (isinstance(value, float) and math.isnan(value)):
             self.warn("maxRuns", f"no number: {quoted(self.values['maxRuns'])} counts as no limit")
             return None
         if value > _MOST_RUNS:
             return None
-        return max(1, math.floor(max(value, 1)))
+        return max(1, int(max(value, 1)))
 
     def tell_unknown(self, also: Collection[str] = ()) -> None:
         """Warn of keys that nobody has asked for: they are kept in the file, and not used."""
