@@ -108,7 +108,7 @@ TABLE: tuple[KeyAction, ...] = (
         "m",
         "edit_filter",
         "emitters",
-        "edit its filter, with what that makes of the lines so far",
+        "edit its filter, with what it makes of the lines so far",
         "edit filter",
         "filter",
     ),
