@@ -24,7 +24,15 @@ from tapui.wire.emitters import (
     EmitterStop,
 )
 from tapui.wire.tower import Detail, DetailRead, InjectsResume
-from tests.tower.emitters_world import asking, emitter, emitters, quiet, ran, watched
+from tests.tower.emitters_world import (
+    asked_by_agent,
+    asking,
+    emitter,
+    emitters,
+    quiet,
+    ran,
+    watched,
+)
 from tests.tower.running import Running, running
 from tests.tower.scripted import at, lines, posts
 
@@ -214,6 +222,34 @@ async def test_the_sheet_tells_all_of_it_and_its_runs() -> None:
             assert part in rig.text, part
         await rig.press("right")
         assert "Anything new?" in rig.text
+
+
+async def test_the_sheet_says_who_allowed_it() -> None:
+    state = asking("tests")
+    allowed = replace(state.approvals["a-tests"], state="approved", decided_by="tapui (pid 7)")
+    async with running(state, size=(120, 36)) as rig:
+        started = replace(state.emitters["e-tests"], state="running", approval_id=None)
+        rig.feed.happen(ev.ApprovalDecided(allowed), ev.EmitterChanged("s1", started))
+        await rig.press("6", "enter")
+        assert "allowed    by you, 2026-11-21" in rig.text
+
+
+async def test_the_sheet_says_who_allowed_what_an_agent_started() -> None:
+    asked = replace(asked_by_agent(), state="approved", decided_by="tapui (pid 7)")
+    state = world_of(
+        emitter("e1", "watch-build", source="tool"),
+        emitter("e2", "another", source="tool"),
+        emitter("e3", "watch-build"),
+    )
+    async with running(state, size=(120, 36)) as rig:
+        rig.feed.happen(ev.ApprovalDecided(asked))
+        await rig.press("6", "enter")
+        assert "from       the session's agent" in rig.text
+        assert "allowed    by you" in rig.text
+        for _ in range(2):
+            await rig.press("right")
+            assert "allowed" not in rig.text
+        assert "from       the folder's file, line 3" in rig.text
 
 
 async def test_a_long_command_is_read_whole() -> None:

@@ -5,6 +5,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tapui import times
+from tapui.projection import asking
 from tapui.tower import emitter_words as words
 from tapui.tower import marks
 from tapui.tower.reader import Paragraph, title, value
@@ -70,14 +71,16 @@ def _state(view: View, emitter: Emitter) -> list[Paragraph]:
 def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
     counts = emitter.counts
     place = f"line {emitter.line}" if emitter.line is not None else ""
+    origin = f"the folder's file, {place}".rstrip(", ")
     most = f" of {emitter.max_runs:,}" if emitter.max_runs is not None else ""
     parts = [
         *fact("schedule", words.schedule_of(emitter)),
         *fact("last run", words.last_of(view, emitter)),
         *fact("runs", f"{emitter.runs:,}{most}" if emitter.runs or most else None),
         *fact("whose", words.whose(view, emitter)),
+        *fact("allowed", _allowed(view, emitter)),
         *fact("session", view.session_name(emitter.session_id)),
-        *fact("from", " ".join(filter(None, (emitter.source, place)))),
+        *fact("from", origin if emitter.source == "file" else "the session's agent"),
         *fact("lifespan", emitter.lifespan),
         *fact("starts", None if emitter.auto_start or emitter.source == "tool" else "by hand"),
         *fact("says", emitter.description),
@@ -111,6 +114,23 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
         *fact("lines", lines),
         *fact("of these", ", ".join(spoilt)),
     ]
+
+
+def _allowed(view: View, emitter: Emitter) -> str | None:
+    """Return who allowed it and when, as far as this run of the gateway knows."""
+    for approval in view.decided:
+        if approval.kind != "emitter" or approval.state != "approved":
+            continue
+        detail = asking.detail_of(approval)
+        is_own = detail.get("emitterId") == emitter.id
+        if emitter.source == "tool":
+            asked = (approval.session_id, detail.get("name"), "asker" in detail)
+            is_own = asked == (emitter.session_id, emitter.name, True)
+        if is_own:
+            at = view.decided_at.get(approval.id)
+            when = f", {times.date_and_time(at)}" if at else ""
+            return f"by {asking.by_whom(approval.decided_by or '')}{when}"
+    return None
 
 
 def _filter(emitter: Emitter) -> list[Paragraph]:
