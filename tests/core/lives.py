@@ -156,6 +156,12 @@ class Stage:
         host.invoke(session, "tap_list_streams", self._id("l"))
         host.invoke(session, "tap_stream_history", self._id("h"), args={"stream": "notes"})
         host.invoke(session, "tap_get_session_state", self._id("s"))
+        later = {"prompt": "Look again.", "in": "10m"}
+        host.invoke(session, "tap_schedule_prompt", self._id("later"), args=later)
+        host.invoke(session, "tap_list_emitters", self._id("e"))
+        pattern = {"name": "later", "notifyPattern": "x"}
+        host.invoke(session, "tap_set_event_filter", self._id("f"), args=pattern)
+        host.invoke(session, "tap_stop_emitter", self._id("stop"), args={"name": "later"})
         for id_, decision in (("m1", "approve"), ("m2", "deny"), ("m3", None), ("m4", None)):
             host.hear()
             mode = "plan" if self._mode(session) != "plan" else "interactive"
