@@ -148,7 +148,7 @@ class Parts:
             clock=clock, out=out, emitters=emitters, streams=streams, injects=injects
         )
         self.consenting = consenting = Consenting(
-            emitters=emitters, approvals=approvals, tickets=tickets
+            clock=clock, emitters=emitters, approvals=approvals, tickets=tickets
         )
         waits = RunWaits(clock=clock, deadlines=deadlines, emitters=emitters)
         self.run_beginnings = beginnings = RunBeginnings(

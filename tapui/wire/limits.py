@@ -213,6 +213,10 @@ COUNTED_INTERVAL = 2.0
 """Seconds between two events that only tell an emitter's counts."""
 MODEL_PROMPT_RUNS = 10
 """Runs of prompts that a session's agent has asked for, in all."""
+ASKED_AGAIN = 10
+"""How often the person is asked within `ASKED_AGAIN_SECONDS` about what a folder's file says, and
+three times more for each of its entries; what changes more often waits until they start it."""
+ASKED_AGAIN_SECONDS = 600.0
 MODEL_REQUESTS = 5
 """Commands of a session's agent that wait for the person's yes to run as emitters."""
 MODEL_DENIALS = 5

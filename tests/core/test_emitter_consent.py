@@ -117,6 +117,23 @@ def test_a_changed_entry_is_asked_about_again(
     assert shell.runs() == 1
 
 
+def test_a_file_that_is_written_over_and_over_asks_a_bounded_number_of_times(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    most = limits.ASKED_AGAIN + 3
+    shell.write("/repo", entry("n0"))
+    host.open("s1", cwd="/repo")
+    for number in range(1, most + 5):
+        shell.write("/repo", entry(f"n{number}"))
+    assert len(talk.events("approval.requested")) == most
+    last = f"n{most + 4}"
+    assert "asked too often" in shell.shown(last).why
+    tower.say(type="emitter.start", **of(talk, last))
+    assert asked(talk)["detail"]["name"] == last
+    decide(tower, asked(talk))
+    assert [one.plan.name for one in shell.started] == [last]
+
+
 def test_the_question_goes_with_the_entry_that_it_was_about(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:

@@ -2,6 +2,7 @@
 once it, or a file that its command names, has changed."""
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.clock import Clock
 from tapui.core.emitters.given import MustAsk
 from tapui.core.emitters.live import AskedToStart, CheckWanted, ConsentWanted, LiveEmitter
 from tapui.core.emitters.registry import Emitters
@@ -10,6 +11,7 @@ from tapui.core.tickets import Tickets
 from tapui.wire import limits
 
 NOBODY_ASKED = "it was not allowed yet, and nobody is asked in this session"
+_TOO_OFTEN = "you were asked too often about what its file says: start it, and you are again"
 LATER_VERSIONS = "laterVersions"
 """In the answer to the approval: the files that the command names may change."""
 
@@ -17,7 +19,10 @@ LATER_VERSIONS = "laterVersions"
 class Consenting:
     """Opens approvals of kind `emitter`, and has consent kept."""
 
-    def __init__(self, *, emitters: Emitters, approvals: Approvals, tickets: Tickets) -> None:
+    def __init__(
+        self, *, clock: Clock, emitters: Emitters, approvals: Approvals, tickets: Tickets
+    ) -> None:
+        self._clock = clock
         self._emitters = emitters
         self._approvals = approvals
         self._tickets = tickets
@@ -40,6 +45,9 @@ class Consenting:
         if all(one.view.unattended for one in sessions):
             self._emitters.set(emitter, "configured", NOBODY_ASKED)
             return
+        if not self._may_ask(emitter):
+            self._emitters.set(emitter, "configured", _TOO_OFTEN)
+            return
         detail = {
             "emitterId": emitter.id,
             "name": emitter.name,
@@ -55,6 +63,17 @@ class Consenting:
             session_id=emitter.session.id,
         )
         self._emitters.set(emitter, "asking", shown.why or None)
+
+    def _may_ask(self, emitter: LiveEmitter) -> bool:
+        """Count a question; return whether the person may be asked it. A file can be written over
+        and over, so that somebody answers by mistake."""
+        now, folder = self._clock.now, emitter.folder
+        while folder.asked and folder.asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
+            folder.asked.popleft()
+        if len(folder.asked) >= limits.ASKED_AGAIN + 3 * folder.entries:
+            return False
+        folder.asked.append(now)
+        return True
 
     def withdraw(self, emitter: LiveEmitter, reason: str) -> MustAsk | None:
         """The person's answer is not wanted any more; return what they were shown.

@@ -1,5 +1,6 @@
 """What is known of emitters, as data: folders, emitters, runs. The rules are beside this file."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -166,6 +167,13 @@ class EmitterFolder:
     """By name."""
     providers: dict[str, EmitterEntryRead] = field(default_factory=dict)
     """What its file says of providers, by name: each session has its own."""
+    asked: deque[float] = field(default_factory=deque)
+    """When the person was asked about its entries, until they start one themselves."""
+
+    @property
+    def entries(self) -> int:
+        """How many its file has, those of providers in each session."""
+        return len(self.emitters) + len(self.providers) * len(self.sessions)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -71,6 +71,7 @@ class EmitterOrders:
         emitter = self._emitters.find(message.emitter_id)
         if emitter.is_active:
             raise _refused(emitter, "is active already")
+        emitter.folder.asked.clear()
         self._running.start(emitter)
 
     def stop(self, tower: Connection, message: EmitterStop) -> None:  # noqa: ARG002
@@ -98,6 +99,7 @@ class EmitterOrders:
         """Begin the next run now."""
         emitter = self._emitters.find(message.emitter_id)
         if not emitter.is_active:
+            emitter.folder.asked.clear()
             self._running.start(emitter)
         elif emitter.state in ("waiting", "paused"):
             self._running.run_now(emitter)
