@@ -11,6 +11,11 @@ from tapui.wire.subjects import AppliedRule, Approval
 
 SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "fact", "intention")
 """Fields of a permission that say what it is about; the first that is there is shown."""
+RIGHTS = (
+    "Runs with your rights, without Copilot's questions; the files it runs may change, by the agent"
+    " too."
+)
+"""What it means to allow a command that runs again without a question."""
 _VERBS = {
     "shell": "run",
     "write": "write",

@@ -15,10 +15,6 @@ from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
 from tapui.wire import subjects
 
-RIGHTS = (
-    "Runs with your rights, without Copilot's questions; the files it runs may change, by the agent"
-    " too."
-)
 PROMPTS = "Sent to the agent as a prompt, without your doing."
 PROVIDES = "A provider: its tools are the session's, and it may send the agent messages."
 LATER_VERSIONS = "laterVersions"
@@ -109,7 +105,7 @@ def explained(view: View, asked: Sequence[AskedEmitter]) -> list[Paragraph]:
     # First, for the end of a long command may be out of sight.
     parts: list[Paragraph] = []
     if any(_text(one.detail, "command") for one in asked):
-        parts.append(Paragraph(RIGHTS, "strong"))
+        parts.append(Paragraph(asking.RIGHTS, "strong"))
     if any(not _text(one.detail, "command") for one in asked):
         prompts = PROMPTS if len(asked) == 1 else f"Prompts: {PROMPTS[0].lower()}{PROMPTS[1:]}"
         parts.append(Paragraph(prompts, "strong"))

@@ -178,8 +178,12 @@ async def test_killed_host_is_told_once_and_comes_back(
     second = await launched.started(other_than=first)
     assert second != first
     # While no host ran, the launcher's own list stood in its place.
-    await until_async(lambda: launched.played.of(SessionsUnattached), what="the launcher's list")
-    assert launched.played.of(SessionsUnattached)[-1].unattached[0].id == "s2"
+
+    def listed() -> bool:
+        lists = launched.played.of(SessionsUnattached)
+        return ["s2"] in [[found.id for found in one.unattached] for one in lists]
+
+    await until_async(listed, what=lambda: f"the launcher's list: {launched.played}")
     os.kill(second, signal.SIGKILL)
     await until_async(
         lambda: launched.launcher.pid not in (None, first, second), what="a third process"

@@ -1,6 +1,7 @@
 """Folders' files and consents, as the core is told of them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -202,3 +203,29 @@ def test_a_consent_that_the_disk_has_no_room_for_is_none(tmp_path: Path) -> None
         check=True,
     )
     assert done.stdout.splitlines() == ["File too large", "MustAsk", "None", "MayStart"]
+
+
+def test_a_second_gateway_leaves_a_folders_emitters_to_the_first(
+    shell: FolderShell, tmp_path: Path, clock: Clock
+) -> None:
+    folder = write(tmp_path / "repo", {"name": "one", "command": "x"})
+    file = tmp_path / "repo" / "tap.config.json"
+    wiki = {"name": "wiki", "command": "node"}
+    file.write_text(json.dumps({"emitters": [{"name": "one", "prompt": "x"}], "providers": [wiki]}))
+    other = FolderShell(tmp_path / "state", clock)
+    assert names(shell.read(folder)) == ["one", "wiki"]
+    assert names(other.read(folder)) == ["wiki"], "each session has its own"
+    (told,) = other.look().faults
+    assert told == f"the emitters of {folder} are run by another tapui (process {os.getpid()})"
+    assert (other.look().found, other.look().faults) == ([], [])
+    shell.leave(folder)
+    (found,) = other.look().found
+    assert names(found) == ["one", "wiki"]
+    assert names(shell.read(folder)) == ["wiki"]
+    other.close()
+    (found,) = shell.look().found
+    assert names(found) == ["one", "wiki"]
+
+
+def names(found: FolderEmitters) -> list[str]:
+    return [one.plan.name for one in found.entries]

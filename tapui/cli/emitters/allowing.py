@@ -26,16 +26,12 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.folder_file import reason
 from tapui.emitters.runner.processes import MARK
 from tapui.hosts.copilot.stored import stored_sessions
-from tapui.projection.asking import detail_of, emitter_text
+from tapui.projection.asking import RIGHTS, detail_of, emitter_text
 from tapui.projection.state import is_waiting
 from tapui.station.emitters.shown import asking, folder_emitters
 from tapui.text import safe_text
 from tapui.wire.subjects import Approval
 
-RIGHTS = (
-    "Runs with your rights, without Copilot's questions; the files it runs may change, by the "
-    "agent too."
-)
 _PROMPT = "Is sent into the session as a prompt, without asking again."
 
 

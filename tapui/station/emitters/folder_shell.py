@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.given import (
     CannotStart,
@@ -26,9 +28,13 @@ from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
 from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
 from tapui.emitters.folder_file import reason
+from tapui.station.emitters.folder_claims import FolderClaims
 from tapui.station.emitters.keeping import EmitterKeeping
 from tapui.station.emitters.shown import asking, folder_emitters, plan_of, problems_in_words
+from tapui.text import safe_text
 
+_NAME = 300
+"""Characters of a folder's name in a message."""
 _MAX_PROPOSALS = 4
 """Of one emitter: an answer may be on its way while something else is shown already."""
 
@@ -82,8 +88,11 @@ class FolderShell:
         self._lock = threading.Lock()
         self._watch = ConfigWatch()
         self._consents = EmitterConsents(state)
+        self._claims = FolderClaims(state)
         self._folders: dict[str, _InUse] = {}
         """By path, without links."""
+        self._elsewhere: set[str] = set()
+        """Folders whose emitters another gateway runs."""
         self._told: OrderedDict[str, tuple[ConfigProblem, ...]] = OrderedDict()
         self._damage = ""
         self._mark = self._consents.mark
@@ -108,6 +117,13 @@ class FolderShell:
         with self._lock:
             self._watch.remove(folder)
             self._folders.pop(folder, None)
+            self._elsewhere.discard(folder)
+            self._claims.release(folder)
+
+    def close(self) -> None:
+        """Nothing runs any more: let other gateways have the folders."""
+        with self._lock:
+            self._claims.close()
 
     def check(self, effect: CheckEmitter) -> EmitterStanding:
         """Return whether an entry of a folder's file may start."""
@@ -155,6 +171,9 @@ class FolderShell:
                     changes.found.append(self._taken(change.folder, change.configuration))
                 else:
                     changes.files.append(change.folder)
+            for folder in list(self._elsewhere):
+                if self._is_ours(folder):
+                    changes.found.append(self._told_of(folder, self._folders[folder].configuration))
             mark, self._mark = self._mark, self._consents.mark
             if mark != self._mark:
                 changes.files += self._folders  # somebody has allowed or revoked something
@@ -191,7 +210,23 @@ class FolderShell:
         self._told.move_to_end(folder)
         while len(self._told) > MAX_FOLDERS:
             self._told.popitem(last=False)
+        return self._told_of(cwd, found)
+
+    def _told_of(self, cwd: str, found: Configuration) -> FolderEmitters:
+        """Return what the core is told of a file: of emitters only what is ours to run."""
+        if found.emitters and not self._is_ours(found.folder):
+            found = msgspec.structs.replace(found, emitters=())
         return folder_emitters(cwd, found)
+
+    def _is_ours(self, folder: str) -> bool:
+        holder = self._claims.claim(folder)
+        if holder is None:
+            self._elsewhere.discard(folder)
+        elif folder not in self._elsewhere:
+            self._elsewhere.add(folder)
+            where = safe_text(folder, limit=_NAME)
+            self._faults.append(f"the emitters of {where} are run by another tapui ({holder})")
+        return holder is None
 
     def _check(self, folder: str, name: _EntryName) -> EmitterStanding:
         in_use = self._folders.get(folder)

@@ -106,16 +106,19 @@ class EmittersPart:
         await self._news.wait()
         self._files = await asyncio.to_thread(self._load)
         self._access.spawn(self._watch())
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._asked:
-                effect = self._asked.popleft()
-                try:
-                    await self._carry_out(effect)
-                except Exception:  # noqa: BLE001 - logged and answered; what else is asked goes on
-                    _log.exception("%s of an emitter failed", type(effect).__name__)
-                    self._answer_failed(effect)
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                while self._asked:
+                    effect = self._asked.popleft()
+                    try:
+                        await self._carry_out(effect)
+                    except Exception:  # noqa: BLE001 - logged and answered; what else is asked goes on
+                        _log.exception("%s of an emitter failed", type(effect).__name__)
+                        self._answer_failed(effect)
+        finally:
+            self._files.close()
 
     async def _carry_out(self, effect: FileEffect) -> None:
         match effect:
