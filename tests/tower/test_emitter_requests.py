@@ -4,7 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.tower.emitter_requests import PROMPTS, PROVIDES, RIGHTS
+from tapui.projection.asking import RIGHTS
+from tapui.tower.emitter_requests import PROMPTS, PROVIDES
 from tapui.tower.reader import Reader
 from tapui.tower.screens.approval import DEAF_SECONDS, ApprovalScreen
 from tapui.wire import events as ev
