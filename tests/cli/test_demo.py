@@ -235,6 +235,18 @@ async def test_a_subagent_works_and_asks(
     await watched.said(PAIRING, told)
 
 
+async def test_an_emitter_runs_once_it_is_allowed(played: Played, watched: Watched) -> None:
+    request = await watched.asked(MIGRATION, "emitter", name="queries")
+    assert not [one for one in watched.state.streams.values() if one.name == "queries@tap"]
+    await watched.decide(request, "approve")
+
+    def says(state: State) -> bool:
+        lines = [one.last for one in state.streams.values() if one.name == "queries@tap"]
+        return any(line is not None and "a query took" in line.event for line in lines)
+
+    await watched.until(says, what="a line of its command")
+
+
 async def test_questions_and_modes_are_asked_for_and_kept_to(
     played: Played, watched: Watched
 ) -> None:

@@ -58,7 +58,7 @@ class Day:
 
     def approve(self, state: Any, kind: Any = "permission", **fields: Any) -> None:
         detail = {"kind": "shell", "fullCommandText": "npm ci"}
-        for name, key in (("call", "toolCallId"), ("agent", "agentId")):
+        for name, key in (("call", "toolCallId"), ("agent", "agentId"), ("asker", "asker")):
             if name in fields:
                 detail[key] = fields.pop(name)
         view = subjects.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
@@ -275,6 +275,18 @@ def test_a_call_without_a_name_is_no_request_once_somebody_has_read_it(day: Day)
         ("call", "unknown", "unnamed"),
         ("call", "running", "unnamed"),
     ]
+
+
+def test_what_a_folders_file_asks_is_no_step_and_what_its_agent_asks_is_one(day: Day) -> None:
+    day.approve("waiting", "emitter")
+    day.approve("approved", "emitter", decided_by="tapui")
+    assert "s1" not in day.state.turns or day.state.turns["s1"].current() is None
+    day.happen("user.message", content="go")
+    day.approve("waiting", "emitter")
+    day.approve("approved", "emitter", decided_by="tapui")
+    assert day.steps == []
+    day.approve("waiting", "emitter", asker="the session's agent")
+    assert [(step.kind, step.state) for step in day.steps] == [("gate", "waiting")]
 
 
 def test_other_requests_are_steps_of_their_own(day: Day) -> None:

@@ -76,6 +76,8 @@ class Player:
     async def open(self) -> None:
         """Open the session in a folder of its own."""
         self._folder.mkdir()
+        for name, text in self._script.files.items():
+            (self._folder / name).write_text(text)
         session = {
             "id": self._script.session,
             "label": self._script.label,

@@ -158,6 +158,8 @@ class Script:
     """How full its context is at the beginning."""
     woken: tuple[Step, ...] = field(default=())
     """What a provider's prompt leads to."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """What is in its folder, by path."""
 
 
 def run(command: str, seconds: float = 1.0, output: str = "", exit_code: int = 0) -> Use:

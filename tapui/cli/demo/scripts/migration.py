@@ -1,8 +1,37 @@
-"""A migration: tests that fail in a loop, slow tools of a provider, prompts of `ci-watch`."""
+"""A migration: tests that fail in a loop, slow tools of a provider, prompts of `ci-watch`, and an
+emitter, which runs once it is allowed."""
 
 from tapui.cli.demo.script import Intend, OneOf, Provided, Say, Scene, Script, Use, run
 
 _TEST = "pnpm test --filter @acme/gateway -- --runInBand"
+_WATCH = """\
+#!/bin/sh
+# What the log of a database may say.
+count=0
+while sleep 2; do
+  count=$((count + 1))
+  case $((count % 8)) in
+    3) echo "slow: SELECT * FROM sessions took $((count + 800)) ms" ;;
+    6) echo "error: deadlock found, a transaction was rolled back" ;;
+    *) echo "a query took $((count % 5 + 3)) ms" ;;
+  esac
+done
+"""
+_EMITTERS = """\
+{
+  "emitters": [
+    {
+      "name": "queries",
+      "description": "The log of the database",
+      "command": "sh watch_queries.sh",
+      "eventFilter": [
+        { "match": "^error", "outcome": "inject" },
+        { "match": "^slow", "outcome": "surface" }
+      ]
+    }
+  ]
+}
+"""
 _FAILS = run(_TEST, 1.2, "1 failed, 248 passed", 1)
 
 SCRIPT = Script(
@@ -11,6 +40,7 @@ SCRIPT = Script(
     folder="migration",
     begins=0.2,
     tokens=47_000,
+    files={"watch_queries.sh": _WATCH, "tap.config.json": _EMITTERS},
     turns=(
         Scene(
             ("Make the tests of the gateway pass.", "Is the migration done? Run its tests."),
