@@ -44,5 +44,6 @@ def remove_if_holds(folder: int, name: str, data: bytes) -> bool:
         found = file.read(_MAX_BYTES)
     if not hmac.compare_digest(found, data):
         return False
-    os.unlink(name, dir_fd=folder)
+    with contextlib.suppress(FileNotFoundError):  # somebody was faster
+        os.unlink(name, dir_fd=folder)
     return True
