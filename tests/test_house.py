@@ -21,7 +21,7 @@ FLOORS = [
     {"replay"},
     {"runtime"},
     {"client"},
-    {"hosts", "tools", "emitters"},
+    {"hosts", "tools", "emitters", "mcp_servers"},
     {"tower"},
     {"station"},
     {"cli", "__main__"},
@@ -75,6 +75,7 @@ BEHIND_THE_FEED = (
     "runtime",
     "tools",
     "emitters",
+    "mcp_servers",
 )
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "manager", "common", "misc"})
 
