@@ -1,0 +1,177 @@
+"""A function's signature as a JSON Schema, and a call's arguments as the function takes them."""
+
+import copy
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+from msgspec import NODEFAULT, Meta, Raw, Struct
+
+from tapui.provider.errors import INVALID_ARGS, DeclarationError, ToolError
+from tapui.wire import codec
+from tapui.wire.limits import MAX_SCHEMA_DEPTH
+from tapui.wire.normalize import normalized
+
+_REFERENCE = "#/$defs/{name}"
+_NOT_PASSED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+class Signature:
+    """The parameters of a function, but for those that the kit fills in.
+
+    `schema` is their JSON Schema, an object; `read` makes of a call's arguments what the function
+    takes, checked.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        described: Mapping[str, str],
+        given: type | None = None,
+    ) -> None:
+        """Read the signature of `function`; `described` says what its parameters mean.
+
+        The parameter that is annotated with the type `given` is left out, and is `given_name`.
+        Raises `DeclarationError` for what has no JSON Schema.
+        """
+        self.given_name: str | None = None
+        self._positional: list[str] = []
+        self._by_name: list[str] = []
+        self._late: dict[str, Any] = {}
+        self._type = self._read_parameters(function, described, given)
+        self._decoder = msgspec.json.Decoder(self._type)
+        self.schema = self._schema_of(function)
+
+    def _read_parameters(
+        self, function: Callable[..., Any], described: Mapping[str, str], given: type | None
+    ) -> type[Struct]:
+        hints = _hints(function)
+        fields: list[tuple[str, Any, Any]] = []
+        for name, parameter in inspect.signature(function).parameters.items():
+            kind = hints.get(name, Any)
+            if given is not None and _is_or_may_be(kind, given):
+                self.given_name = name
+                continue
+            if parameter.kind in _NOT_PASSED:
+                raise DeclarationError(
+                    f"{_named(function)}: *{name} cannot be described to a model; "
+                    "name each parameter, or take a dict"
+                )
+            is_positional = self.given_name is None and parameter.kind is not parameter.KEYWORD_ONLY
+            if not is_positional and parameter.kind is parameter.POSITIONAL_ONLY:
+                raise DeclarationError(
+                    f"{_named(function)}: put the parameter of type {given.__name__} "  # type: ignore[union-attr]  # it is what was found
+                    f"behind {name}, which is positional-only"
+                )
+            (self._positional if is_positional else self._by_name).append(name)
+            fields.append((name, _described(kind, described.get(name)), self._default(parameter)))
+        try:
+            return msgspec.defstruct(
+                f"{_named(function)}_arguments", fields, kw_only=True, forbid_unknown_fields=True
+            )
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(f"{_named(function)}: {error}") from None
+
+    def _default(self, parameter: inspect.Parameter) -> Any:
+        if parameter.default is parameter.empty:
+            return NODEFAULT
+        if isinstance(parameter.default, list | dict | set | bytearray) and parameter.default:
+            value = parameter.default
+            self._late[parameter.name] = value
+            return msgspec.field(default_factory=lambda: copy.copy(value))
+        return parameter.default
+
+    def _schema_of(self, function: Callable[..., Any]) -> Raw:
+        name = _named(function)
+        try:
+            (reference,), parts = msgspec.json.schema_components(
+                [self._type], ref_template=_REFERENCE
+            )
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DeclarationError(f"{name}: {str(error).splitlines()[0]}") from None
+        whole = parts.pop(reference["$ref"].rpartition("/")[2])
+        whole.pop("title", None)
+        for field, value in self._late.items():
+            whole["properties"][field]["default"] = msgspec.to_builtins(value)
+        if parts:
+            whole["$defs"] = parts
+        schema = codec.raw(whole)
+        if codec.depth_exceeds(schema, MAX_SCHEMA_DEPTH):
+            raise DeclarationError(
+                f"{name}: its parameters nest deeper than {MAX_SCHEMA_DEPTH} levels"
+            )
+        return schema
+
+    def read(self, arguments: Raw) -> tuple[list[Any], dict[str, Any]]:
+        """Return the arguments by position and by name.
+
+        Raises `ToolError` (`INVALID_ARGS`), which names the path of what does not fit.
+        """
+        try:
+            read = self._decoder.decode(arguments)
+        except msgspec.ValidationError as error:
+            read = self._read_again(arguments, error)
+        except RecursionError:
+            raise ToolError(INVALID_ARGS, "nested too deep") from None
+        except msgspec.DecodeError as error:
+            raise ToolError(INVALID_ARGS, codec.explain(error)) from None
+        return (
+            [getattr(read, name) for name in self._positional],
+            {name: getattr(read, name) for name in self._by_name},
+        )
+
+    def _read_again(self, arguments: Raw, error: msgspec.ValidationError) -> Struct:
+        """Read what other languages write otherwise: null for an absent field, 2.0 for 2."""
+        again = normalized(arguments, self._type)
+        try:
+            if again is not None:
+                return self._decoder.decode(again)
+        except msgspec.ValidationError as second:
+            error = second
+        raise ToolError(INVALID_ARGS, codec.explain(error)) from None
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    target = function
+    while hasattr(target, "func"):  # a partial
+        target = target.func
+    if not inspect.isroutine(target):
+        target = type(target).__call__
+    try:
+        return typing.get_type_hints(target, include_extras=True)
+    except (NameError, TypeError) as error:
+        raise DeclarationError(
+            f"{_named(function)}: an annotation cannot be read ({error}); types of a tool's "
+            "parameters must be known where the module can see them"
+        ) from None
+
+
+def _is_or_may_be(kind: Any, given: type) -> bool:
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if get_origin(kind) in (Union, UnionType):
+        return given in get_args(kind)
+    return kind is given
+
+
+def _described(kind: Any, description: str | None) -> Any:
+    """Return a type with its description where msgspec looks for it: in a `Meta`."""
+    texts: list[str] = []
+    if get_origin(kind) is Annotated:
+        inner, *notes = get_args(kind)
+        texts = [note for note in notes if isinstance(note, str)]
+        metas = [note for note in notes if isinstance(note, Meta)]
+        if any(meta.description for meta in metas):
+            description, texts = None, []
+        kind = inner
+        for meta in metas:
+            kind = Annotated[kind, meta]
+    told = " ".join(texts) or description
+    return Annotated[kind, Meta(description=told)] if told else kind

@@ -1,0 +1,124 @@
+"""Threads in which plain functions run, so that one that blocks stops nothing else."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+MOST = 32
+"""Functions that run at once; more of them wait."""
+MOST_LOST = 32
+"""Functions that never returned, each in a thread of its own; beyond that no more are run."""
+
+
+class Job:
+    """A function in a thread, or on its way to one; `error` is what it raised."""
+
+    __slots__ = ("done", "error", "function", "is_lost", "is_over", "is_wanted", "name", "result",
+                 "thread")
+
+    def __init__(
+        self, name: str, function: Callable[[], Any], done: Callable[["Job"], None]
+    ) -> None:
+        self.name = name
+        self.function = function
+        self.done = done
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.thread: threading.Thread | None = None
+        self.is_wanted = True
+        self.is_over = False
+        self.is_lost = False
+        """It runs in a thread that is not counted any more."""
+
+
+class ThreadsExhausted(Exception):  # noqa: N818 - a state
+    """Too many functions have never returned."""
+
+
+class Threads:
+    """A bounded number of threads; they are made when they are needed, and end with the process.
+
+    Used from the loop's own thread. Results are handed back to it together, as many as there are.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._finished: deque[Job] = deque()
+        self._is_told = False
+        self._lock = threading.Lock()
+        self._threads = 0
+        self._under_way = 0
+        self._lost = 0
+
+    def run(self, name: str, function: Callable[[], Any], done: Callable[[Job], None]) -> Job:
+        """Run `function` in a thread; `done` is called in the loop with the job, unless it was
+        given up. Raises `ThreadsExhausted`."""
+        if self._lost >= MOST_LOST:
+            raise ThreadsExhausted
+        job = Job(name, function, done)
+        self._under_way += 1
+        if self._under_way > self._threads and self._threads < MOST:
+            self._threads += 1
+            threading.Thread(target=self._work, name="tool", daemon=True).start()
+        self._jobs.put(job)
+        return job
+
+    def give_up(self, job: Job) -> bool:
+        """Nobody waits for a job any more; return whether its function runs on.
+
+        It cannot be stopped: another thread takes the place of its own until it returns.
+        """
+        with self._lock:
+            job.is_wanted = False
+            if job.thread is None or job.is_over or job.is_lost:
+                return False
+            job.is_lost = True
+            job.thread.name = f"tool {job.name}, given up"
+        self._lost += 1
+        self._threads -= 1
+        self._under_way -= 1
+        return True
+
+    def close(self) -> None:
+        """Let the threads end that wait for work."""
+        for _ in range(self._threads):
+            self._jobs.put(None)
+        self._threads = 0
+
+    def _work(self) -> None:
+        thread = threading.current_thread()
+        while (job := self._jobs.get()) is not None:
+            with self._lock:
+                job.thread = thread if job.is_wanted else None
+            if job.thread is not None:
+                thread.name = f"tool {job.name}"
+                try:
+                    job.result = job.function()
+                except BaseException as error:  # noqa: BLE001 - it is told in the loop
+                    job.error = error
+            with self._lock:
+                job.is_over = True
+            self._finished.append(job)
+            if not self._is_told:
+                self._is_told = True
+                try:
+                    self._loop.call_soon_threadsafe(self._hand_back)
+                except RuntimeError:
+                    return  # the loop is closed: nobody waits
+            if job.is_lost:
+                return  # another thread has taken this one's place
+
+    def _hand_back(self) -> None:
+        self._is_told = False
+        while self._finished:
+            job = self._finished.popleft()
+            if job.is_lost:
+                self._lost -= 1
+            else:
+                self._under_way -= 1
+            if job.is_wanted:
+                job.done(job)

@@ -1,0 +1,117 @@
+"""A function as a tool: what is told of it, and how it is run."""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tapui.provider.context import Context
+from tapui.provider.docstrings import read_docstring
+from tapui.provider.errors import INVALID_ARGS, DeclarationError, ToolError
+from tapui.provider.signature import Signature
+from tapui.wire import codec
+from tapui.wire.limits import MAX_CALL_TIMEOUT, MAX_SCHEMA_DEPTH
+from tapui.wire.message import Tool
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+
+Bound = Callable[[], Any]
+"""A function with its arguments. Of a coroutine function it returns the coroutine."""
+
+
+class ToolFunction:
+    """A tool of a provider, from the function that was decorated."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout: float | None = None,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`timeout` is seconds. With `parameters`, a JSON Schema, the function is given the
+        arguments as one dict, unchecked. Raises `DeclarationError`."""
+        found = name or getattr(function, "__name__", None)
+        if found is None:
+            raise DeclarationError("a tool of a callable object needs a name: tool(name=…)")
+        if not _NAME.match(found):
+            raise DeclarationError(
+                f"'{found}' cannot be a tool's name: letters, digits, _ and -, at most 64"
+            )
+        if timeout is not None and not 0 < timeout <= MAX_CALL_TIMEOUT:
+            raise DeclarationError(f"{found}: a timeout is seconds, up to {MAX_CALL_TIMEOUT:g}")
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise DeclarationError(f"{found}: a generator cannot be a tool; return a list")
+        self.function = function
+        self.is_coroutine = is_coroutine(function)
+        docstring = read_docstring(inspect.getdoc(_written(function)))
+        self._signature: Signature | None = None
+        self._context_name: str | None = None
+        if parameters is None:
+            self._signature = Signature(function, docstring.parameters, Context)
+            self._context_name = self._signature.given_name
+            schema = self._signature.schema
+        else:
+            schema = _schema(found, parameters)
+        self.definition = Tool(
+            name=found,
+            description=(description or docstring.description or found.replace("_", " ")).strip(),
+            parameters=schema,
+            timeout=None if timeout is None else timeout * 1000,
+        )
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.definition.name
+
+    def bind(self, arguments: Raw, context: Context) -> Bound:
+        """Return the function with a call's arguments; raises `ToolError` for what does not fit."""
+        if self._signature is None:
+            return functools.partial(self.function, _decoded(arguments))
+        positional, by_name = self._signature.read(arguments)
+        if self._context_name is not None:
+            by_name[self._context_name] = context
+        if not positional and not by_name:
+            return self.function
+        return functools.partial(self.function, *positional, **by_name)
+
+
+def is_coroutine(function: Callable[..., Any]) -> bool:
+    """Return whether calling `function` gives a coroutine."""
+    target = function
+    while isinstance(target, functools.partial):
+        target = target.func
+    return inspect.iscoroutinefunction(target) or (
+        not inspect.isroutine(target)
+        and inspect.iscoroutinefunction(getattr(type(target), "__call__", None))
+    )
+
+
+def _written(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _schema(name: str, parameters: Mapping[str, Any]) -> Raw:
+    try:
+        schema = codec.raw(dict(parameters))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DeclarationError(f"{name}: its parameters are no JSON Schema: {error}") from None
+    if codec.depth_exceeds(schema, MAX_SCHEMA_DEPTH):
+        raise DeclarationError(f"{name}: its parameters nest deeper than {MAX_SCHEMA_DEPTH} levels")
+    return schema
+
+
+def _decoded(arguments: Raw) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(arguments, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ToolError(INVALID_ARGS, str(error)) from None
