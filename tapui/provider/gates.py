@@ -53,12 +53,11 @@ GateFunction = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Gate:
+class DeclaredGate:
     """A gate as it was declared."""
 
     id: str
     function: GateFunction
-    is_coroutine: bool
     reason: str | None
     fail_open: bool
 

@@ -121,7 +121,9 @@ def _data(value: Any) -> Raw:
     except (TypeError, ValueError, OverflowError) as error:
         raise _unfit(f"the tool returned what JSON cannot hold: {error}") from None
     except RecursionError:
-        raise _unfit("the tool returned something that contains itself, or nests too deep") from None
+        raise _unfit(
+            "the tool returned something that contains itself, or nests too deep"
+        ) from None
     size = len(memoryview(data))
     if size > MAX_RESULT_BYTES - _ENVELOPE:
         raise ToolError(

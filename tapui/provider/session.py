@@ -86,8 +86,8 @@ class Session:
     ) -> None:
         """Put a line into a stream of the provider's own (by default the one of its name).
 
-        `level` says what becomes of it: it is kept; also shown to the person (`surface`); or sent to
-        the agent, which wakes it (`inject`). With `prompt`, that text is a turn of its own.
+        `level` says what becomes of it: it is kept; also shown to the person (`surface`); or sent
+        to the agent, which wakes it (`inject`). With `prompt`, that text is a turn of its own.
         """
         if event is None and prompt is None:
             raise DeclarationError("push: an event or a prompt is needed")

@@ -5,7 +5,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MOST = 32
 """Functions that run at once; more of them wait."""
@@ -16,8 +18,17 @@ MOST_LOST = 32
 class Job:
     """A function in a thread, or on its way to one; `error` is what it raised."""
 
-    __slots__ = ("done", "error", "function", "is_lost", "is_over", "is_wanted", "name", "result",
-                 "thread")
+    __slots__ = (
+        "done",
+        "error",
+        "function",
+        "is_lost",
+        "is_over",
+        "is_wanted",
+        "name",
+        "result",
+        "thread",
+    )
 
     def __init__(
         self, name: str, function: Callable[[], Any], done: Callable[["Job"], None]
@@ -67,21 +78,43 @@ class Threads:
         self._jobs.put(job)
         return job
 
-    def give_up(self, job: Job) -> bool:
-        """Nobody waits for a job any more; return whether its function runs on.
+    async def call(self, name: str, function: Callable[[], T]) -> T:
+        """Run `function` in a thread and return its result; it is given up when cancelled.
+
+        Raises what it raises, and `ThreadsExhausted`.
+        """
+        future: asyncio.Future[T] = self._loop.create_future()
+
+        def done(job: Job) -> None:
+            if future.done():
+                return
+            if job.error is not None:
+                future.set_exception(job.error)
+            else:
+                future.set_result(job.result)
+
+        job = self.run(name, function, done)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self.give_up(job)
+            raise
+
+    def give_up(self, job: Job) -> str | None:
+        """Nobody waits for a job any more; return its thread's name if its function runs on.
 
         It cannot be stopped: another thread takes the place of its own until it returns.
         """
         with self._lock:
             job.is_wanted = False
             if job.thread is None or job.is_over or job.is_lost:
-                return False
+                return None
             job.is_lost = True
-            job.thread.name = f"tool {job.name}, given up"
+            job.thread.name = name = f"tool {job.name}, given up"
         self._lost += 1
         self._threads -= 1
         self._under_way -= 1
-        return True
+        return name
 
     def close(self) -> None:
         """Let the threads end that wait for work."""

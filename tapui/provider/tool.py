@@ -89,8 +89,7 @@ def is_coroutine(function: Callable[..., Any]) -> bool:
     while isinstance(target, functools.partial):
         target = target.func
     return inspect.iscoroutinefunction(target) or (
-        not inspect.isroutine(target)
-        and inspect.iscoroutinefunction(getattr(type(target), "__call__", None))
+        not inspect.isroutine(target) and inspect.iscoroutinefunction(type(target).__call__)
     )
 
 

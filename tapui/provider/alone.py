@@ -1,0 +1,75 @@
+"""A call of a tool without any gateway."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from tapui.provider.calls import CallsUnderWay, log
+from tapui.provider.declared import Declared
+from tapui.provider.errors import INVALID_ARGS, ToolError
+from tapui.provider.session import Session
+from tapui.provider.threads import Threads
+from tapui.wire import codec
+from tapui.wire.message import ActiveSession, FileResult, Message, ToolProgress
+from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolResult
+
+T = TypeVar("T")
+_ID = "call"
+
+
+class _Nobody:
+    """Stands where the gateway would be: what a tool says meanwhile goes to the log."""
+
+    def __init__(self, result: "asyncio.Future[ToolResult]") -> None:
+        self._loop = asyncio.get_running_loop()
+        self._result = result
+
+    def put(self, message: Message) -> None:
+        if isinstance(message, ToolResult) and not self._result.done():
+            self._result.set_result(message)
+
+    def post(self, message: Message) -> None:
+        if isinstance(message, Push):
+            log.info("%s: %s", message.level, message.prompt or message.event)
+
+    async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
+        return {stream: [] for stream in query.streams}
+
+    def progress(self, call_id: str, text: str) -> None:
+        log.info("%s", ToolProgress(call_id, text).message)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+async def call(provider: Declared, tool: str, arguments: dict[str, Any]) -> Any:
+    """Run a tool and return its result: decoded JSON, or a `FileResult`. Raises `ToolError`."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[ToolResult] = loop.create_future()
+    nobody, threads = _Nobody(answered), Threads(loop)
+    session = Session(ActiveSession("none", "none", foreground=True, state="idle"), nobody, None)
+    try:
+        given = codec.raw(arguments)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ToolError(INVALID_ARGS, f"JSON cannot hold the arguments: {error}") from None
+    calls = CallsUnderWay(threads, nobody, nobody)
+    function = provider.function_of(tool)
+    calls.start(ToolCall(_ID, session.id, tool, given), function, session)
+    limit = None if function is None else function.definition.timeout
+    timeout = None if limit is None else limit / 1000
+    try:
+        async with asyncio.timeout(timeout):
+            result = await answered
+    except TimeoutError:
+        raise ToolError("TIMEOUT", f"'{tool}' took longer than {timeout:g} s") from None
+    finally:
+        calls.cancel_all("nobody waits for it")
+        threads.close()
+    if result.error_code is not None:
+        raise ToolError(result.error_code, result.error or "", result.retryable)
+    if isinstance(result.file, FileResult):
+        return result.file
+    return msgspec.json.decode(bytes(result.data) if isinstance(result.data, Raw) else b"null")

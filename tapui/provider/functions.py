@@ -1,0 +1,74 @@
+"""Running the functions of a provider's author: gates, rewriters, handlers, plain or coroutines."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw
+
+from tapui.provider.declared import Declared
+from tapui.provider.gates import DeclaredGate, GateCall
+from tapui.provider.news import SessionNews
+from tapui.provider.session import Session
+from tapui.provider.threads import Threads
+from tapui.provider.tool import is_coroutine
+from tapui.wire.provider import GateCheck, GateResult
+from tapui.wire.surrogates import without_surrogates
+
+log = logging.getLogger("tapui.provider")
+
+
+class Functions:
+    """Runs functions; what they raise is in the log, and the gateway still gets an answer."""
+
+    def __init__(self, threads: Threads) -> None:
+        self.threads = threads
+
+    async def run(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a function, a plain one in a thread, and return its result."""
+        if is_coroutine(function):
+            return await function(*arguments)
+        return await self.threads.call(name, lambda: function(*arguments))
+
+    async def judge(self, gate: DeclaredGate, check: GateCheck, session: Session) -> GateResult:
+        """Return what a gate says about a call."""
+        call = GateCall(session, check.tool, check.args)
+        try:
+            verdict = await self.run(gate.id, gate.function, call)
+        except Exception:
+            log.exception("the gate '%s' failed", gate.id)
+            return gate.failed(check.call_id)
+        answer = gate.answer(check.call_id, verdict)
+        if answer is None:
+            log.error(
+                "the gate '%s' returned %r; it must return True, False, Deny or Allow",
+                gate.id,
+                type(verdict).__name__,
+            )
+            return gate.failed(check.call_id)
+        return answer
+
+    async def rewrite(self, function: Callable[..., Any] | None, section: str, current: str) -> str:
+        """Return a section's new text; the current one where the function fails."""
+        if function is None:
+            return current
+        try:
+            content = await self.run(section, function, current)
+        except Exception:
+            log.exception("the transform of '%s' failed", section)
+            return current
+        if not isinstance(content, str):
+            log.error("the transform of '%s' returned no text", section)
+            return current
+        return without_surrogates(content)
+
+    async def tell(self, provider: Declared, session: Session, event: str, data: Raw) -> None:
+        """Have a provider's handlers hear of an event, one after the other."""
+        for handler in provider.handlers_of(event):
+            try:
+                await self.run(event, handler, SessionNews(session, event, data))
+            except asyncio.CancelledError:
+                raise
+            except Exception:
+                log.exception("the handler of %s failed", event)

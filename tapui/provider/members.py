@@ -1,0 +1,94 @@
+"""The sessions that a provider is in, with what runs beside them; they outlive a link."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tapui.provider.session import Outlet, Session
+from tapui.wire.message import ActiveSession
+
+log = logging.getLogger("tapui.provider")
+
+
+class Members:
+    """Sessions by id. Each has its background functions, until it ends."""
+
+    def __init__(self, backgrounds: list[Callable[..., Any]], outlet: Outlet) -> None:
+        self._backgrounds = backgrounds
+        self._outlet = outlet
+        self._sessions: dict[str, Session] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    def __contains__(self, session_id: str) -> bool:
+        return session_id in self._sessions
+
+    def __getitem__(self, session_id: str) -> Session:
+        return self._sessions[session_id]
+
+    def of(self, session_id: str) -> Session:
+        """Return the session that a message of the gateway's is about.
+
+        One that is not known is where the provider was moved to, from its only one.
+        """
+        session = self._sessions.get(session_id)
+        if session is not None:
+            return session
+        active = ActiveSession(session_id, session_id, foreground=False, state="busy")
+        if len(self._sessions) == 1:
+            former, session = self._sessions.popitem()
+            session.changed(active)
+            if (task := self._running.pop(former, None)) is not None:
+                self._running[session_id] = task
+            self._sessions[session_id] = session
+            return session
+        return Session(active, self._outlet, None)
+
+    def listed(self, active: Mapping[str, ActiveSession]) -> None:
+        """Take over what the gateway says of the sessions."""
+        for session_id, session in self._sessions.items():
+            if session_id in active:
+                session.changed(active[session_id])
+
+    def join(self, active: ActiveSession, persist_dir: str | None) -> None:
+        """The provider is in a session now."""
+        session = self._sessions.get(active.id)
+        if session is None:
+            self._sessions[active.id] = session = Session(active, self._outlet, persist_dir)
+        session.persist_dir = persist_dir
+        if active.id not in self._running and self._backgrounds:
+            self._running[active.id] = asyncio.create_task(self._run(session))
+
+    def only(self, session_ids: set[str]) -> None:
+        """The provider is in no other sessions any more."""
+        for session_id in self._sessions.keys() - session_ids:
+            self._drop(session_id)
+
+    def _drop(self, session_id: str) -> "asyncio.Task[None] | None":
+        del self._sessions[session_id]
+        task = self._running.pop(session_id, None)
+        if task is not None:
+            task.cancel()
+        return task
+
+    async def end(self, session_id: str) -> None:
+        """A session ends: what runs beside it is cancelled, and has come to its end."""
+        task = self._drop(session_id)
+        if task is not None:
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        """End what runs beside all of them."""
+        tasks = [task for task in map(self._drop, list(self._sessions)) if task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _run(self, session: Session) -> None:
+        async def guarded(function: Callable[..., Awaitable[None]]) -> None:
+            try:
+                await function(session)
+            except Exception:
+                name = getattr(function, "__name__", "background")
+                log.exception("the background function %s failed", name)
+
+        await asyncio.gather(*(guarded(function) for function in self._backgrounds))

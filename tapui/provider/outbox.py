@@ -1,0 +1,56 @@
+"""What a provider says, in order, on its way to the link."""
+
+import asyncio
+from collections import deque
+
+from tapui.provider.link import Link
+from tapui.wire.message import Message, ToolProgress
+from tapui.wire.provider import ToolResult
+
+MAX_PROGRESS = 16
+"""Texts of one call's progress that wait for the link; the oldest go first."""
+
+
+class Outbox:
+    """Messages that wait until the link takes them. Used from the loop alone."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Message] = deque()
+        self._progress: dict[str, deque[str]] = {}
+        self._wake: asyncio.Future[None] | None = None
+
+    def put(self, message: Message) -> None:
+        """Send a message, after what was put before."""
+        if type(message) is ToolResult and self._progress:
+            self._waiting.extend(self._progress_of(message.id))
+        self._waiting.append(message)
+        self._stir()
+
+    def progress(self, call_id: str, text: str) -> None:
+        """Send how far a call is, before its result."""
+        self._progress.setdefault(call_id, deque(maxlen=MAX_PROGRESS)).append(text)
+        self._stir()
+
+    def _progress_of(self, call_id: str) -> list[Message]:
+        texts = self._progress.pop(call_id, ())
+        return [ToolProgress(call_id, text) for text in texts]
+
+    def _stir(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    async def carry(self, link: Link) -> None:
+        """Hand over to the link whatever comes, until it is lost (`LinkLost`)."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self.flush(link)
+            self._wake = loop.create_future()
+            await self._wake
+
+    async def flush(self, link: Link) -> None:
+        """Hand over what waits. Raises `LinkLost`."""
+        while self._waiting or self._progress:
+            while self._waiting:
+                await link.send(self._waiting.popleft())
+            for call_id in list(self._progress):
+                self._waiting.extend(self._progress_of(call_id))

@@ -1,0 +1,138 @@
+"""A provider as a program: arguments, signals, and what it prints."""
+
+import argparse
+import asyncio
+import logging
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Mapping
+
+import msgspec
+
+from tapui import invocation
+from tapui.provider.conversation import Listener
+from tapui.provider.declared import Declared
+from tapui.provider.errors import GatewayRefusal
+from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
+from tapui.provider.serving import Serving
+from tapui.settings import DEFAULT_PORT
+from tapui.text import safe_text
+from tapui.wire.message import ActiveSession, Tool
+
+REFUSED = 1
+_EXAMPLES = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
+
+
+def run(provider: Declared, argv: list[str] | None = None) -> None:
+    """Serve a provider until Ctrl-C or SIGTERM.
+
+    Ends the program with exit code 1 when the gateway refuses the provider.
+    """
+    arguments = _parser(provider).parse_args(argv)
+    logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
+    try:
+        asyncio.run(_serve(provider, arguments.session, arguments.port, dict(os.environ)))
+    except GatewayRefusal as error:
+        _say(f"{provider.name}: the gateway refuses it: {error}", is_error=True)
+        sys.exit(REFUSED)
+
+
+def _parser(provider: Declared) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=f"The provider '{provider.name}', for sessions that tapui is attached to."
+    )
+    parser.add_argument(
+        "--session",
+        metavar="ID",
+        help=f"the session, by id or label (else {SESSION_VARIABLE}, else the one in front)",
+    )
+    parser.add_argument("--port", type=int, metavar="N", help="the gateway's port (else 9400)")
+    return parser
+
+
+async def _serve(
+    provider: Declared, session: str | None, port: int | None, environ: Mapping[str, str]
+) -> None:
+    finder = GatewayFinder(environ, port)
+    serving = Serving(
+        provider,
+        finder.dial,
+        token=finder.token,
+        session=session or environ.get(SESSION_VARIABLE) or None,
+        listener=_Printer(provider, finder),
+    )
+    work = asyncio.ensure_future(serving.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, work.cancel)
+    try:
+        await work
+    except asyncio.CancelledError:
+        _say(f"{provider.name}: left")
+
+
+class _Printer(Listener):
+    """Prints what becomes of the provider; the same line is not repeated."""
+
+    def __init__(self, provider: Declared, finder: GatewayFinder) -> None:
+        self._provider = provider
+        self._finder = finder
+        self._last = ""
+        self._has_shown_how = False
+
+    def waiting(self, why: str) -> None:
+        """It is not bound, and tries again by itself."""
+        self._line(f"waiting: {why}")
+
+    def bound(self, sessions: list[ActiveSession]) -> None:
+        """It is in these sessions now."""
+        names = ", ".join(f"{one.label} ({one.id})" for one in sessions) or "every session to come"
+        self._line(f"in session {names}")
+        if self._has_shown_how:
+            return
+        self._has_shown_how = True
+        tools = self._provider.tools
+        if tools:
+            _say(f"  tools: {', '.join(tool.name for tool in tools)}")
+            port = self._finder.port
+            where = "" if port in (None, DEFAULT_PORT) else f" --port {port}"
+            call = f"call {tools[0].name} --args {shlex.quote(_example(tools[0]))}{where}"
+            _say(f"  try one: {invocation.command(call)}")
+        file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
+        entry = {"name": self._provider.name, "command": sys.executable, "args": [file]}
+        _say("  with every session of a folder: put this into its tap.config.json")
+        _say(f"    {msgspec.json.encode({'providers': [entry]}).decode()}")
+
+    def noticed(self, text: str) -> None:
+        """The gateway has refused something."""
+        self._line(text)
+
+    def _line(self, text: str) -> None:
+        if text != self._last:
+            self._last = text
+            _say(f"{self._provider.name}: {text}")
+
+
+def _example(tool: Tool) -> str:
+    """Return arguments for a tool that a person can fill in."""
+    schema = msgspec.json.decode(tool.parameters)
+    properties = schema.get("properties", {})
+    given = {name: _value(properties.get(name, {})) for name in schema.get("required", ())}
+    return msgspec.json.encode(given).decode()
+
+
+def _value(schema: object) -> object:
+    if not isinstance(schema, dict):
+        return "…"
+    if "enum" in schema:
+        return schema["enum"][0]
+    return _EXAMPLES.get(str(schema.get("type")), {})
+
+
+def _say(text: str, *, is_error: bool = False) -> None:
+    try:
+        print(safe_text(text), file=sys.stderr if is_error else sys.stdout, flush=True)
+    except OSError:
+        return  # nobody reads it: the provider goes on

@@ -1,0 +1,178 @@
+"""A provider at work: one conversation after the other, as links are lost and dialled anew."""
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from tapui.provider.conversation import LinkConversation, Listener
+from tapui.provider.declared import Declared
+from tapui.provider.errors import GatewayRefusal
+from tapui.provider.functions import Functions
+from tapui.provider.link import Dial, LinkLost
+from tapui.provider.members import Members
+from tapui.provider.threads import Threads
+from tapui.secret import Secret
+from tapui.wire.errors import ErrorCode
+from tapui.wire.message import Message
+from tapui.wire.provider import HistoryLine, StreamQuery
+
+log = logging.getLogger("tapui.provider")
+
+T = TypeVar("T")
+
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 10.0
+"""Seconds before a gateway is dialled again: doubled each time, up to this."""
+MAX_HELD = 100
+"""Messages of sessions that wait until the provider is bound again; the oldest go first."""
+
+
+class Serving:
+    """Serves a provider until `run` is cancelled.
+
+    `dial` opens a link, and opens the next one when that is lost; `token` is shown at its
+    beginning: a `Secret`, or a function that returns the one that holds by now, or None for a link
+    that needs none. `session` goes before the provider's own. `sleep` waits for seconds.
+    """
+
+    def __init__(
+        self,
+        provider: Declared,
+        dial: Dial,
+        *,
+        token: Secret | Callable[[], Secret | None] | None = None,
+        session: str | None = None,
+        listener: Listener | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.provider = provider
+        self.session = session or provider.session
+        self.listener = listener or Listener()
+        self.reconnect_token: str | None = None
+        self._dial = dial
+        self._token = token
+        self._sleep = sleep
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        self._threads = Threads(self._loop)
+        self.functions = Functions(self._threads)
+        self.members = Members(provider.backgrounds, self)
+        self._conversation: LinkConversation | None = None
+        self._held: deque[Message] = deque(maxlen=MAX_HELD)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await self._sleep(seconds)
+
+    async def run(self) -> None:
+        """Serve until it is cancelled; it leaves in order then.
+
+        Raises `GatewayRefusal` when trying again would not help.
+        """
+        self.provider.followed_by(self)
+        try:
+            await self._serve()
+        finally:
+            self.provider.left_by(self)
+            await self.members.close()
+            self._threads.close()
+
+    async def _serve(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            conversation: LinkConversation | None = None
+            token = self._token() if callable(self._token) else self._token
+            try:
+                conversation = LinkConversation(self, await self._dial(), token, self)
+                self._conversation = conversation
+                await conversation.run()
+            except LinkLost as error:
+                self.listener.waiting(error.reason)
+            except GatewayRefusal as error:
+                if not self._has_other_token(error, token):
+                    raise
+                self.listener.waiting(error.text)
+            finally:
+                self._conversation = None
+            if conversation is not None and conversation.was_bound:
+                pause = FIRST_PAUSE
+            await self._sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _has_other_token(self, error: GatewayRefusal, shown: Secret | None) -> bool:
+        """Return whether a token was refused that is not the newest: the gateway has restarted."""
+        if error.code is not ErrorCode.AUTH_FAILED or not callable(self._token):
+            return False
+        newest = self._token()
+        return newest is not None and (shown is None or not newest.is_same(shown))
+
+    # What is declared while it serves
+
+    def tools_changed(self) -> None:
+        """The provider's tools are others now."""
+
+        def tell() -> None:
+            if self._conversation is not None:
+                self._conversation.tools_changed()
+
+        self._in_loop(tell)
+
+    def context_changed(self) -> None:
+        """What is told with every prompt is another text now."""
+
+        def tell() -> None:
+            if self._conversation is not None:
+                self._conversation.context_changed()
+
+        self._in_loop(tell)
+
+    # What sessions and calls say, from any thread
+
+    def post(self, message: Message) -> None:
+        """Send a message as soon as the provider is bound."""
+        self._in_loop(lambda: self._post(message))
+
+    def _post(self, message: Message) -> None:
+        if self._conversation is not None and self._conversation.is_bound:
+            self._conversation.outbox.put(message)
+            return
+        if len(self._held) == MAX_HELD:
+            log.warning(
+                "more than %d messages wait for the gateway; the oldest is dropped", MAX_HELD
+            )
+        self._held.append(message)
+
+    def release(self) -> None:
+        """Send what was held, now that the provider is bound."""
+        while self._held:
+            self._post(self._held.popleft())
+
+    async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
+        """Ask for lines of streams. Raises `GatewayRefusal` and `LinkLost`."""
+        if self._conversation is None or not self._conversation.is_bound:
+            raise LinkLost("the provider is not bound to a session")
+        return await self._conversation.history(query)
+
+    def progress(self, call_id: str, text: str) -> None:
+        """Tell how far a call is."""
+        self._in_loop(lambda: self._progress(call_id, text))
+
+    def _progress(self, call_id: str, text: str) -> None:
+        if self._conversation is not None and call_id in self._conversation.calls:
+            self._conversation.outbox.progress(call_id, text)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in the loop and wait for it, in a thread."""
+        if threading.get_ident() == self._thread:
+            work.close()
+            raise RuntimeError("wait_for is for plain functions; a coroutine awaits")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _in_loop(self, act: Callable[[], object]) -> None:
+        if threading.get_ident() == self._thread:
+            act()
+        else:
+            self._loop.call_soon_threadsafe(act)
