@@ -38,7 +38,8 @@ def _result_text(outcome: ToolOutcome) -> tuple[str, bool]:
         return f"{outcome.error_code or 'INTERNAL'}: {outcome.error}{again}", False
     if outcome.file is not None:
         file = outcome.file
-        return f"The result is in the file {file.path} ({file.mime_type}, {file.size} bytes)", True
+        place = f"The result is in the file {file.path} ({file.mime_type}, {file.size} bytes)"
+        return "\n\n".join(filter(None, (place, file.note))), True
     if outcome.data is UNSET:
         return "", True
     data = bytes(outcome.data)

@@ -13,6 +13,8 @@ MAX_FRAME_BYTES = 32 * 1024 * 1024
 """Above this the transport closes the socket (1009) without reading the frame."""
 MAX_FILE_BYTES = 20 * 1024 * 1024
 """A result that a provider leaves in a file."""
+MAX_NOTE = 16_384
+"""Characters of the text beside such a file."""
 OVERSIZED_HEAD_BYTES = 64 * 1024
 """What is kept of a message over `MAX_RESULT_BYTES`, which is refused: its beginning, to find the
 type and the id of the refused message in. The rest is counted and dropped as it arrives, so any

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from tapui.wire.bounds import Id, Name, Path, Text
+from tapui.wire.bounds import Id, Name, Note, Path, Text
 from tapui.wire.errors import ErrorCode
 
 Mode = Literal["interactive", "plan", "autopilot"]
@@ -81,7 +81,7 @@ class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):
 
 
 class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
-    """A result left in a file; `size` is bytes, `ttl` seconds.
+    """A result left in a file; `size` is bytes, `ttl` seconds. `note` is text that goes with it.
 
     In an outcome it is the gateway's copy in the session's folder, without `ttl`.
     """
@@ -90,6 +90,7 @@ class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
     mime_type: Id
     size: int
     ttl: Number | None = None
+    note: Note | None = None
 
 
 class Line(Struct, rename="camel", omit_defaults=True, frozen=True):

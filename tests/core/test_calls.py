@@ -352,13 +352,18 @@ def test_the_person_calls_and_cancels(scene: Scene) -> None:
 
 
 def test_result_in_a_file_holds_once_the_file_was_copied(scene: Scene) -> None:
-    scene.talk.files[FILE["path"]] = Copied("/work/files/tap/results/x.png", 42)
+    scene.talk.files[FILE["path"]] = Copied("/sessions/s1/files/tap/results/x.png", 42)
     scene.host.invoke("s1")
     call = scene.provider.take_call()
-    scene.provider.result(call, file={**FILE, "ttl": 300})
+    scene.provider.result(call, file={**FILE, "ttl": 300, "note": "A red dot."})
     (copy,) = scene.talk.copies
     assert (copy.session_id, copy.name, copy.ttl) == ("s1", call, 300)
-    kept = {"path": "/work/files/tap/results/x.png", "mimeType": FILE["mimeType"], "size": 42}
+    kept = {
+        "path": "/sessions/s1/files/tap/results/x.png",
+        "mimeType": FILE["mimeType"],
+        "size": 42,
+    }
+    kept["note"] = "A red dot."
     assert outcomes(scene)[0]["file"] == kept
     assert scene.talk.events("call.finished")[-1]["call"]["file"] == kept
 

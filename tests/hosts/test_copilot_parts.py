@@ -54,6 +54,11 @@ def test_only_tapuis_own_harmless_tools_skip_the_prompt(tool: OfferedTool, free:
             "The result is in the file /tmp/x.png (image/png, 12 bytes)",
             True,
         ),
+        (
+            ToolOutcome("c", file=FileResult("/tmp/x.png", "image/png", 12, note="A red dot.")),
+            "The result is in the file /tmp/x.png (image/png, 12 bytes)\n\nA red dot.",
+            True,
+        ),
         (ToolOutcome("c", error="gone", error_code="NOT_FOUND"), "NOT_FOUND: gone", False),
         (
             ToolOutcome("c", error="slow", error_code="TIMEOUT", retryable=True),

@@ -409,7 +409,7 @@ async def test_the_workbench_shows_hostile_text_harmlessly(text: str) -> None:
             for outcome in (
                 ToolOutcome("", error=text, error_code=text),
                 ToolOutcome("", data=Raw(json.encode(text))),
-                ToolOutcome("", file=FileResult(text, text, 9)),
+                ToolOutcome("", file=FileResult(text, text, 9, note=text)),
             ):
                 made = rig.app.calls_made.call("s1", tool.name, Raw(b"{}"), text)
                 rig.feed.put(replace(outcome, id=made.id))

@@ -286,7 +286,8 @@ class Calls:
             self.fail(call, copied.code, copied.text)
         else:
             self._forget(call)
-            self._succeed(call, None, FileResult(copied.path, file.mime_type, copied.size))
+            kept = FileResult(copied.path, file.mime_type, copied.size, note=file.note)
+            self._succeed(call, None, kept)
 
     def fail(self, call: PendingCall, code: str, text: str) -> None:
         """Settle a call that its provider can no longer answer, or answered wrongly."""

@@ -87,6 +87,8 @@ def call_parts(bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
         parts += [Paragraph(""), title(f"error{code}"), value(call.error, "error")]
     elif call.file is not None:
         file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
+        if call.file.note:
+            file += f"\n{call.file.note}"
         parts += [Paragraph(""), title("result, in a file"), value(file)]
     elif call.state == "done":
         result = bodies.result(call).text

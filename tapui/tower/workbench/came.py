@@ -71,7 +71,9 @@ def paragraphs(made: Made | None) -> Iterable[Paragraph]:
     elif outcome.file is not None:
         file = outcome.file
         yield title("result, in a file")
-        yield value(f"{file.path}\n{file.mime_type}, {file.size:,} bytes")
+        yield value(
+            f"{file.path}\n{file.mime_type}, {file.size:,} bytes\n{file.note or ''}".rstrip()
+        )
     else:
         yield title("result")
         yield value("null" if outcome.data is UNSET else json_body(outcome.data).text)
