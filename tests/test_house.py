@@ -22,6 +22,7 @@ FLOORS = [
     {"replay"},
     {"runtime"},
     {"client"},
+    {"testing"},
     {"hosts", "tools", "emitters", "mcp_servers"},
     {"tower"},
     {"station"},

@@ -1,0 +1,47 @@
+"""What fails a test: refusals of the gateway, exceptions, answers that stay out."""
+
+from tapui.text import safe_text
+from tapui.wire.message import Error
+
+
+class ProviderFault(AssertionError):  # noqa: N818 - a failed test shows this name
+    """The provider did something that its users would suffer from."""
+
+
+class CallFailed(AssertionError):  # noqa: N818 - likewise
+    """The test read the data of a call that has none: it failed."""
+
+
+class NoAnswer(AssertionError):  # noqa: N818 - likewise
+    """Something that the test waits for has not come within its patience."""
+
+
+class Faults:
+    """Keeps what went wrong until the test comes by, and fails it then."""
+
+    def __init__(self) -> None:
+        self._found: list[ProviderFault] = []
+
+    def refused(self, error: Error) -> None:
+        """The gateway refused a message of the provider."""
+        what = f"its {error.reply_to}" if error.reply_to else "a message of it"
+        self.add(f"the gateway refused {what}: {error.code}: {safe_text(error.message)}")
+
+    def add(self, words: str, cause: BaseException | None = None) -> None:
+        """Keep a fault; `cause` is shown with it."""
+        fault = ProviderFault(words)
+        fault.__cause__ = cause
+        self._found.append(fault)
+
+    def take(self) -> list[ProviderFault]:
+        """Hand over what was found since the last time."""
+        found, self._found = self._found, []
+        return found
+
+    def check(self) -> None:
+        """Raise the first fault; the others are noted with it."""
+        found = self.take()
+        if found:
+            for other in found[1:]:
+                found[0].add_note(f"and: {other}")
+            raise found[0]
