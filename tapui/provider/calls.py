@@ -2,15 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from tapui.provider.context import CallEnds, Context
 from tapui.provider.errors import ToolError
 from tapui.provider.results import ResultFolder, error_of, needs_file, result_of
 from tapui.provider.session import Session
 from tapui.provider.threads import Job, Threads, ThreadsExhausted
-from tapui.provider.tool import ToolFunction
+from tapui.provider.tool import Bound, ToolFunction
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.provider import ToolCall, ToolResult
@@ -32,13 +31,15 @@ class Answers(Protocol):
 class _Running:
     """A call: its context, and the task or the job that works on it."""
 
-    __slots__ = ("context", "job", "session_id", "task", "tool")
+    __slots__ = ("context", "has_begun", "job", "session_id", "task", "tool")
 
     def __init__(self, tool: str, context: Context) -> None:
         self.tool = tool
         self.context = context
         self.session_id = context.session.id
         self.task: asyncio.Task[None] | None = None
+        self.has_begun = False
+        """Whether the task has come so far that it notices when it is cancelled."""
         self.job: Job | None = None
 
 
@@ -75,7 +76,7 @@ class CallsUnderWay:
             function = tool.bind(call.args, context)
             running = self._running[call.id] = _Running(call.tool, context)
             if tool.is_coroutine:
-                running.task = self._loop.create_task(self._await(call.id, function()))
+                running.task = self._loop.create_task(self._await(running, function))
                 return
             folder = self.folder
             running.job = self._threads.run(
@@ -90,9 +91,11 @@ class CallsUnderWay:
             log.error("%s: %s", call.tool, text)  # noqa: TRY400 - a state, without a trace
             self._answer(error_of(call.id, ToolError(CallError.INTERNAL, text)))
 
-    async def _await(self, call_id: str, work: Awaitable[Any]) -> None:
+    async def _await(self, running: _Running, function: Bound) -> None:
+        running.has_begun = True
+        call_id = running.context.call_id
         try:
-            value = await work
+            value = await function()
             if needs_file(value):
                 folder = self.folder
                 answer = await self._threads.call(
@@ -118,7 +121,9 @@ class CallsUnderWay:
             return error_of(call_id, error)
         running = self._running.get(call_id)
         if running is not None and not running.context.cancelled:
-            log.error("the tool %s failed", running.tool, exc_info=error)
+            log.error(
+                "the tool %s failed", running.tool, exc_info=error, extra={"call_id": call_id}
+            )
         return error_of(
             call_id, ToolError(CallError.INTERNAL, f"{type(error).__name__}: {_OUTSIDE}")
         )
@@ -135,7 +140,8 @@ class CallsUnderWay:
         running.context.cancel()
         if running.task is not None:
             running.task.cancel()
-            return
+            if running.has_begun:
+                return
         thread = None if running.job is None else self._threads.give_up(running.job)
         if thread is not None:
             log.warning(

@@ -24,6 +24,8 @@ class Functions:
 
     def __init__(self, threads: Threads) -> None:
         self.threads = threads
+        self.telling = 0
+        """Events that handlers are hearing of."""
 
     async def run(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run a function, a plain one in a thread, and return its result."""
@@ -65,10 +67,17 @@ class Functions:
 
     async def tell(self, provider: Declared, session: Session, event: str, data: Raw) -> None:
         """Have a provider's handlers hear of an event, one after the other."""
-        for handler in provider.handlers_of(event):
-            try:
-                await self.run(event, handler, SessionNews(session, event, data))
-            except asyncio.CancelledError:
-                raise
-            except Exception:
-                log.exception("the handler of %s failed", event)
+        self.telling += 1
+        try:
+            for handler in provider.handlers_of(event):
+                await self._tell_one(handler, SessionNews(session, event, data))
+        finally:
+            self.telling -= 1
+
+    async def _tell_one(self, handler: Callable[..., Any], news: SessionNews) -> None:
+        try:
+            await self.run(news.name, handler, news)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("the handler of %s failed", news.name)
