@@ -16,6 +16,7 @@ from tapui.provider.conversation import Listener
 from tapui.provider.declared import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
+from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving
 from tapui.settings import DEFAULT_PORT
 from tapui.text import safe_text
@@ -31,12 +32,21 @@ def run(provider: Declared, argv: list[str] | None = None) -> None:
     Ends the program with exit code 1 when the gateway refuses the provider.
     """
     arguments = _parser(provider).parse_args(argv)
+    with patient_printing():
+        is_refused = _run(provider, arguments)
+    if is_refused:
+        sys.exit(REFUSED)
+
+
+def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
+    """Serve; return whether the gateway has refused the provider."""
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     try:
         asyncio.run(_serve(provider, arguments.session, arguments.port, dict(os.environ)))
     except GatewayRefusal as error:
         _say(f"{provider.name}: the gateway refuses it: {error}", is_error=True)
-        sys.exit(REFUSED)
+        return True
+    return False
 
 
 def _parser(provider: Declared) -> argparse.ArgumentParser:
@@ -132,7 +142,4 @@ def _value(schema: object) -> object:
 
 
 def _say(text: str, *, is_error: bool = False) -> None:
-    try:
-        print(safe_text(text), file=sys.stderr if is_error else sys.stdout, flush=True)
-    except OSError:
-        return  # nobody reads it: the provider goes on
+    print(safe_text(text), file=sys.stderr if is_error else sys.stdout)

@@ -126,7 +126,9 @@ class Served:
         await self.leave()
 
     async def leave(self) -> None:
-        """End it, in order."""
+        """End it, in order, if it has not ended by itself."""
+        if self.task.done():
+            return
         self.task.cancel()
         with suppress(asyncio.CancelledError):  # it was cancelled here
             await self.task

@@ -1,0 +1,295 @@
+"""How providers of the kit come, stay, come back and leave, at a real gateway."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tapui.provider import Concurrency, Context, GatewayRefusal, Provider, Session, SessionNews
+from tapui.provider.choosing import NoSuchSession, choose
+from tapui.provider.socket_link import SocketLink
+from tapui.wire.message import ActiveSession
+from tests.provider.conftest import Bench
+from tests.rig.peers import Provider as Peer
+from tests.rig.waiting import until_async
+
+
+def greeter(**options: Any) -> Provider:
+    provider = Provider("greeter", **options)
+
+    @provider.tool
+    def greet(name: str) -> str:
+        return f"Hello, {name}!"
+
+    return provider
+
+
+async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Bench) -> None:
+    provider = greeter()
+    runs: list[str] = []
+    cancelled = asyncio.Event()
+    waits = asyncio.Event()
+
+    @provider.background
+    async def watch(session: Session) -> None:
+        runs.append(session.id)
+        await waits.wait()
+        session.log("it goes on")
+
+    @provider.tool
+    async def hang(context: Context) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    served = await bench.serve(provider)
+    tower = await bench.tower()
+    before = [one["id"] for one in tower.snapshot["state"]["providers"] if one["state"] == "bound"]
+    await bench.host.invoke(bench.session, "hang", id_="h")
+    await until_async(lambda: served.serving._conversation, what="the conversation")
+    await bench.host.expect("tools.changed")
+    link = served.links[0]
+    assert isinstance(link, SocketLink)
+    assert link._transport is not None
+    await until_async(
+        lambda: (served.serving._conversation and len(served.serving._conversation.calls)) or None,
+        what="the call",
+    )
+    link._transport.abort()
+    assert (await bench.host.expect("tool.outcome", id="h"))["errorCode"] == "DISCONNECTED"
+    session = served.serving.members[bench.session]
+    session.log("said while it was away")
+    waits.set()
+    await served.told.heard("bound: ", times=2)
+    async with asyncio.timeout(5):
+        await cancelled.wait()
+    said = [(await bench.host.expect("session.log"))["message"] for _ in range(2)]
+    assert any("it goes on" in one for one in said)
+    assert any("said while it was away" in one for one in said)
+    assert runs == [bench.session]
+    tower = await bench.tower()
+    after = [one["id"] for one in tower.snapshot["state"]["providers"] if one["state"] == "bound"]
+    assert after == before
+    assert (await bench.call("greet", {"name": "Ada"}))["data"] == "Hello, Ada!"
+
+
+async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(bench: Bench) -> None:
+    provider = greeter()
+
+    @provider.tool
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    served = await bench.serve(provider)
+    tower = await bench.tower()
+    await bench.host.invoke(bench.session, "wait", id_="w")
+    await until_async(
+        lambda: (served.serving._conversation and len(served.serving._conversation.calls)) or None,
+        what="the call",
+    )
+    await served.leave()
+    assert (await bench.host.expect("tool.outcome", id="w"))["errorCode"] == "CANCELLED"
+    gone = await tower.event("provider.disconnected")
+    assert gone["provider"]["reason"] == "the provider leaves"
+
+
+async def test_when_its_session_ends_it_cleans_up_and_waits_for_the_session(bench: Bench) -> None:
+    provider = greeter()
+    ended: list[str] = []
+    was_cancelled: list[str] = []
+
+    @provider.background
+    async def watch(session: Session) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            was_cancelled.append(session.id)
+
+    @provider.on("session.ending")
+    async def clean(news: SessionNews) -> None:
+        news.session.push("the last line")
+        ended.append(news.session.id)
+
+    name = f"{bench.session}-short"
+    await bench.host.open(name)
+    served = await bench.serve(provider, session=name)
+    await bench.host.send({"type": "session.close", "sessionId": name})
+    await bench.host.expect("session.closed", sessionId=name, within=5)
+    assert (ended, was_cancelled) == ([name], [name])
+    await served.told.heard(f"waiting: no session '{name}' is open")
+    await bench.host.open(name)
+    await served.told.heard("bound: ", times=2)
+
+
+async def test_a_provider_of_all_sessions_enters_those_that_open_later(bench: Bench) -> None:
+    provider = Provider("everywhere", session="all")
+    started: list[str] = []
+
+    @provider.tool
+    def where(context: Context) -> str:
+        context.log("here")
+        return context.session.id
+
+    @provider.on("session.started")
+    async def begun(news: SessionNews) -> None:
+        started.append(news.session.id)
+
+    await bench.serve(provider, token=bench.gateway.internal_token)
+    assert (await bench.call("where"))["data"] == bench.session
+    later = f"{bench.session}-later"
+    await bench.host.open(later)
+    await until_async(lambda: later in started, what="its start")
+    await bench.host.invoke(later, "where", id_="l")
+    assert (await bench.host.expect("tool.outcome", id="l"))["data"] == later
+    assert (await bench.host.expect("session.log", sessionId=later))["message"]
+    await bench.host.send({"type": "session.close", "sessionId": later})
+    await bench.host.expect("session.closed", sessionId=later)
+    assert (await bench.call("where"))["data"] == bench.session
+
+
+async def test_all_sessions_wait_for_the_person_to_allow_them(bench: Bench) -> None:
+    tower = await bench.tower()
+    served = await bench.serve(Provider("wants-all", session="all"), is_bound=False)
+    asked = (await tower.event("approval.requested"))["approval"]
+    await served.told.heard("waiting: binding to all sessions waits for the person's approval")
+    decide = {"type": "approval.decide", "approvalId": asked["id"], "decision": "approve"}
+    await tower.send(decide)
+    await served.told.heard("bound: ")
+
+
+async def test_two_providers_of_one_name_the_second_waits_for_the_first(bench: Bench) -> None:
+    first = await bench.serve(greeter())
+    pauses: list[float] = []
+    go_on = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await go_on.wait()
+
+    second = await bench.serve(greeter(), is_bound=False, sleep=sleep)
+    await second.told.heard("waiting: another connection is 'greeter'")
+    await first.leave()
+    go_on.set()
+    await second.told.heard("bound: ")
+    assert pauses
+
+
+async def test_a_tool_that_another_provider_has_is_waited_for(bench: Bench) -> None:
+    holder = await Peer.bind(
+        bench.gateway.url, bench.gateway.token, name="holder", session=bench.session
+    )
+    served = await bench.serve(
+        greeter(), is_bound=False, sleep=lambda seconds: asyncio.sleep(seconds / 100)
+    )
+    await served.told.heard("waiting: ")
+    assert "greet" in served.told.words[0]
+    assert "holder" in served.told.words[0]
+    await holder.close()
+    await served.told.heard("bound: ")
+
+
+async def test_instances_share_their_tools(bench: Bench) -> None:
+    def tab(name: str) -> Provider:
+        provider = Provider("tab", instance=name, metadata={"title": f"page {name}"})
+
+        @provider.tool
+        def title() -> str:
+            return name
+
+        return provider
+
+    for name in ("one", "two"):
+        await bench.serve(tab(name))
+    assert (await bench.call("title", {"target": "one"}))["data"] == "one"
+    assert (await bench.call("title", {"target": "two"}))["data"] == "two"
+    listed = str((await bench.call("list_tab_instances"))["data"])
+    assert "page one" in listed
+    assert "page two" in listed
+
+
+async def test_tools_that_come_and_go_while_it_serves(bench: Bench) -> None:
+    provider = greeter()
+    await bench.serve(provider)
+    await bench.host.expect("tools.changed")
+
+    @provider.tool
+    def late() -> int:
+        return 1
+
+    provider.remove_tool("greet")
+    offered = await bench.host.expect("tools.changed")
+    names = {tool["name"] for tool in offered["tools"] if tool["provider"] == "greeter"}
+    assert names == {"late"}
+    assert (await bench.call("late"))["data"] == 1
+
+
+async def test_concurrency_is_kept_to(bench: Bench) -> None:
+    provider = Provider("narrow", concurrency=Concurrency(1, "tool"))
+    most, now = 0, 0
+
+    @provider.tool
+    async def work() -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+
+    await bench.serve(provider)
+    await asyncio.gather(*(bench.call("work") for _ in range(5)))
+    assert most == 1
+
+
+async def test_a_token_that_is_refused_ends_it(bench: Bench) -> None:
+    served = await bench.serve(greeter(), is_bound=False, token="ptk-wrong")
+    with pytest.raises(GatewayRefusal, match="AUTH_FAILED"):
+        await served.task
+
+
+async def test_without_a_gateway_it_waits_and_dials_again() -> None:
+    from tapui.provider.link import Link, LinkLost
+    from tapui.provider.serving import Serving
+    from tapui.provider.socket_link import dial_socket
+    from tests.provider.conftest import Told
+
+    told, pauses = Told(), []
+
+    async def dial() -> Link:
+        return await dial_socket("ws://127.0.0.1:9")
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 8:
+            raise LinkLost("enough")
+
+    with pytest.raises(LinkLost, match="enough"):
+        await Serving(greeter(), dial, sleep=sleep, listener=told).run()
+    assert pauses == [0.25, 0.5, 1, 2, 4, 8, 10, 10]
+    assert told.words[0] == "waiting: no gateway answers at ws://127.0.0.1:9"
+
+
+def test_the_session_is_chosen_by_id_label_or_what_is_in_front() -> None:
+    def session(id_: str, label: str, **more: Any) -> ActiveSession:
+        return ActiveSession(id_, label, **{"foreground": False, "state": "idle", **more})
+
+    active = [
+        session("mcp-1", "MCP"),
+        session("abc", "docs"),
+        session("abd", "docs", foreground=True),
+        session("xyz", "tests"),
+    ]
+    assert choose(active, None) == "abd"
+    assert choose(active[:2], None) == "abc"
+    assert choose(active, "tests") == "xyz"
+    assert choose(active, "abc") == "abc"
+    assert choose(active, "xy") == "xyz"
+    assert choose(active, "mcp-1") == "mcp-1"
+    assert choose([], "all") == "all"
+    for wanted, text in (
+        (None, "no session"),
+        ("none", "no session 'none'"),
+        ("docs", "by its id"),
+    ):
+        with pytest.raises(NoSuchSession, match=text):
+            choose(active if wanted else active[:1], wanted)

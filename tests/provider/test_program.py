@@ -1,0 +1,153 @@
+"""`provider.run()`: a provider as a program of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.rig.gateway import Gateway, Home
+from tests.rig.waiting import until
+
+PROGRAM = '''
+import sys
+from tapui.provider import Provider
+
+loud = Provider("loud")
+
+@loud.tool
+def shout(text: str, times: int = 1) -> str:
+    """Shout."""
+    print("x" * 3_000_000)
+    print("y" * 3_000_000, file=sys.stderr)
+    return text.upper() * times
+
+@loud.tool
+def breaks() -> None:
+    raise RuntimeError("the secret is 1234")
+
+loud.run()
+'''
+
+
+class Program:
+    """The program, with what it has printed."""
+
+    def __init__(self, folder: Path, env: dict[str, str], *args: str) -> None:
+        self.file = folder / "loud.py"
+        self.file.write_text(PROGRAM)
+        self._out, self._err = folder / "out", folder / "err"
+        with self._out.open("ab") as out, self._err.open("ab") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, str(self.file), *args], env=env, stdout=out, stderr=err
+            )
+
+    @property
+    def out(self) -> str:
+        return self._out.read_text()
+
+    @property
+    def err(self) -> str:
+        return self._err.read_text()
+
+    def says(self, part: str, *, times: int = 1) -> None:
+        until(
+            lambda: self.out.count(part) >= times,
+            what=lambda: f"{part!r} in {self.out[:2000]} {self.err[:2000]}",
+        )
+
+
+@contextmanager
+def program(folder: Path, env: dict[str, str], *args: str) -> Iterator[Program]:
+    begun = Program(folder, env, *args)
+    try:
+        yield begun
+    finally:
+        begun.process.kill()
+        begun.process.wait()
+
+
+def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with program(tmp_path, home.env()) as loud:
+        loud.says("loud: waiting: no gateway runs; start one with `tapui`, in another terminal\n")
+        with Gateway(home, "--no-attach") as gateway:
+            port = gateway.port
+            loud.says("loud: in session local (local)\n")
+            assert "  tools: shout, breaks\n" in loud.out
+            line = f"""  try one: tapui call shout --args '{{"text":"…"}}' --port {port}\n"""
+            assert line in loud.out
+            assert str(loud.file) in loud.out
+            args = ("--args", '{"text": "a", "times": 3}', "--port", str(port))
+            assert home.run("call", "shout", *args).stdout == '"AAA"\n'
+            broken = home.run("call", "breaks", "--port", str(port))
+            assert "INTERNAL: RuntimeError" in broken.stderr
+            assert "1234" not in broken.stderr
+            assert "the secret is 1234" in loud.err
+            gateway.stop()
+            loud.says("loud: waiting: the gateway is gone")
+        with Gateway(home, "--no-attach", port=port) as gateway:
+            loud.says("loud: in session local (local)\n", times=2)
+            assert loud.out.count("try one:") == 1
+            assert home.run("call", "shout", *args).stdout == '"AAA"\n'
+            loud.process.send_signal(signal.SIGINT)
+            assert loud.process.wait(10) == 0
+            assert loud.out.endswith("loud: left\n")
+
+
+def test_the_session_and_the_gateway_are_chosen(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with Gateway(home, "--no-attach") as gateway:
+        env = home.env(TAP_GATEWAY=gateway.url, TAP_PROVIDER_TOKEN=gateway.token)
+        env |= {"TAPUI_HOME": str(tmp_path / "elsewhere"), "TAP_SESSION": "first"}
+        with program(tmp_path, env) as loud:
+            loud.says("loud: waiting: no session 'first' is open\n")
+        with program(tmp_path, env, "--session", "local", "--port", "1") as loud:
+            loud.says("loud: in session local (local)\n")
+        with program(tmp_path, {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}) as loud:
+            assert loud.process.wait(10) == 1
+            assert "loud: the gateway refuses it: AUTH_FAILED" in loud.err
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "never read"])
+def test_nobody_reads_what_it_prints(tmp_path: Path, is_closed: bool) -> None:
+    home = Home(tmp_path)
+    file = tmp_path / "loud.py"
+    file.write_text(PROGRAM)
+    with Gateway(home, "--no-attach") as gateway:
+        reads, writes = os.pipe()
+        loud = subprocess.Popen(
+            [sys.executable, str(file)], env=home.env(), stdout=writes, stderr=writes
+        )
+        os.close(writes)
+        if is_closed:
+            os.close(reads)
+        try:
+            args = ("--args", '{"text": "a"}', "--port", str(gateway.port))
+
+            def called() -> bool:
+                assert loud.poll() is None
+                return home.run("call", "shout", *args).stdout == '"A"\n'
+
+            until(called, what="the call")
+            loud.terminate()
+            assert loud.wait(10) == 0
+        finally:
+            loud.kill()
+            loud.wait()
+            if not is_closed:
+                os.close(reads)
+
+
+def test_help_names_the_provider(tmp_path: Path) -> None:
+    file = tmp_path / "loud.py"
+    file.write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, str(file), "--help"], capture_output=True, text=True, check=True
+    )
+    assert "The provider 'loud'" in done.stdout
+    assert "--session" in done.stdout
