@@ -103,7 +103,10 @@ class CallsUnderWay:
                 )
             else:
                 answer = result_of(call_id, value, self.folder)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            if not running.context.cancelled:
+                self._answer(self._failed(call_id, error))
+                return
             answer = error_of(call_id, ToolError(CallError.CANCELLED, "the call was cancelled"))
         except BaseException as error:  # noqa: BLE001 - answered, and in the log
             answer = self._failed(call_id, error)

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from tapui.provider.contained import contained
 from tapui.provider.declared import Declared
 from tapui.provider.gates import DeclaredGate, GateCall
 from tapui.provider.news import SessionNews
@@ -28,10 +29,10 @@ class Functions:
         """Events that handlers are hearing of."""
 
     async def run(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a function, a plain one in a thread, and return its result."""
+        """Run a function, a plain one in a thread, and return its result; raises as `contained`."""
         if is_coroutine(function):
-            return await function(*arguments)
-        return await self.threads.call(name, lambda: function(*arguments))
+            return await contained(function(*arguments))
+        return await contained(self.threads.call(name, lambda: function(*arguments)))
 
     async def judge(self, gate: DeclaredGate, check: GateCheck, session: Session) -> GateResult:
         """Return what a gate says about a call."""

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from tapui.provider.contained import contained
 from tapui.provider.session import Outlet, Session
 from tapui.wire.message import ActiveSession
 
@@ -86,7 +87,7 @@ class Members:
     async def _run(self, session: Session) -> None:
         async def guarded(function: Callable[..., Awaitable[None]]) -> None:
             try:
-                await function(session)
+                await contained(function(session))
             except Exception:
                 name = getattr(function, "__name__", "background")
                 log.exception("the background function %s failed", name)

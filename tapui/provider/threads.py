@@ -83,22 +83,22 @@ class Threads:
 
         Raises what it raises, and `ThreadsExhausted`.
         """
-        future: asyncio.Future[T] = self._loop.create_future()
+        returned: asyncio.Future[None] = self._loop.create_future()
 
-        def done(job: Job) -> None:
-            if future.done():
-                return
-            if job.error is not None:
-                future.set_exception(job.error)
-            else:
-                future.set_result(job.result)
+        def done(_job: Job) -> None:
+            if not returned.done():
+                returned.set_result(None)
 
         job = self.run(name, function, done)
         try:
-            return await future
+            await returned
         except asyncio.CancelledError:
             self.give_up(job)
             raise
+        if job.error is not None:
+            raise job.error
+        result: T = job.result
+        return result
 
     def give_up(self, job: Job) -> str | None:
         """Nobody waits for a job any more; return its thread's name if its function runs on.

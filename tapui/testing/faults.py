@@ -1,5 +1,7 @@
 """What fails a test: refusals of the gateway, exceptions, answers that stay out."""
 
+import traceback
+
 from tapui.text import safe_text
 from tapui.wire.message import Error
 
@@ -45,3 +47,9 @@ class Faults:
             for other in found[1:]:
                 found[0].add_note(f"and: {other}")
             raise found[0]
+
+
+def in_a_line(error: BaseException) -> str:
+    """Return an exception as the last line of its traceback has it, and what it came from."""
+    line = traceback.format_exception_only(error)[0].strip()
+    return line if error.__cause__ is None else f"{line} ({in_a_line(error.__cause__)})"

@@ -63,6 +63,12 @@ class ProviderSession:
         host.call(invoke, call)
         return call
 
+    @property
+    def cancelling(self) -> int:
+        """How many calls have ended for the agent that the provider has not answered yet."""
+        calls = self._stage.gateway.core.state.calls.values()
+        return sum(call.state == "cancelling" for call in calls)
+
     async def native(
         self, tool: str, args: dict[str, Any] | None = None, /, **more: Any
     ) -> NativeVerdict:

@@ -11,7 +11,7 @@ from tapui.provider.serving import Serving
 from tapui.secret import Secret
 from tapui.testing.clock import HandClock
 from tapui.testing.failures import begin_taking, end_taking
-from tapui.testing.faults import Faults, NoAnswer
+from tapui.testing.faults import Faults, NoAnswer, in_a_line
 from tapui.testing.gateway import PROVIDER_TOKEN, Folders, MemoryGateway, Peer
 from tapui.testing.hosting import MemoryHost
 from tapui.testing.link import MemoryLink
@@ -96,7 +96,7 @@ class Stage:
         if call_id is not None and error is not None:
             self.call_errors[call_id] = error
             return
-        self.faults.add(words if error is None else f"{words}: {error!r}", error)
+        self.faults.add(words if error is None else f"{words}: {in_a_line(error)}", error)
 
     async def _dial(self) -> Link:
         if self._is_refusing:
@@ -157,7 +157,7 @@ class Stage:
             if not work.done():
                 self.faults.add(f"the provider does not end{whereabouts()}")
             elif not work.cancelled() and (fault := work.exception()):
-                self.faults.add(f"the provider ended with {fault!r}", fault)
+                self.faults.add(f"the provider ended: {in_a_line(fault)}", fault)
             end_taking(self._failed)
         self.gateway.stop()
         self.folders.remove()
