@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Protocol, TypeVar
 
+from tapui.provider.contained import LEAVE_SECONDS
 from tapui.provider.context import CallEnds, Context
 from tapui.provider.errors import ToolError
 from tapui.provider.results import ResultFolder, error_of, needs_file, result_of
@@ -17,7 +18,6 @@ from tapui.wire.provider import ToolCall, ToolResult
 log = logging.getLogger("tapui.provider")
 
 T = TypeVar("T")
-LEAVE_SECONDS = 1.0
 _OUTSIDE = "the tool failed; its log has the reason"
 
 
@@ -60,9 +60,11 @@ class CallsUnderWay:
 
     async def answered(self) -> None:
         """Return when cancelled coroutines have come to their end, within a second."""
-        tasks = [one.task for one in self._running.values() if one.task is not None]
+        tasks = {one.task: one.tool for one in self._running.values() if one.task is not None}
         if tasks:
-            await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+            _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+            for task in stubborn:
+                log.error("the tool %s does not end when it is cancelled", tasks[task])
 
     def __len__(self) -> int:
         return len(self._running)

@@ -6,6 +6,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+LEAVE_SECONDS = 1.0
+"""How long cancelled coroutines have to come to their end, when their provider leaves."""
+
 
 class FunctionEnded(Exception):  # noqa: N818 - a state of the function
     """A function raised what is meant to end a program or a task, such as `SystemExit`."""

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from tapui.provider.contained import contained
+from tapui.provider.contained import LEAVE_SECONDS, contained
 from tapui.provider.session import Outlet, Session
 from tapui.wire.message import ActiveSession
 
@@ -82,7 +82,9 @@ class Members:
         """End what runs beside all of them."""
         tasks = [task for task in map(self._drop, list(self._sessions)) if task is not None]
         if tasks:
-            await asyncio.wait(tasks)
+            _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
+            if stubborn:
+                log.error("a background function does not end when it is cancelled")
 
     async def _run(self, session: Session) -> None:
         async def guarded(function: Callable[..., Awaitable[None]]) -> None:

@@ -61,6 +61,7 @@ class Threads:
         self._finished: deque[Job] = deque()
         self._is_told = False
         self._lock = threading.Lock()
+        self._at_work: set[Job] = set()
         self._threads = 0
         self._under_way = 0
         self._lost = 0
@@ -116,6 +117,12 @@ class Threads:
         self._under_way -= 1
         return name
 
+    @property
+    def at_work(self) -> list[str]:
+        """The names of the functions that have not returned, given up or not."""
+        with self._lock:
+            return [job.name for job in self._at_work]
+
     def close(self) -> None:
         """Let the threads end that wait for work."""
         for _ in range(self._threads):
@@ -127,6 +134,7 @@ class Threads:
         while (job := self._jobs.get()) is not None:
             with self._lock:
                 job.thread = thread if job.is_wanted else None
+                self._at_work.add(job)
             if job.thread is not None:
                 thread.name = f"tool {job.name}"
                 try:
@@ -135,6 +143,7 @@ class Threads:
                     job.error = error
             with self._lock:
                 job.is_over = True
+                self._at_work.discard(job)
             self._finished.append(job)
             if not self._is_told:
                 self._is_told = True

@@ -10,8 +10,12 @@ import msgspec
 from msgspec import UNSET
 
 from tapui.testing.faults import CallFailed
+from tapui.text import safe_text
 from tapui.wire.host import HookDecision, PromptPrepared
 from tapui.wire.message import Level, ToolOutcome
+
+_SHOWN = 500
+"""Characters of a result that a failed assertion shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class ResultFile:
         return self.path.read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CallResult:
     """How a call ended. `progress` is what was told meanwhile, `context` what rules and gates add.
 
@@ -39,6 +43,14 @@ class CallResult:
     progress: list[str] = field(default_factory=list)
     raised: BaseException | None = None
     """What the tool's function raised, other than `ToolError`; the agent is not shown it."""
+
+    def __repr__(self) -> str:
+        if not self.is_ok:
+            return f"<CallResult of '{self.tool}': {self.error_code}: {self.error}>"
+        made = self.outcome.file or safe_text(
+            bytes(self.outcome.data or b"").decode(), limit=_SHOWN
+        )
+        return f"<CallResult of '{self.tool}': {made}>"
 
     @property
     def is_ok(self) -> bool:

@@ -29,6 +29,8 @@ _QUIET_PASSES = 12
 come was read, its function has begun, and what that sends without waiting was sent."""
 _LOOK = 0.001
 """Real seconds between two looks whether functions in threads have returned."""
+_LAST_MOMENT = 1.0
+"""Real seconds that functions in threads have to return at the end."""
 _LONGEST_BACK_OFF = 120.0
 """Seconds of the clock within which a provider that was cut off is back."""
 
@@ -158,9 +160,21 @@ class Stage:
                 self.faults.add(f"the provider does not end{whereabouts()}")
             elif not work.cancelled() and (fault := work.exception()):
                 self.faults.add(f"the provider ended: {in_a_line(fault)}", fault)
+            await self._threads_ended()
             end_taking(self._failed)
         self.gateway.stop()
         self.folders.remove()
+
+    async def _threads_ended(self) -> None:
+        """Give functions in threads a moment to return, which nobody waits for any more."""
+        assert self._serving is not None, "it was started"
+        threads = self._serving.functions.threads
+        looks = int(_LAST_MOMENT / _LOOK)
+        while threads.at_work and looks:
+            looks -= 1
+            await asyncio.sleep(_LOOK)
+        for name in threads.at_work:
+            self.faults.add(f"the function '{name}' has not returned{whereabouts()}")
 
     # Time
 
