@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from tapui.core.emitters.introduction import USUAL
 from tapui.wire.errors import ErrorCode
 from tests.conformance.cases import CASES, GATE, Case, Json, hello, push
 from tests.conformance.scene import Scene, heard_until_now, state_of
@@ -164,7 +165,12 @@ async def test_nonsense_from_a_transform_changes_nothing(scene: Scene) -> None:
     await provider.send({"type": "transform.result", "callId": request["callId"], "content": 7})
     assert (await provider.expect("error"))["code"] == "INVALID_JSON"
     prepared = await scene.host.expect("prompt.prepared", id="q")
-    assert prepared["sections"] == {"tone": "calm"}
+    assert prepared == {
+        "type": "prompt.prepared",
+        "id": "q",
+        "context": [USUAL],
+        "sections": {"tone": "calm"},
+    }
     assert await state_of(provider) == "Bound"
 
 

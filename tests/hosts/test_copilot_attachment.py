@@ -1,5 +1,6 @@
 """Attached sessions, each for itself: with a played CLI, over a real socket."""
 
+import asyncio
 import base64
 import os
 import threading
@@ -10,8 +11,11 @@ import msgspec
 import pytest
 
 from tapui.hosts import for_models
-from tapui.hosts.copilot import attachment, toolset
+from tapui.hosts.copilot import attachment, sdk, toolset
 from tapui.hosts.copilot import host as host_module
+from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.joining import join
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.host import (
     Sender,
     SessionClose,
@@ -25,7 +29,7 @@ from tapui.wire.host import (
 from tapui.wire.message import FileResult, ToolInvoke, ToolOutcome
 from tests.hosts.cli_played import CliPlayed
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
-from tests.rig.waiting import until
+from tests.rig.waiting import until, until_async
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
@@ -305,3 +309,56 @@ def test_a_cli_that_answers_nothing_is_told_until_it_answers(
     until(lambda: len(told()) == 4, what="that it answers")
     assert told()[2:] == [("s1", False), ("s2", False)]
     assert not hosted.gateway.of(SessionClose)
+
+
+def test_a_cli_that_is_left_while_its_sessions_are_joined_again_is_not_connected_to_again(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    (running,) = hosted.host._running.values()
+    (joined,) = hosted.host._attachments.values()
+    cli.slow = {"s1"}
+    cli.drop()
+    until(lambda: len(cli.asked("session.resume")) == 3, what="s1 is joined again")
+    asyncio.run_coroutine_threadsafe(joined.leave(), hosted.loop).result(10)
+    until(running.done, what="the attachment's end")
+    assert len(cli.asked("session.resume")) == 3
+
+
+async def test_no_session_is_joined_over_a_connection_that_was_closed(cli: CliPlayed) -> None:
+    sdk.load()
+    from copilot import CopilotClient, RuntimeConnection
+
+    client = CopilotClient(connection=RuntimeConnection.for_uri(f"127.0.0.1:{cli.port}"))
+    await client.start()
+    await client.force_stop()
+    with pytest.raises(AttachError, match="the connection was closed"):
+        await join(client, "s1", hooks={}, on_event=lambda _: None, by_extension=False)
+    assert cli.asked("session.resume") == []
+    await until_async(lambda: cli.connections == 0, what="the socket is closed")
+
+
+async def test_a_cli_that_is_left_while_it_is_connected_to_keeps_no_socket(
+    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sdk.load()
+    from copilot import CopilotClient
+
+    connect = CopilotClient._connect_via_tcp
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def late(client: CopilotClient) -> None:
+        begun.set()
+        await goes_on.wait()
+        await connect(client)
+
+    monkeypatch.setattr(CopilotClient, "_connect_via_tcp", late)
+    uplink = Uplink(lambda _: None, lambda: "c1", lambda *_: None)
+    joined = attachment.Attachment(None, cli.port, uplink, copilot_home=copilot_home, cwd="/")
+    connecting = asyncio.create_task(joined.connect(["s1"]))
+    await begun.wait()
+    await joined.leave()
+    goes_on.set()
+    with pytest.raises(AttachError, match="left meanwhile"):
+        await connecting
+    assert cli.asked("session.resume") == []
+    await until_async(lambda: cli.connections == 0, what="the socket is closed")

@@ -219,7 +219,7 @@ class Attachment:
     async def _reconnect(self) -> bool:
         for pause in self._pauses():
             await asyncio.sleep(pause)
-            if self._is_gone():
+            if self._is_leaving or self._is_gone():
                 return False
             await self._drop()
             if not self._is_there():

@@ -39,6 +39,7 @@ async def join(
     by_extension: bool,
 ) -> "CopilotSession":
     """Join a person's session, without tools. Raises `AttachError`."""
+    sdk.check_connected(client)
     return await sdk.call(
         "attach to the session",
         client.resume_session(

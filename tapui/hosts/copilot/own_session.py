@@ -73,6 +73,7 @@ class OwnSession:
                 "on_exit_plan_mode_request": _never,
                 "on_elicitation_request": _never,
             }
+        sdk.check_connected(client)
         if order.resume is not None:
             making = client.resume_session(order.resume, suppress_resume_event=True, **given)
         else:

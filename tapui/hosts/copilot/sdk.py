@@ -69,6 +69,16 @@ def has_ended(client: "CopilotClient") -> bool:
     return process is None or process.poll() is not None
 
 
+def check_connected(client: "CopilotClient") -> None:
+    """Raise `AttachError` for a client that was stopped.
+
+    The SDK connects such a client once more when it is to join a session, and nobody would close
+    that connection: its owner has left. To be called with no `await` before the SDK's call.
+    """
+    if client._client is None:  # noqa: SLF001 - the SDK does not tell
+        raise AttachError("the connection was closed meanwhile")
+
+
 def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     """Handle an error in a callback of the loop; one of the SDK's is no error.
 
