@@ -35,8 +35,11 @@ def test_only_one_module_touches_what_the_sdk_keeps_private() -> None:
 
 
 def test_private_names_are_still_there() -> None:
+    from copilot import CopilotClient, RuntimeConnection
     from copilot._jsonrpc import JsonRpcError, ProcessExitedError
 
+    client = CopilotClient(connection=RuntimeConnection.for_uri("127.0.0.1:1"))
+    assert (client._client, client._cli_process) == (None, None)
     assert issubclass(JsonRpcError, Exception)
     assert issubclass(ProcessExitedError, Exception)
     assert sdk.failures()[:2] == (JsonRpcError, ProcessExitedError)
