@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
-from tapui.provider.link import Link
+from tapui.provider.link import Link, ReadyLink
 from tapui.wire.message import Message, ToolProgress
 from tapui.wire.provider import ToolResult
 
@@ -18,11 +19,14 @@ class Outbox:
         self._waiting: deque[Message] = deque()
         self._progress: dict[str, deque[str]] = {}
         self._wake: asyncio.Future[None] | None = None
+        self._offer: Callable[[Message], bool] | None = None
 
     def put(self, message: Message) -> None:
         """Send a message, after what was put before."""
         if type(message) is ToolResult and self._progress:
             self._waiting.extend(self._progress_of(message.id))
+        if self._offer is not None and not self._waiting and self._offer(message):
+            return
         self._waiting.append(message)
         self._stir()
 
@@ -42,6 +46,7 @@ class Outbox:
     async def carry(self, link: Link) -> None:
         """Hand over to the link whatever comes, until it is lost (`LinkLost`)."""
         loop = asyncio.get_running_loop()
+        self._offer = link.offer if isinstance(link, ReadyLink) else None
         while True:
             await self.flush(link)
             self._wake = loop.create_future()
@@ -49,8 +54,11 @@ class Outbox:
 
     async def flush(self, link: Link) -> None:
         """Hand over what waits. Raises `LinkLost`."""
+        # What is put meanwhile waits in its turn, behind the message that is being sent.
+        offer, self._offer = self._offer, None
         while self._waiting or self._progress:
             while self._waiting:
                 await link.send(self._waiting.popleft())
             for call_id in list(self._progress):
                 self._waiting.extend(self._progress_of(call_id))
+        self._offer = offer

@@ -182,16 +182,28 @@ class SocketLink(asyncio.Protocol):
 
     async def send(self, message: Message) -> None:
         """Send a message; returns once the link takes more. Raises `LinkLost`."""
+        if self.offer(message):
+            return
         if self._lost is not None:
             raise self._lost
         if self._protocol.state is not self._open:
             raise LinkLost(self._why(None))
+        self._queue(message)
+        if self._writable is not None:
+            await self._writable
+
+    def offer(self, message: Message) -> bool:
+        """Send a message if the link takes it now."""
+        if self._writable or self._lost is not None or self._protocol.state is not self._open:
+            return False
+        self._queue(message)
+        return True
+
+    def _queue(self, message: Message) -> None:
         self._protocol.send_text(codec.encode(message))
         if not self._will_write:
             self._will_write = True
             self._loop.call_soon(self._write)
-        if self._writable is not None:
-            await self._writable
 
     async def receive(self) -> Message:
         """Return the gateway's next message. Raises `LinkLost`."""

@@ -42,6 +42,9 @@ from tests.bench import (
     terminal,
     using,
 )
+from tests.bench import (
+    kit as kit_costs,
+)
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home
@@ -142,6 +145,21 @@ def many(seconds: float) -> Iterator[Row]:
         without, with_tools = (crowd.hello(gateway, count) for count in (0, crowd.TOOLS))
     yield "a provider comes and goes, no tools", f"cpu {without:5.2f} ms", ""
     yield f"  with {crowd.TOOLS} tools in its hello", f"cpu {with_tools:5.2f} ms", "hello < 2 ms"
+
+
+def kit(seconds: float) -> Iterator[Row]:
+    """The provider kit: its import, and a call against providers written without it."""
+    spent, memory = kit_costs.importing()
+    yield "import tapui.provider", f"cpu {spent:5.1f} ms  {memory:5.1f} MB", "< 80 ms, 25 MB"
+    for in_flight in (1, 64):
+        with scratch() as home, Gateway(home, "--no-attach") as gateway:
+            found = kit_costs.calls(gateway, in_flight, seconds)
+        lean = found["sockets"]
+        for way, cost in found.items():
+            figures = f"cpu {cost.own:6.1f} µs, with the gateway {cost.together:6.1f} µs"
+            ratios = f"  x {cost.own / found['by-hand'].own:.2f} of by-hand"
+            ratios += f", all x {cost.together / lean.together:.2f} of sockets"
+            yield f"a provider, {way}, {in_flight} in flight", figures + ratios, ""
 
 
 def rules(seconds: float) -> Iterator[Row]:
@@ -511,6 +529,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "many": many,
     "filters": filters,
     "emitters": emitters,
+    "kit": kit,
     "rules": rules,
     "pushes": pushes,
     "screen": screen,
