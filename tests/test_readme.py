@@ -14,16 +14,19 @@ import pytest
 from tapui.cli.config import KEYS
 from tapui.cli.parser import build
 from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Tower
+from tests.rig.peers import Host, Tower
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "tapui").rglob("*.md"))]
 
 
-def snippet(language: str) -> str:
-    """Return the README's only code block in a language."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+WIRE = (ROOT / "tapui/wire/README.md").read_text()
+
+
+def snippet(language: str, document: str = README) -> str:
+    """Return a document's only code block in a language."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
     assert len(found) == 1, f"{len(found)} blocks of {language}"
     return str(found[0])
 
@@ -42,8 +45,8 @@ async def greeted_without_a_name(gateway: Gateway) -> object:
         return (await tower.expect("tool.outcome", id="i1")).get("data")
 
 
-def test_provider_of_the_readme_answers_a_call(gateway: Gateway) -> None:
-    code = snippet("python")
+def test_provider_by_hand_answers_a_call(gateway: Gateway) -> None:
+    code = snippet("python", WIRE)
     lines = [line for line in code.splitlines() if line.strip()]
     assert len(lines) <= 20
     provider = subprocess.Popen(
@@ -67,6 +70,31 @@ def test_provider_of_the_readme_answers_a_call(gateway: Gateway) -> None:
     finally:
         provider.kill()
         provider.wait()
+
+
+async def test_provider_of_the_readme_wakes_its_session_and_has_a_gate(gateway: Gateway) -> None:
+    code = snippet("python")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 15
+    async with await Host.hello(gateway.url, gateway.internal_token, hooks=True) as host:
+        await host.open("s1", foreground=True)
+        provider = subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+            [sys.executable, "-c", code], env=gateway.home.env(TAP_GATEWAY=gateway.url)
+        )
+        try:
+            await host.expect("tools.changed", sessionId="s1", within=20)
+            await host.invoke("s1", "remind", {"text": "Look at the build.", "seconds": 0})
+            assert (await host.expect("tool.outcome", id="i1"))["data"] == "You will be told."
+            assert "Look at the build." in (await host.expect("session.send"))["prompt"]
+            asked = {"type": "hook.preToolUse", "sessionId": "s1", "tool": "bash"}
+            for command, is_denied in (("--force", True), ("--force-with-lease", False)):
+                args = {"command": f"git push {command}"}
+                await host.send({**asked, "id": command, "args": args})
+                decided = await host.expect("hook.decision", id=command)
+                assert (decided["decision"] == "deny") is is_denied
+                assert (decided.get("reason") == "use --force-with-lease") is is_denied
+        finally:
+            provider.kill()
+            provider.wait()
 
 
 def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:

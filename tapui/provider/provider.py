@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 from tapui.provider.declared import Declared
+from tapui.provider.errors import DeclarationError
 
 if TYPE_CHECKING:
     from tapui.provider.link import Dial
@@ -34,7 +35,9 @@ class Provider(Declared):
         """Return a session in memory in which the provider can be tried; see `tapui.testing`."""
         from importlib.metadata import entry_points
 
-        (found,) = entry_points(group="tapui.provider", name="testing")
+        found = next(iter(entry_points(group="tapui.provider", name="testing")), None)
+        if found is None:
+            raise DeclarationError("test() needs an installed tapui: install it anew, with pip")
         made: AbstractAsyncContextManager[Any] = found.load()(self, **options)
         return made
 
