@@ -11,8 +11,9 @@ from typing import Any
 
 import psutil
 
+from tapui.wire.limits import MAX_FOLDER_EMITTERS
 from tests.bench import roundtrip
-from tests.bench.emitting import EMITTERS, KEEPING, POURS, WANTED
+from tests.bench.emitting import KEEPING, POURS, WANTED
 from tests.bench.filtering import LINE
 from tests.bench.frames import Frames
 from tests.bench.roundtrip import Rate, cpu_seconds
@@ -21,7 +22,6 @@ from tests.rig.waiting import until
 
 ROUNDS = 3
 SMALL = 100
-_SESSION = "emitters"
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Kept:
     memory: tuple[float, float]
 
 
-def _folder(home: Home, *emitters: dict[str, Any]) -> str:
+def _folder(home: Home, *emitters: dict[str, Any], name: str = "repo") -> str:
     """Write a configuration and allow all of it; return its folder."""
-    folder = home.root / "repo"
+    folder = home.root / name
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "tap.config.json").write_text(json.dumps({"emitters": emitters}))
     (folder / "pours.py").write_text(POURS)
@@ -57,13 +57,14 @@ def _pour(rate: float, rules: list[dict[str, str]]) -> dict[str, Any]:
 
 
 @contextmanager
-def _session(gateway: Gateway, folder: str) -> Iterator[None]:
-    """Have a session open in a folder."""
+def _sessions(gateway: Gateway, *folders: str) -> Iterator[None]:
+    """Have a session open in each folder."""
     hello = {"type": "host.hello", "name": "bench", "kind": "bench", "protocolVersion": 2}
     client = Frames.connect(gateway.url, gateway.internal_token, hello)
-    session = {"id": _SESSION, "label": _SESSION, "cwd": folder}
-    client.say({"type": "session.open", "session": session})
-    client.expect("session.opened", sessionId=_SESSION)
+    for number, folder in enumerate(folders):
+        session = {"id": f"emitters-{number}", "label": "emitters", "cwd": folder}
+        client.say({"type": "session.open", "session": session})
+        client.expect("session.opened", sessionId=session["id"])
     try:
         yield
     finally:
@@ -94,7 +95,7 @@ def beside_calls(home: Home, seconds: float, per_second: int) -> tuple[Rate, Rat
     rules = [{"match": rule.match, "outcome": rule.outcome} for rule in KEEPING]
     folder = _folder(home, _pour(WANTED, rules))
     rates: dict[str, list[Rate]] = {"pause": [], "resume": []}
-    with Gateway(home, "--no-attach") as gateway, _session(gateway, folder):
+    with Gateway(home, "--no-attach") as gateway, _sessions(gateway, folder):
         until(lambda: _are(gateway, "running"), within=30, what="it runs")
         for _ in range(ROUNDS):
             for order, found in rates.items():
@@ -109,13 +110,13 @@ def beside_calls(home: Home, seconds: float, per_second: int) -> tuple[Rate, Rat
 
 
 def waiting(home: Home, seconds: float) -> Waiting:
-    """Let many have run once, and wait."""
+    """Let many have run once, and wait: as many as two folders may have."""
     entries = [
         {"name": f"e{number}", "command": "exit 0", "runInterval": "1h", "stream": "s"}
-        for number in range(EMITTERS)
+        for number in range(MAX_FOLDER_EMITTERS)
     ]
-    folder = _folder(home, *entries)
-    with Gateway(home, "--no-attach") as gateway, _session(gateway, folder):
+    folders = [_folder(home, *entries, name=name) for name in ("one", "two")]
+    with Gateway(home, "--no-attach") as gateway, _sessions(gateway, *folders):
         until(lambda: _are(gateway, "waiting"), within=60, what="each ran once")
         helper = _helper(gateway)
         used, other, began = cpu_seconds(gateway.pid), cpu_seconds(helper), time.perf_counter()
@@ -129,7 +130,7 @@ def waiting(home: Home, seconds: float) -> Waiting:
 def kept(home: Home, seconds: float) -> Kept:
     """Keep every line of a flood."""
     folder = _folder(home, _pour(0, []))
-    with Gateway(home, "--no-attach") as gateway, _session(gateway, folder):
+    with Gateway(home, "--no-attach") as gateway, _sessions(gateway, folder):
         until(lambda: _are(gateway, "running"), within=30, what="it runs")
         process = psutil.Process(gateway.pid)
         time.sleep(seconds)

@@ -273,6 +273,35 @@ def test_there_are_at_most_so_many(
     assert notice["message"] == "2 emitters of /b are left out: a gateway has at most 3"
 
 
+def test_a_folder_leaves_room_to_others(
+    shell: EmitterShell, host: Peer, tower: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_EMITTERS", 4)
+    monkeypatch.setattr(limits, "MAX_FOLDER_EMITTERS", 2)
+    shell.write("/a", entry("a"), entry("b"), entry("c"), entry("d"), allows=True)
+    shell.write("/b", entry("e"), allows=True)
+    host.open("s1", cwd="/a")
+    host.open("s2", cwd="/b")
+    assert [one.plan.name for one in shell.started] == ["a", "b", "e"]
+    (notice,) = tower.hear_of("tower.notice")
+    assert notice["message"] == "2 emitters of /a are left out: one folder has at most 2"
+    shell.write("/a", entry("b"), entry("c"), entry("d"), allows=True)
+    assert [one.plan.name for one in shell.started] == ["a", "b", "e", "c"]
+    assert len(tower.hear_of("tower.notice")) == 1
+
+
+def test_providers_of_a_folder_count_in_each_session(
+    shell: EmitterShell, host: Peer, tower: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MAX_FOLDER_EMITTERS", 3)
+    shell.write("/a", entry("a"), entry("p", kind="provider"), allows=True)
+    for number in range(3):
+        host.open(f"s{number}", cwd="/a")
+    assert sorted(one.plan.name for one in shell.started) == ["a", "p", "p"]
+    (notice,) = tower.hear_of("tower.notice")
+    assert notice["message"] == "1 emitters of /a are left out: one folder has at most 3"
+
+
 def test_a_stream_too_many_is_told_and_costs_only_its_emitter(
     shell: EmitterShell, host: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

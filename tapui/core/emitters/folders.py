@@ -216,7 +216,7 @@ class EmitterFolders:
             known = folder.emitters.get(name)
             if known is not None:
                 self._change(known, entry)
-            elif self._emitters.room <= 0:
+            elif not self._emitters.has_room_for_file(folder):
                 too_many += 1
             else:
                 added = self._emitters.add(entry, folder, folder.sessions[0], "file")
@@ -241,10 +241,10 @@ class EmitterFolders:
             self._emitters.show(emitter)
 
     def _tell_too_many(self, folder: EmitterFolder, count: int) -> None:
-        text = (
-            f"{count} emitters of {folder.path} are left out: a gateway has at most "
-            f"{limits.MAX_EMITTERS}"
-        )
+        most = f"one folder has at most {limits.MAX_FOLDER_EMITTERS}"
+        if self._emitters.room <= 0:
+            most = f"a gateway has at most {limits.MAX_EMITTERS}"
+        text = f"{count} emitters of {folder.path} are left out: {most}"
         for tower in self._connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, Notice(text, "warning"))
 

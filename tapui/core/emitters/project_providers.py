@@ -74,7 +74,7 @@ class ProjectProviders:
         ]
 
     def _add(self, folder: EmitterFolder, entry: EmitterEntryRead, session: OpenSession) -> None:
-        if self._emitters.room <= 0:
+        if not self._emitters.has_room_for_file(folder):
             return
         provider = self._emitters.add(entry, folder, session, "file")
         provider.token = Secret(self._mint.token("ptk-"))

@@ -35,6 +35,12 @@ class Emitters:
         """How many more there may be."""
         return limits.MAX_EMITTERS - len(self.by_id)
 
+    def has_room_for_file(self, folder: EmitterFolder) -> bool:
+        """Return whether a folder's file may have one more: it leaves room to other folders."""
+        of_file = [one for one in self.by_id.values() if one.folder is folder]
+        there = sum(one.source == "file" for one in of_file)
+        return self.room > 0 and there < limits.MAX_FOLDER_EMITTERS
+
     def add(
         self,
         entry: EmitterEntryRead,

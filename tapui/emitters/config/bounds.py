@@ -1,8 +1,10 @@
 """How much a configuration may hold. It comes from a repository: everything in it is bounded."""
 
+from tapui.wire import limits
+
 MAX_FILE = 1024 * 1024
 """Bytes of a configuration file."""
-MAX_EMITTERS = 200
+MAX_EMITTERS = limits.MAX_FOLDER_EMITTERS
 MAX_STREAMS = 64
 MAX_PROVIDERS = 20
 MAX_PATTERN_CHARACTERS = 128 * 1024
