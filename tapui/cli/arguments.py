@@ -114,6 +114,16 @@ def add_attach(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_arguments_of_a_call(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments for a tool: `KEY=VALUE …` and `--args`."""
+    parser.add_argument(
+        "values", metavar="KEY=VALUE", nargs="*", default=[], help="an argument each"
+    )
+    parser.add_argument(
+        "--args", metavar="JSON", default="{}", help="the arguments as an object ({})"
+    )
+
+
 def add_command(
     commands: "Commands", name: str, module: str, text: str, more: str = ""
 ) -> CommandParser:

@@ -8,6 +8,7 @@ from tapui import __version__
 from tapui.cli.arguments import (
     EXIT_CODES,
     CommandParser,
+    add_arguments_of_a_call,
     add_attach,
     add_command,
     add_port,
@@ -183,11 +184,12 @@ def _add_client_commands(commands: "Commands") -> None:
         "call",
         "call",
         "call a tool and print its result as JSON",
-        "Progress goes to stderr. Ctrl-C cancels the call.",
+        "The arguments are read by the tool's schema: `tapui call greet name=Ada`. Progress\n"
+        "goes to stderr. Ctrl-C cancels the call.",
     )
     call.add_argument("tool", metavar="TOOL", help="the tool's name")
+    add_arguments_of_a_call(call)
     call.add_argument("--session", metavar="ID", help="the session (the foreground one)")
-    call.add_argument("--args", metavar="JSON", default="{}", help="the arguments, an object ({})")
     add_port(call, "the gateway's port")
     tail = add_command(
         commands,

@@ -8,6 +8,7 @@ import pytest
 from msgspec import Raw
 
 from tapui.cli import call
+from tapui.cli.given_call import Given
 from tests.client.fake_gateway import FakeGateway, Json, Peer
 from tests.client.test_connection import found
 from tests.rig.waiting import until_async
@@ -35,7 +36,9 @@ async def test_a_call_that_is_interrupted_while_it_is_sent_is_aborted(tmp_path: 
         heard.extend([await peer.receive(), await peer.receive()])
 
     async with FakeGateway(tmp_path, talk, max_bytes=None) as fake:
-        calling = asyncio.create_task(call.outcome_of(found(fake), "t", None, LARGER_THAN_SOCKETS))
+        calling = asyncio.create_task(
+            call.outcome_of(found(fake), "t", None, Given(LARGER_THAN_SOCKETS))
+        )
         await asked.wait()
         await until_async(
             lambda: select.select(sockets, [], [], 0)[0], what="the call is being sent"

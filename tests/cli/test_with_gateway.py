@@ -217,14 +217,25 @@ def test_a_call_that_cannot_be_made_is_1(home: Home, args: tuple[str, ...], said
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("{}", "stream (string), message (string); give them with --args"),
-        ('{"stream": "x"}', "message (string); give it with --args"),
+        ("{}", "stream (string), message (string); give them as stream=…, or with --args"),
+        ('{"stream": "x"}', "message (string); give it as message=…, or with --args"),
     ],
 )
 def test_arguments_that_the_tool_requires_are_asked_for(home: Home, args: str, said: str) -> None:
     done = home.run("call", "tap_post", "--args", args)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"tapui: tap_post requires {said}\n"
+
+
+@pytest.mark.usefixtures("gateway")
+def test_arguments_are_given_as_key_and_value(home: Home) -> None:
+    posted = home.run("call", "tap_post", "stream=builds", "message=42 passed")
+    assert (posted.returncode, posted.stderr) == (0, "")
+    read = home.run("call", "tap_stream_history", "stream=builds", "last=1")
+    assert "42 passed" in read.stdout, read.stderr
+    wrong = home.run("call", "tap_stream_history", "streem=builds")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "requires stream (string); give it as stream=…" in wrong.stderr
 
 
 async def test_arguments_that_do_not_fit_the_schema_are_not_sent(
@@ -243,7 +254,7 @@ async def test_arguments_that_do_not_fit_the_schema_are_not_sent(
     assert (code, out) == (2, "")
     assert RAW.search(err) is None
     told = err.splitlines()
-    assert told[0] == "tapui: t requires name; give it with --args"
+    assert told[0] == "tapui: t requires name; give it as name=…, or with --args"
     assert 'tapui: t: count: the value is not of type "integer"' in told
     assert any("'nmae' was unexpected" in one for one in told)
     assert all(one.startswith("tapui: t") for one in told)
