@@ -25,6 +25,7 @@ FLOORS = [
     {"testing"},
     {"hosts", "tools", "emitters", "mcp_servers"},
     {"tower"},
+    {"authoring"},
     {"station"},
     {"cli", "__main__"},
 ]

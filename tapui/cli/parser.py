@@ -17,6 +17,7 @@ from tapui.cli.arguments import (
 )
 from tapui.cli.door_parser import add_doors
 from tapui.cli.emitters_parser import add_emitters
+from tapui.cli.provider_parser import add_provider
 from tapui.cli.session_parser import add_run, add_sessions, add_steering
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ COMMANDS = (
     "sessions",
     "run",
     "emitters",
+    "provider",
     "next",
     "approve",
     "deny",
@@ -113,6 +115,7 @@ def build() -> CommandParser:
     add_sessions(commands)
     add_run(commands)
     add_emitters(commands)
+    add_provider(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser
@@ -184,8 +187,8 @@ def _add_client_commands(commands: "Commands") -> None:
         "call",
         "call",
         "call a tool and print its result as JSON",
-        "The arguments are read by the tool's schema: `tapui call greet name=Ada`. Progress\n"
-        "goes to stderr. Ctrl-C cancels the call.",
+        "The arguments are read by the tool's schema: `tapui call greet name=Ada`.\n"
+        "Progress goes to stderr. Ctrl-C cancels the call.",
     )
     call.add_argument("tool", metavar="TOOL", help="the tool's name")
     add_arguments_of_a_call(call)

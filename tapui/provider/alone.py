@@ -1,7 +1,7 @@
 """A call of a tool without any gateway."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,19 +13,21 @@ from tapui.provider.errors import INVALID_ARGS, ToolError
 from tapui.provider.session import Session
 from tapui.provider.threads import Threads
 from tapui.wire import codec
-from tapui.wire.message import ActiveSession, FileResult, Message, ToolProgress
+from tapui.wire.message import ActiveSession, FileResult, Message
 from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolResult
 
 T = TypeVar("T")
+Progress = Callable[[str], None]
 _ID = "call"
 
 
 class _Nobody:
     """Stands where the gateway would be: what a tool says meanwhile goes to the log."""
 
-    def __init__(self, result: "asyncio.Future[ToolResult]") -> None:
+    def __init__(self, result: "asyncio.Future[ToolResult]", progress: Progress | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._result = result
+        self._progress = progress
 
     def put(self, message: Message) -> None:
         if isinstance(message, ToolResult) and not self._result.done():
@@ -38,18 +40,26 @@ class _Nobody:
     async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
         return {stream: [] for stream in query.streams}
 
-    def progress(self, call_id: str, text: str) -> None:
-        log.info("%s", ToolProgress(call_id, text).message)
+    def progress(self, call_id: str, text: str) -> None:  # noqa: ARG002 - there is one call
+        if self._progress is None:
+            log.info("%s", text)
+        else:
+            self._loop.call_soon_threadsafe(self._progress, text)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-async def call(provider: Declared, tool: str, arguments: dict[str, Any]) -> Any:
-    """Run a tool and return its result: decoded JSON, or a `FileResult`. Raises `ToolError`."""
+async def call(
+    provider: Declared, tool: str, arguments: dict[str, Any], progress: Progress | None = None
+) -> Any:
+    """Run a tool and return its result: decoded JSON, or a `FileResult`. Raises `ToolError`.
+
+    `progress` is told how far it is, in the loop; without it, that goes to the log.
+    """
     loop = asyncio.get_running_loop()
     answered: asyncio.Future[ToolResult] = loop.create_future()
-    nobody, threads = _Nobody(answered), Threads(loop)
+    nobody, threads = _Nobody(answered, progress), Threads(loop)
     session = Session(ActiveSession("none", "none", foreground=True, state="idle"), nobody, None)
     try:
         given = codec.raw(arguments)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tapui.runtime.child_output import ChildOutput, OnLine, Source
+from tapui.runtime.child_output import ChildOutput, OnLine
 
 STOP_SECONDS = 3.0
 """The default time between TERM and KILL."""
@@ -36,6 +36,8 @@ class Command:
     cwd: Path | None = None
     inherited: tuple[int, ...] = ()
     """Open files that it has under the same numbers."""
+    drops_output: bool = False
+    """Whether output that comes too fast is dropped; else the child waits in its own writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,9 @@ class Child:
             await child._spawned
             process = child._process
             assert process is not None
-            await child._read("stdout", process.stdout, on_line)
-            await child._read("stderr", process.stderr, on_line)
+            drops = command.drops_output
+            await child._read(ChildOutput("stdout", on_line, drops=drops), process.stdout)
+            await child._read(ChildOutput("stderr", on_line, drops=drops), process.stderr)
         except BaseException:
             child.kill()
             raise
@@ -101,8 +104,7 @@ class Child:
             child._connected.set()
         return child
 
-    async def _read(self, source: Source, pipe: IO[bytes] | None, on_line: OnLine) -> None:
-        output = ChildOutput(source, on_line)
+    async def _read(self, output: ChildOutput, pipe: IO[bytes] | None) -> None:
         self._outputs.append(output)
         await self._loop.connect_read_pipe(lambda: output, pipe)
 

@@ -20,10 +20,16 @@ OnLine = Callable[[Source, str], None]
 
 
 class ChildOutput(asyncio.Protocol):
-    """One output pipe of a child, taken apart into lines."""
+    """One output pipe of a child, taken apart into lines.
 
-    def __init__(self, source: Source, on_line: OnLine) -> None:
+    With `drops`, what comes beyond the rates is read, dropped and told of in a line: the child
+    never waits for its reader.
+    """
+
+    def __init__(self, source: Source, on_line: OnLine, *, drops: bool = False) -> None:
         self._source = source
+        self._drops = drops
+        self._dropped = 0
         self._on_line = on_line
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.ReadTransport | None = None
@@ -57,8 +63,11 @@ class ChildOutput(asyncio.Protocol):
             self._line += part[:room]
             if end >= 0:
                 self._emit()
+        if self._drops and not self._may_take():
+            self._dropped += self._unread.count(b"\n")
+            self._unread.clear()
         if self._timer is None and not self._may_take():
-            if self._transport is not None:
+            if self._transport is not None and not self._drops:
                 self._transport.pause_reading()
             self._timer = self._loop.call_at(self._second + 1.0, self._resume)
 
@@ -83,6 +92,10 @@ class ChildOutput(asyncio.Protocol):
 
     def _resume(self) -> None:
         self._timer = None
+        if self._dropped:
+            dropped, self._dropped = self._dropped, 0
+            self._line[:] = b"... %d more lines" % dropped
+            self._emit()
         self._take()
         if self._timer is None and self._transport and not self._transport.is_closing():
             self._transport.resume_reading()
@@ -106,6 +119,7 @@ class ChildOutput(asyncio.Protocol):
         self._is_finishing = True
         if self._timer is not None:
             self._timer.cancel()
+            self._resume()
         self._take()
         if self._line:
             self._emit()

@@ -6,7 +6,8 @@ answered out of what is known, so it never waits for a call, a gateway or anythi
 
 import asyncio
 import logging
-from typing import Any, TypeAlias, cast
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, TypeAlias, cast
 
 from anyio import AsyncFile
 from mcp.server.context import ServerRequestContext
@@ -29,8 +30,8 @@ from mcp_types import (
 from tapui import __version__
 from tapui.hosts.mcp import shown
 from tapui.hosts.mcp.lines import ClientLines
-from tapui.hosts.mcp.link import GatewayLink
 from tapui.text import safe_name
+from tapui.wire.message import OfferedTool, ToolOutcome
 
 _STANDARD_INPUT = 0
 QUIET = 0.1
@@ -40,10 +41,32 @@ Context: TypeAlias = ServerRequestContext[Any, Any]
 _log = logging.getLogger(__name__)
 
 
+class ToolSource(Protocol):
+    """Where the tools are: a gateway, or one provider."""
+
+    @property
+    def tools(self) -> Iterable[OfferedTool]:
+        """The tools that there are now."""
+
+    def set_label(self, label: str) -> None:
+        """Take the client's name."""
+
+    async def call(
+        self, tool: str, arguments: dict[str, Any], tell: Callable[[str], Awaitable[None]]
+    ) -> ToolOutcome:
+        """Call a tool; `tell` takes what it says meanwhile."""
+
+
 class McpDoor:
     """One MCP connection: the server's handlers, and what tells the client of changes."""
 
-    def __init__(self, link: GatewayLink) -> None:
+    def __init__(
+        self,
+        link: ToolSource,
+        *,
+        name: str = "tapui",
+        instructions: str = "Tools of the providers that are bound to this session in tapui.",
+    ) -> None:
         self._link = link
         self._tools: list[Tool] = shown.listed(link.tools)
         self._bus = InMemorySubscriptionBus()
@@ -51,10 +74,10 @@ class McpDoor:
         """That of a client of the handshake era, once its handshake is done."""
         self._news = asyncio.Event()
         self.server: Server[Any] = Server(
-            "tapui",
+            name,
             version=__version__,
-            title="tapui",
-            instructions="Tools of the providers that are bound to this session in tapui.",
+            title=name,
+            instructions=instructions,
             on_list_tools=self._list,
             on_call_tool=self._call,
             on_subscriptions_listen=ListenHandler(self._bus),

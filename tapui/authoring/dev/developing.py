@@ -1,0 +1,229 @@
+"""`tapui provider dev` at work: a program for each save, one after the other."""
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from tapui.authoring.dev.channel import (
+    Channel,
+    DialClosed,
+    DialOpened,
+    FileFailed,
+    FileLoaded,
+    ProviderWaits,
+    Signal,
+)
+from tapui.authoring.dev.program import LOAD_FAILED
+from tapui.authoring.dev.relay import Relay, RelayedProgram, Shows
+from tapui.authoring.dev.watching import Saves
+from tapui.provider.link import Dial
+from tapui.runtime.child import Child, Command, Ended
+from tapui.runtime.child_output import Source
+from tapui.secret import Secret
+from tapui.wire.message import Message
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+"""Seconds before a program that has ended by itself is started again: doubled each time."""
+STEADY_SECONDS = 60.0
+"""How long a program runs that has not ended soon."""
+_MODULE = "tapui.authoring.dev.program"
+
+
+class ShowsPrograms(Shows, Protocol):
+    """Shows the author what happens, programs too."""
+
+    def printed(self, source: Source, text: str) -> None:
+        """The program has printed a line."""
+
+    def saved(self) -> None:
+        """The file was saved; a new program is loaded."""
+
+    def failed(self, text: str, *, goes_on: bool) -> None:
+        """The file cannot be loaded; whether the program before it goes on."""
+
+    def waits(self, why: str) -> None:
+        """The provider is not bound to a session."""
+
+    def ended(self, how: str, again_in: float) -> None:
+        """The program has ended by itself, and is started again in so many seconds."""
+
+
+class _Program:
+    """A child process with its channel."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.relayed = RelayedProgram(number, self.put, self.stop)
+        self.has_loaded = False
+        self.is_unwanted = False
+        self.failure: str | None = None
+        self.started = time.monotonic()
+        self._channel: Channel | None = None
+        self._child: Child | None = None
+        self._stopping: asyncio.Task[Ended] | None = None
+
+    def put(self, what: Message | Signal) -> None:
+        """Send it something."""
+        if self._channel is not None:
+            self._channel.put(what)
+
+    def stop(self) -> None:
+        """Have it end. Nobody waits."""
+        self.is_unwanted = True
+        if self._child is not None and self._stopping is None:
+            self._stopping = asyncio.create_task(self._child.stop())
+
+    async def run(
+        self,
+        command: Callable[[int], Command],
+        heard: Callable[["_Program", Message | Signal], None],
+        on_line: Callable[[Source, str], None],
+    ) -> Ended:
+        """Start it, hear it, and return how it ended. Cancelled, it is stopped first."""
+        ours, its = socket.socketpair()
+        try:
+            self._child = child = await Child.start(command(its.fileno()), on_line)
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            its.close()
+        self._channel = channel = await Channel.of_dev(ours)
+        if self.is_unwanted:
+            self.stop()
+        hearing = asyncio.create_task(self._hear(channel, heard))
+        try:
+            ended = await child.wait()
+            await hearing  # the end of the process is the end of its channel
+        except asyncio.CancelledError:
+            await child.stop()
+            raise
+        finally:
+            hearing.cancel()
+            channel.close()
+        return ended
+
+    async def _hear(
+        self, channel: Channel, heard: Callable[["_Program", Message | Signal], None]
+    ) -> None:
+        while (came := await channel.receive()) is not None:
+            heard(self, came)
+
+
+class Developing:
+    """Serves a file until it is cancelled."""
+
+    def __init__(
+        self,
+        file: Path,
+        *,
+        dial: Dial,
+        token: Callable[[], Secret | None],
+        shows: ShowsPrograms,
+        session: str | None = None,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        self._file = file
+        self._session = session
+        self._environ = {**environ, "PYTHONUNBUFFERED": "1"}
+        self._shows = shows
+        self._relay = Relay(dial, token, shows)
+        self._saves = Saves([file])
+        self._newest: _Program | None = None
+        self._count = 0
+        self._running: set[asyncio.Task[None]] = set()
+        self._again: asyncio.Task[None] | None = None
+        self._pause = FIRST_PAUSE
+
+    async def run(self) -> None:
+        """Serve, and take over each save; cancelled, leave in order."""
+        try:
+            self._start()
+            async for _ in self._saves:
+                if not self._file.exists():
+                    continue  # an editor is about to put it there
+                self._shows.saved()
+                self._pause = FIRST_PAUSE
+                self._start()
+        finally:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        await self._relay.close()
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+
+    def _start(self) -> None:
+        """Start a program for the file as it is now; one that still loads is given up."""
+        if self._again is not None:
+            self._again.cancel()
+            self._again = None
+        former = self._newest
+        if former is not None and not former.has_loaded:
+            former.stop()
+        self._count += 1
+        self._newest = program = _Program(self._count)
+        task = asyncio.create_task(self._run(program), name=f"program {program.number}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def _command(self, descriptor: int) -> Command:
+        argv = (sys.executable, "-P", "-m", _MODULE, str(self._file), str(descriptor))
+        return Command(
+            (*argv, self._session or ""),
+            self._environ,
+            inherited=(descriptor,),
+            drops_output=True,
+        )
+
+    async def _run(self, program: _Program) -> None:
+        ended = await program.run(self._command, self._heard, self._shows.printed)
+        was_serving = self._relay.current is program.relayed
+        self._relay.gone(program.relayed, str(ended))
+        if program.failure is not None:
+            goes_on = self._relay.current is not None
+            self._shows.failed(program.failure, goes_on=goes_on)
+            self._saves.watch([self._file], others_too=True)
+        elif not program.is_unwanted and (was_serving or not program.has_loaded):
+            self._start_later(program, ended)
+
+    def _start_later(self, program: _Program, ended: Ended) -> None:
+        if program is not self._newest or ended.code == LOAD_FAILED:
+            return  # a newer one has its place, or comes with the next save
+        if time.monotonic() - program.started > STEADY_SECONDS:
+            self._pause = FIRST_PAUSE
+        pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
+        self._shows.ended(str(ended), pause)
+
+        async def again() -> None:
+            await asyncio.sleep(pause)
+            self._again = None
+            self._start()
+
+        self._again = asyncio.create_task(again())
+
+    def _heard(self, program: _Program, came: Message | Signal) -> None:
+        match came:
+            case FileLoaded(files=files):
+                program.has_loaded = True
+                self._saves.watch([self._file, *map(Path, files)])
+            case FileFailed(text=text):
+                program.failure = text
+            case ProviderWaits(text=text):
+                self._shows.waits(text)
+            case DialOpened():
+                self._relay.dialled(program.relayed)
+            case DialClosed():
+                pass  # it dials anew, or ends
+            case Message():
+                self._relay.said(program.relayed, came)

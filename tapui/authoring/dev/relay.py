@@ -1,0 +1,491 @@
+"""The one link to the gateway, and the programs that take turns behind it.
+
+The first program says hello through it. A later one is told of the same session; what it declares
+differently goes to the gateway as updates, so that the provider never leaves. Calls stay with the
+program that has them, new ones go to the newest that the gateway has agreed to.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from tapui.authoring.dev.changes import (
+    ToolChanges,
+    Update,
+    is_same_provider,
+    tool_changes,
+    updates,
+)
+from tapui.authoring.dev.channel import DialClosed, Retire, Signal
+from tapui.provider.link import Dial, Link, LinkLost
+from tapui.secret import Secret
+from tapui.wire.errors import CallError
+from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
+from tapui.wire.provider import (
+    Ack,
+    Auth,
+    ContextUpdate,
+    FilterSet,
+    GateCheck,
+    GateResult,
+    Goodbye,
+    Hello,
+    HelloAck,
+    HooksUpdate,
+    Push,
+    SessionLifecycle,
+    SessionReady,
+    Sessions,
+    SessionsUpdated,
+    ShutdownReady,
+    StreamHistory,
+    StreamQuery,
+    ToolCall,
+    ToolCancel,
+    ToolResult,
+    ToolsUpdate,
+    TransformRequest,
+    TransformResult,
+)
+
+ALL = "all"
+UPDATE_SECONDS = 10.0
+"""How long the gateway may take to agree to an update."""
+
+
+class Shows(Protocol):
+    """Shows the author what happens."""
+
+    def bound(self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession]) -> None:
+        """The provider is in a session."""
+
+    def took_over(self, changes: ToolChanges, tools: list[Tool]) -> None:
+        """A program has taken over from the one before."""
+
+    def refused(self, what: str, error: Error) -> None:
+        """The gateway refused what a new program declares; the one before goes on."""
+
+    def called(self, call: ToolCall) -> None:
+        """A call came."""
+
+    def answered(self, tool: str, result: ToolResult, seconds: float) -> None:
+        """It has ended."""
+
+    def lost(self, reason: str) -> None:
+        """The gateway is gone."""
+
+
+class RelayedProgram:
+    """A program as the relay knows it: what it is sent, and the calls that it has."""
+
+    def __init__(
+        self, number: int, put: Callable[[Message | Signal], None], end: Callable[[], None]
+    ) -> None:
+        """`put` sends it something; `end` has it ended, for which nobody waits."""
+        self.number = number
+        self.put = put
+        self.end = end
+        self.calls: set[str] = set()
+        self.is_retired = False
+
+    def mark(self, id_: str) -> str:
+        """Return an id of the program's as one that no other program has."""
+        return f"{self.number}:{id_}"
+
+
+class _Call:
+    __slots__ = ("program", "started", "tool")
+
+    def __init__(self, tool: str, program: RelayedProgram) -> None:
+        self.tool = tool
+        self.program = program
+        self.started = time.monotonic()
+
+
+class _UpdateRefused(Exception):  # noqa: N818 - named for what is the case
+    def __init__(self, what: str, error: Error) -> None:
+        super().__init__(what)
+        self.what = what
+        self.error = error
+
+
+class Relay:
+    """See above. Used in the event loop alone."""
+
+    def __init__(self, dial: Dial, token: Callable[[], Secret | None], shows: Shows) -> None:
+        self._dial = dial
+        self._token = token
+        self._shows = shows
+        self._link: Link | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._carrying: asyncio.Task[None] | None = None
+        self._out: asyncio.Queue[Message] = asyncio.Queue()
+        self._active: list[ActiveSession] | None = None
+        self._hello: Hello | None = None
+        """What the gateway was told last, with updates since."""
+        self._ack: HelloAck | None = None
+        self._asking: tuple[RelayedProgram, Hello] | None = None
+        """Who waits for the answer to a hello."""
+        self._filters: set[str] = set()
+        self.current: RelayedProgram | None = None
+        self._programs: dict[int, RelayedProgram] = {}
+        self._calls: dict[str, _Call] = {}
+        self._updates: dict[str, asyncio.Future[Ack | Error]] = {}
+        self._count = 0
+        self._adopting: set[asyncio.Task[None]] = set()
+        self._adoption = asyncio.Lock()
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The tools that the gateway has."""
+        return list((self._hello.tools if self._hello is not None else None) or ())
+
+    # Programs
+
+    def dialled(self, program: RelayedProgram) -> None:
+        """A program begins a conversation."""
+        self._programs[program.number] = program
+        if self._link is None:
+            if self.current not in (None, program):
+                self.current.end()
+            self.current = program
+            if self._opening is None or self._opening.done():
+                self._opening = asyncio.create_task(self._open())
+        elif self._active is not None:
+            program.put(Sessions(self._bound_first()))
+
+    def gone(self, program: RelayedProgram, why: str) -> None:
+        """A program has ended: its calls are answered for it."""
+        self._programs.pop(program.number, None)
+        for call_id in list(program.calls):
+            text = f"the provider's program ended during the call ({why})"
+            self._answer(ToolResult(call_id, error=text, error_code=str(CallError.INTERNAL)))
+        if self._asking is not None and self._asking[0] is program:
+            self._asking = None
+        if self.current is program:
+            self.current = None
+
+    async def close(self) -> None:
+        """Leave the gateway in order."""
+        self._stop_adopting()
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+        link = self._link
+        if self._carrying is not None:
+            self._carrying.cancel()
+            await asyncio.wait([self._carrying])
+        if link is not None:
+            try:
+                while not self._out.empty():
+                    await link.send(self._out.get_nowait())
+                await link.send(Goodbye("the provider leaves"))
+            except LinkLost:
+                pass  # it went first
+            await link.close()
+
+    def _stop_adopting(self) -> None:
+        for task in self._adopting:
+            task.cancel()
+
+    def said(self, program: RelayedProgram, message: Message) -> None:
+        """A program has said something; what it may no longer say is dropped."""
+        is_current = program is self.current
+        match message:
+            case Hello():
+                self._said_hello(program, message)
+            case ToolResult():
+                if message.id in program.calls:
+                    self._answer(message)
+            case ToolProgress():
+                if message.id in program.calls:
+                    self._send(message)
+            case Push():
+                self._send(message)
+            case StreamQuery():
+                self._send(replace(message, query_id=program.mark(message.query_id)))
+            case GateResult() | TransformResult():
+                self._send(message)
+            case _ if not is_current:
+                pass
+            case ToolsUpdate() | HooksUpdate() | ContextUpdate() | FilterSet():
+                self._said_update(program, message)
+            case ShutdownReady():
+                if self._ack is not None and self._ack.session_id != ALL:
+                    self._ack = None
+                self._send(message)
+            case SessionReady():
+                self._send(message)
+
+    def _said_update(self, program: RelayedProgram, message: Update | FilterSet) -> None:
+        hello = self._hello
+        match message:
+            case FilterSet(stream=stream):
+                self._filters.add(stream)
+            case ToolsUpdate(tools=tools, remove=None, session_id=None) if hello is not None:
+                self._hello = replace(hello, tools=tools)
+            case ContextUpdate(context=context, session_id=None) if hello is not None:
+                self._hello = replace(hello, context=context)
+        self._send(replace(message, request_id=program.mark(message.request_id or "")))
+
+    # A new program
+
+    def _said_hello(self, program: RelayedProgram, hello: Hello) -> None:
+        if (
+            self._ack is not None
+            and self._hello is not None
+            and program is not self.current
+            and is_same_provider(self._hello, hello, self._ack.session_id)
+        ):
+            task = asyncio.create_task(self._adopt_in_turn(program, hello, self._ack))
+            self._adopting.add(task)
+            task.add_done_callback(self._adopting.discard)
+            return
+        token = None if self._ack is not None else hello.reconnect_token
+        self._asking = program, hello
+        self._send(replace(hello, reconnect_token=token))
+
+    async def _adopt_in_turn(self, program: RelayedProgram, hello: Hello, ack: HelloAck) -> None:
+        async with self._adoption:
+            if self._is_there(program):
+                await self._adopt(program, hello, ack)
+
+    def _is_there(self, program: RelayedProgram) -> bool:
+        return program.number in self._programs
+
+    async def _adopt(self, program: RelayedProgram, hello: Hello, ack: HelloAck) -> None:
+        """Have the gateway agree to what a new program declares, then hand over to it."""
+        assert self._hello is not None, "the provider is bound"
+        before = self._hello
+        refusal: _UpdateRefused | None = None
+        try:
+            for update in updates(before, hello):
+                await self._agreed(update)
+        except _UpdateRefused as refused:
+            refusal = refused
+        if refusal is not None or not self._is_there(program):
+            for update in updates(hello, before):
+                self._send(replace(update, request_id=self._own_id()))
+            if refusal is not None:
+                self._shows.refused(refusal.what, refusal.error)
+                program.end()
+            return
+        self._hello = hello
+        for stream in self._filters:
+            self._send(FilterSet(stream, [], request_id=self._own_id()))
+        self._filters.clear()
+        self._hand_over(program)
+        program.put(ack)
+        for session in self._bound_sessions(ack):
+            program.put(SessionLifecycle(session.id, "started"))
+            if session.state == "idle":
+                program.put(SessionLifecycle(session.id, "idle"))
+        self._shows.took_over(tool_changes(before.tools or (), hello.tools or ()), self.tools)
+
+    async def _agreed(self, update: Update) -> None:
+        """Send an update and wait until it is in force. Raises `_UpdateRefused`."""
+        id_ = self._own_id()
+        answer: asyncio.Future[Ack | Error] = asyncio.get_running_loop().create_future()
+        self._updates[id_] = answer
+        self._send(replace(update, request_id=id_))
+        try:
+            async with asyncio.timeout(UPDATE_SECONDS):
+                said = await answer
+        except TimeoutError:
+            return  # it is in the gateway's hands; the messages after it are in order
+        finally:
+            del self._updates[id_]
+        if isinstance(said, Error):
+            raise _UpdateRefused(str(update.__struct_config__.tag), said)
+
+    def _own_id(self) -> str:
+        self._count += 1
+        return f"dev:{self._count}"
+
+    def _hand_over(self, program: RelayedProgram) -> None:
+        former, self.current = self.current, program
+        if former is None or former is program:
+            return
+        former.is_retired = True
+        if former.calls:
+            former.put(Retire())
+        else:
+            former.end()
+
+    def _bound_sessions(self, ack: HelloAck) -> list[ActiveSession]:
+        return [one for one in self._active or () if ack.session_id in (ALL, one.id)]
+
+    def _bound_first(self) -> list[ActiveSession]:
+        """Return the sessions as if the one that the provider is in were in front: a program that
+        names none chooses that."""
+        active = self._active or []
+        if self._ack is None or self._ack.session_id == ALL:
+            return active
+        bound = self._ack.session_id
+        return [replace(one, foreground=one.id == bound) for one in active]
+
+    # The gateway
+
+    async def _open(self) -> None:
+        try:
+            token = self._token()
+            self._link = link = await self._dial()
+        except LinkLost as error:
+            self._forward(DialClosed(error.reason))
+            return
+        self._ack = self._active = None
+        self._out = asyncio.Queue()
+        if token is not None:
+            self._send(Auth(token=token.reveal()))
+        self._carrying = asyncio.create_task(self._carry(link))
+
+    async def _carry(self, link: Link) -> None:
+        """Carry messages both ways until the link is lost."""
+        sending = asyncio.create_task(self._send_on(link))
+        try:
+            while True:
+                self._heard(await link.receive())
+        except LinkLost as error:
+            self._lose(error.reason)
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+            if self._link is not link:
+                await link.close()
+
+    async def _send_on(self, link: Link) -> None:
+        try:
+            while True:
+                await link.send(await self._out.get())
+        except LinkLost:
+            return  # who receives learns of it
+
+    def _lose(self, reason: str) -> None:
+        self._link = None
+        self._ack = self._active = self._asking = None
+        self._stop_adopting()
+        self._forget_calls()
+        self._shows.lost(reason)
+        for program in list(self._programs.values()):
+            if program is self.current:
+                program.put(DialClosed(reason))
+            else:
+                program.end()
+
+    def _forget_calls(self) -> None:
+        """Nobody waits for them any more."""
+        self._calls.clear()
+        for program in self._programs.values():
+            program.calls.clear()
+
+    def _send(self, message: Message) -> None:
+        self._out.put_nowait(message)
+
+    def _heard(self, message: Message) -> None:
+        match message:
+            case Sessions() | SessionsUpdated():
+                self._active = message.active
+                self._forward(message)
+            case HelloAck():
+                self._heard_ack(message)
+            case ToolCall():
+                self._heard_call(message)
+            case ToolCancel():
+                if (call := self._calls.get(message.id)) is not None:
+                    call.program.put(message)
+            case Ack():
+                self._settled(message.request_id, message)
+            case StreamHistory():
+                program, id_ = self._owner(message.query_id)
+                if program is not None:
+                    program.put(replace(message, query_id=id_))
+            case GateCheck() | TransformRequest() | SessionEvent() | SessionLifecycle():
+                self._forward(message)
+            case Error():
+                self._heard_error(message)
+            case _:
+                self._forward(message)
+
+    def _forward(self, message: Message | Signal) -> None:
+        if self.current is not None:
+            self.current.put(message)
+
+    def _heard_ack(self, ack: HelloAck) -> None:
+        if self._asking is None:
+            return  # who said hello has ended
+        program, hello = self._asking
+        self._asking = None
+        self._ack, self._hello = ack, hello
+        self._filters.clear()
+        self._hand_over(program)
+        program.put(ack)
+        self._shows.bound(hello, ack, self._bound_sessions(ack))
+
+    def _heard_call(self, call: ToolCall) -> None:
+        program = self.current
+        self._shows.called(call)
+        if program is None:
+            text = "the provider's program has ended; its author sees why"
+            self._send(ToolResult(call.id, error=text, error_code=str(CallError.INTERNAL)))
+            return
+        self._calls[call.id] = _Call(call.tool, program)
+        program.calls.add(call.id)
+        program.put(call)
+
+    def _answer(self, result: ToolResult) -> None:
+        call = self._calls.pop(result.id, None)
+        if call is None:
+            return
+        self._send(result)
+        self._shows.answered(call.tool, result, time.monotonic() - call.started)
+        call.program.calls.discard(result.id)
+        if call.program.is_retired and not call.program.calls:
+            call.program.end()
+
+    def _heard_error(self, error: Error) -> None:
+        if error.request_id is not None:
+            self._settled(error.request_id, error)
+        elif error.query_id is not None:
+            program, id_ = self._owner(error.query_id)
+            if program is not None:
+                program.put(replace(error, query_id=id_))
+        elif error.reply_to == "hello" and self._asking is not None:
+            program, hello = self._asking
+            self._asking = None
+            if self.current not in (None, program):
+                # In its place the one before may go on: it says hello again.
+                self._ack = None
+                self._shows.refused(f"the hello of {hello.name!r}", error)
+                program.end()
+                self.current.put(DialClosed("the gateway refused the new program"))
+                self._drop_link()
+            else:
+                program.put(error)
+        else:
+            self._forward(error)
+
+    def _drop_link(self) -> None:
+        """Begin anew on another link: what is bound on this one is not known."""
+        link, self._link = self._link, None
+        carrying, self._carrying = self._carrying, None
+        self._active = None
+        self._forget_calls()
+        if link is not None and carrying is not None:
+            carrying.cancel()
+
+    def _settled(self, id_: str, answer: Ack | Error) -> None:
+        waiting = self._updates.get(id_)
+        if waiting is not None:
+            if not waiting.done():
+                waiting.set_result(answer)
+            return
+        program, own = self._owner(id_)
+        if program is not None:
+            program.put(replace(answer, request_id=own))
+
+    def _owner(self, id_: str) -> tuple[RelayedProgram | None, str]:
+        number, _, own = id_.partition(":")
+        return (self._programs.get(int(number)) if number.isdecimal() else None), own

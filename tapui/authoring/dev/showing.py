@@ -1,0 +1,142 @@
+"""What `tapui provider dev` prints, a line for each thing that happens."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import UNSET
+
+from tapui.authoring.describing import signature_of, try_line
+from tapui.authoring.dev.changes import ToolChanges
+from tapui.runtime.child_output import Source
+from tapui.text import safe_text
+from tapui.wire.message import ActiveSession, Error, Tool
+from tapui.wire.provider import Hello, HelloAck, ToolCall, ToolResult
+
+WIDTH = 200
+"""Characters of arguments and results that a line shows."""
+_GAP = "          "
+"""As wide as the time before a line."""
+
+
+class Printer:
+    """Hands lines to `write`, safe for a screen. `port` goes into the line that tries a tool."""
+
+    def __init__(
+        self, name: str, write: Callable[[str], None], port: Callable[[], int | None]
+    ) -> None:
+        self._name = name
+        self._write = write
+        self._port = port
+        self._saved_at: float | None = None
+        self._last_wait = ""
+
+    def _line(self, text: str) -> None:
+        self._write(f"{time.strftime('%H:%M:%S')}  {safe_text(text)}")
+
+    def _more(self, text: str) -> None:
+        self._write(_GAP + safe_text(text))
+
+    # The provider
+
+    def bound(self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession]) -> None:
+        """The provider is in a session: its tools, and the line that tries one."""
+        self._last_wait = ""
+        names = ", ".join(f"{one.label} ({one.id})" for one in sessions) or ack.session_id
+        self._line(f"{hello.name} is in session {names}{self._since_save()}")
+        tools = hello.tools or []
+        self._list(tools)
+        if tools:
+            self._more(f"try: {try_line(tools[0], self._port())}")
+        for text in ack.warnings or ():
+            self._more(f"note: {text}")
+
+    def _list(self, tools: Sequence[Tool]) -> None:
+        for tool in tools:
+            summary = tool.description.strip().partition("\n")[0]
+            self._more(f"  {signature_of(tool)}  {summary}")
+
+    def took_over(self, changes: ToolChanges, tools: list[Tool]) -> None:
+        """A program has taken over: which tools came, went and changed."""
+        told = [
+            *(f"+{name}" for name in changes.added),
+            *(f"−{name}" for name in changes.removed),
+            *(f"~{name}" for name in changes.changed),
+        ]
+        self._line(f"in force: {' '.join(told) or 'the same tools'}{self._since_save()}")
+        shown = {*changes.added, *changes.changed}
+        self._list([tool for tool in tools if tool.name in shown])
+
+    def refused(self, what: str, error: Error) -> None:
+        """The gateway refused what a new program declares."""
+        self._line(f"the gateway refuses {what}: {error.code}: {error.message}")
+        self._more("what ran before goes on; save again once it is mended")
+
+    def lost(self, reason: str) -> None:
+        """The gateway is gone."""
+        self._line(f"{reason}; waiting for it")
+
+    def waits(self, why: str) -> None:
+        """The provider is not bound, told once."""
+        if why != self._last_wait:
+            self._last_wait = why
+            self._line(why)
+
+    # Calls
+
+    def called(self, call: ToolCall) -> None:
+        """A call came."""
+        self._line(f"→ {call.tool} {_short(msgspec.json.format(bytes(call.args), indent=-1))}")
+
+    def answered(self, tool: str, result: ToolResult, seconds: float) -> None:
+        """It has ended."""
+        mark = "✗" if result.error is not None or result.error_code is not None else "←"
+        self._line(f"{mark} {tool} {_result_text(result)}  {_duration(seconds)}")
+
+    # Programs
+
+    def printed(self, source: Source, text: str) -> None:
+        """The program has printed a line."""
+        self._more(f"{'│' if source == 'stdout' else '┃'} {text}")
+
+    def saved(self) -> None:
+        """The file was saved."""
+        self._saved_at = time.monotonic()
+
+    def failed(self, text: str, *, goes_on: bool) -> None:
+        """The file cannot be loaded."""
+        self._saved_at = None
+        rest = "what ran before goes on" if goes_on else "nothing runs"
+        self._line(f"{self._name} cannot be loaded; {rest} until it is saved again:")
+        for line in text.splitlines():
+            self._more(f"  {line}")
+
+    def ended(self, how: str, again_in: float) -> None:
+        """The program has ended by itself."""
+        self._line(f"the program ended ({how}); it is started again in {again_in:g} s, or on save")
+
+    def _since_save(self) -> str:
+        if self._saved_at is None:
+            return ""
+        seconds = time.monotonic() - self._saved_at
+        self._saved_at = None
+        return f", {seconds:.2f} s after the save"
+
+
+def _result_text(result: ToolResult) -> str:
+    if result.error is not None or result.error_code is not None:
+        return f"{result.error_code or 'error'}: {result.error or ''}"
+    if result.file is not None:
+        return f"{result.file.mime_type}, {result.file.size:,} bytes: {result.file.path}"
+    if result.data is UNSET:
+        return "null"
+    return _short(msgspec.json.format(bytes(result.data), indent=-1))
+
+
+def _short(data: bytes) -> str:
+    text = data[: 4 * WIDTH].decode("utf-8", "replace")
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

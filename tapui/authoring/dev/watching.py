@@ -1,0 +1,48 @@
+"""Saves of an author's files."""
+
+from collections.abc import AsyncIterator, Collection
+from pathlib import Path
+
+from watchfiles import Change, awatch
+
+STEP_MS = 20
+"""Milliseconds without a further change after which those before count as one save."""
+LONGEST_MS = 200
+"""... and how long changes that go on are collected at most."""
+
+
+class Saves:
+    """Yields each time that one of the files was saved.
+
+    The folders are watched, not the files: most editors put a new file into the old one's place.
+    """
+
+    def __init__(self, files: Collection[Path]) -> None:
+        self.watch(files)
+
+    def watch(self, files: Collection[Path], *, others_too: bool = False) -> None:
+        """Take other files from now on; with `others_too`, any Python file beside them counts: one
+        that is missing may come."""
+        self._files = {str(file) for file in files}
+        self._folders = {str(file.parent) for file in files}
+        self._others_too = others_too
+
+    def _counts(self, change: Change, path: str) -> bool:
+        if change is Change.deleted:
+            return False
+        return path in self._files or (self._others_too and path.endswith(".py"))
+
+    async def __aiter__(self) -> AsyncIterator[None]:
+        while True:
+            folders = self._folders
+            async for _ in awatch(
+                *folders,
+                watch_filter=self._counts,
+                step=STEP_MS,
+                debounce=LONGEST_MS,
+                recursive=False,
+                ignore_permission_denied=True,
+            ):
+                yield
+                if self._folders != folders:
+                    break

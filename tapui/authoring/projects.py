@@ -1,0 +1,83 @@
+"""A new provider's project: the files of a template, with the provider's name in them.
+
+A template is a folder in `templates/`, named for its language. `{{name}}` in its files is the
+provider's name, `{{module}}` that name as an identifier; in names of files `NAME` stands for the
+latter. The ending `.template` is left out: it keeps tools that look for Python files away. What
+several templates share is in one place and copied into each project (`_SHARED`).
+"""
+
+import keyword
+import re
+import sys
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Literal, get_args
+
+Language = Literal["python", "javascript", "browser"]
+LANGUAGES: tuple[str, ...] = get_args(Language)
+
+_SHARED: dict[str, str] = {"javascript": "module", "browser": "module"}
+"""Which further folder of `templates/` goes into the project."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
+_SUFFIX = ".template"
+
+
+class ProjectError(Exception):
+    """The project cannot be made; the text says why, and what to do."""
+
+
+def make(name: str, language: Language, parent: Path) -> list[Path]:
+    """Write a project named `name` into a new folder in `parent`; return its files.
+
+    A folder that is there and empty is used. Raises `ProjectError`, and `OSError` where a file
+    cannot be written.
+    """
+    module = module_name(name)
+    folder = parent / name
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ProjectError(f"{folder} is there already; choose another name, or another folder")
+    files = contents(name, module, language)
+    folder.mkdir(exist_ok=True)
+    for place, text in files.items():
+        path = folder / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as opened:
+            opened.write(text)
+    return [folder / place for place in files]
+
+
+def module_name(name: str) -> str:
+    """Return a provider's name as an identifier. Raises `ProjectError` for what is no name."""
+    if not _NAME.match(name):
+        raise ProjectError(
+            f"{name!r} cannot be a name: a letter first, then letters, digits, - and _, at most 64"
+        )
+    module = name.replace("-", "_").lower()
+    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("tap", "tapui"):
+        raise ProjectError(f"{name!r} is taken: Python or tapui has something of this name")
+    return module
+
+
+def contents(name: str, module: str, language: Language) -> dict[str, str]:
+    """Return a project's files, by their place in its folder."""
+    templates = resources.files("tapui.authoring") / "templates"
+    found: dict[str, str] = {}
+    for folder in filter(None, (_SHARED.get(language), language)):
+        _collect(templates / folder, "", found)
+    values = {"{{name}}": name, "{{module}}": module}
+    filled: dict[str, str] = {}
+    for place, text in sorted(found.items()):
+        for placeholder, value in values.items():
+            text = text.replace(placeholder, value)  # noqa: PLW2901 - filled step by step
+        filled[place.removesuffix(_SUFFIX).replace("NAME", module)] = text
+    return filled
+
+
+def _collect(folder: Traversable, place: str, found: dict[str, str]) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            if entry.name not in ("__pycache__", "node_modules"):
+                _collect(entry, f"{place}{entry.name}/", found)
+        else:
+            found[f"{place}{entry.name}"] = entry.read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""`tapui provider`: one module an action."""

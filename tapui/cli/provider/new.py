@@ -1,0 +1,33 @@
+"""`tapui provider new`: a project from a template."""
+
+import argparse
+import shlex
+from pathlib import Path
+
+from tapui.authoring import projects
+from tapui.cli import output
+from tapui.cli.failure import WRONG_USE, Failure
+from tapui.invocation import command
+
+_NEXT = {
+    "python": ("provider dev {module}.py", "call greet name=Ada"),
+}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the project, and say what to do next."""
+    try:
+        files = projects.make(args.name, args.lang, Path())
+    except projects.ProjectError as error:
+        raise Failure(str(error), WRONG_USE) from None
+    for file in files:
+        output.say(f"wrote {file}")
+    module = projects.module_name(args.name)
+    output.say("")
+    output.say("next:")
+    output.say(f"  cd {shlex.quote(args.name)}")
+    for line in _NEXT.get(args.lang, ()):
+        output.say(f"  {command(line.format(module=module))}")
+    if args.lang != "python":
+        output.say("  README.md says how it is run")
+    return 0

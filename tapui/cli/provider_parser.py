@@ -1,0 +1,103 @@
+"""The arguments of `tapui provider`."""
+
+from typing import TYPE_CHECKING
+
+from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_command, add_port
+
+if TYPE_CHECKING:
+    from tapui.cli.arguments import Commands
+
+LANGUAGES = ("python", "javascript", "browser")
+
+
+def add_provider(commands: "Commands") -> None:
+    """Add `provider` with its actions."""
+    provider = add_command(
+        commands,
+        "provider",
+        "provider",
+        "write a provider: start one from a template, run it, reload it on save, check it",
+        "A provider is a file of yours with tools for live sessions:\n"
+        "  tapui provider new greeter      makes a folder with one, and a test\n"
+        "  tapui provider dev greeter.py   runs it, and takes over what you save",
+    )
+    actions = provider.add_subparsers(
+        title="actions", metavar="ACTION", parser_class=CommandParser, required=True
+    )
+    _add_new(actions)
+    _add_running(actions)
+    _add_looking(actions)
+
+
+def _file(parser: CommandParser, text: str = "the Python file with the provider") -> None:
+    parser.add_argument("file", metavar="FILE", help=text)
+
+
+def _add_new(actions: "Commands") -> None:
+    new = add_command(
+        actions, "new", "provider.new", "make a folder with a provider that runs, and its test"
+    )
+    new.add_argument("name", metavar="NAME", help="the provider's name, which the folder gets, too")
+    new.add_argument(
+        "--lang", choices=LANGUAGES, default="python", help="what it is written in (python)"
+    )
+
+
+def _add_running(actions: "Commands") -> None:
+    run = add_command(
+        actions,
+        "run",
+        "provider.run",
+        "run a file with tapui's own Python",
+        "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
+        "itself, or that is a test, runs as it is; ARGS are passed on to it.",
+    )
+    _file(run, "the Python file")
+    run.add_argument("args", metavar="ARGS", nargs="*", help="passed on to the file (after --)")
+    dev = add_command(
+        actions,
+        "dev",
+        "provider.dev",
+        "run a file, and take over each save of it; show calls, errors and output",
+        "Its tools stay in the session meanwhile: calls under way end with the program\n"
+        "that has them, new ones go to the new one. A file with an error changes nothing.",
+    )
+    _file(dev)
+    dev.add_argument("--session", metavar="ID", help="the session (the foreground one)")
+    add_port(dev, "the gateway's port")
+
+
+def _add_looking(actions: "Commands") -> None:
+    check = add_command(
+        actions,
+        "check",
+        "provider.check",
+        "find what a model would not understand: names, descriptions and schemas of tools",
+        "For each: where, what is wrong, what mends it. The exit code is 1 if there is\nanything.",
+    )
+    _file(check)
+    check.add_argument("--json", action="store_true", help="print a JSON object a line")
+    describe = add_command(
+        actions, "describe", "provider.describe", "print what a provider offers, for people"
+    )
+    _file(describe)
+    form = describe.add_mutually_exclusive_group()
+    form.add_argument("--markdown", action="store_true", help="print it as a Markdown document")
+    form.add_argument("--json", action="store_true", help="print it as JSON")
+    call = add_command(
+        actions,
+        "call",
+        "provider.call",
+        "call a tool of a file and print its result as JSON, without a gateway",
+    )
+    _file(call)
+    call.add_argument("tool", metavar="TOOL", help="the tool's name")
+    add_arguments_of_a_call(call)
+    mcp = add_command(
+        actions,
+        "mcp",
+        "provider.mcp",
+        "give the tools of a file to an MCP client, on standard input and output",
+        "MCP clients start it; no gateway needs to run. It needs the extra `tapui[mcp]`.",
+    )
+    _file(mcp)

@@ -1,0 +1,73 @@
+"""Projects from templates."""
+
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from tapui.authoring import projects
+from tapui.authoring.projects import ProjectError, contents, make, module_name
+
+
+def test_a_python_project_has_its_name_everywhere(tmp_path: Path) -> None:
+    files = make("my-tools", "python", tmp_path)
+    assert sorted(str(file.relative_to(tmp_path)) for file in files) == [
+        "my-tools/README.md",
+        "my-tools/my_tools.py",
+        "my-tools/test_my_tools.py",
+    ]
+    texts = "".join(file.read_text() for file in files)
+    assert 'Provider("my-tools")' in texts
+    assert "from my_tools import provider" in texts
+    assert "{{" not in texts
+    assert "NAME" not in texts
+
+
+@pytest.mark.parametrize("name", ["greeter.py", "test_greeter.py"])
+def test_its_programs_name_what_they_need(name: str) -> None:
+    text = contents("greeter", "greeter", "python")[name]
+    block = text.partition("# /// script\n")[2].partition("# ///\n")[0]
+    read = tomllib.loads("".join(line[2:] for line in block.splitlines(keepends=True)))
+    assert read["dependencies"] == ["tapui"]
+    assert read["requires-python"] == metadata.metadata("tapui")["Requires-Python"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "../up", "a/b", "1st", "with space", "x" * 65, "class", "json", "tapui", "é", "-x"]
+)
+def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ProjectError):
+        make(name, "python", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_of_the_authors_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    kept = tmp_path / "mine" / "README.md"
+    kept.write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    for name in ("mine", "file"):
+        with pytest.raises(ProjectError, match="is there already"):
+            make(name, "python", tmp_path)
+    assert kept.read_text() == "mine"
+    (tmp_path / "empty").mkdir()
+    assert make("empty", "python", tmp_path)
+
+
+def test_a_name_is_an_identifier_in_python() -> None:
+    assert module_name("My-Tools") == "my_tools"
+
+
+def test_what_templates_share_is_in_each_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder, file in (("module", "tap.js"), ("javascript", "src/NAME.js")):
+        path = tmp_path / "templates" / folder / file
+        path.parent.mkdir(parents=True)
+        path.write_text("// {{name}} {{module}}")
+    monkeypatch.setattr(projects.resources, "files", lambda _: tmp_path)
+    assert contents("my-tools", "my_tools", "javascript") == {
+        "src/my_tools.js": "// my-tools my_tools",
+        "tap.js": "// my-tools my_tools",
+    }
