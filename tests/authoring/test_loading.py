@@ -143,11 +143,7 @@ def test_a_file_that_takes_long_is_told_with_the_line(
     ("text", "said"),
     [
         ("import sys; print(__name__, sys.argv[1:])", "__main__ ['--loud']\n"),
-        (
-            "from tapui.provider import Provider as P\n"
-            "P.run = lambda self, argv=None: print(self)\np = P('x')",
-            "Provider('x')\n",
-        ),
+        (f"{GREETER}\nProvider.run = lambda self, argv=None: print(self)", "Provider('greeter')\n"),
     ],
 )
 def test_a_file_is_run_as_a_program(tmp_path: Path, text: str, said: str) -> None:

@@ -1,15 +1,12 @@
 """`tapui install skills`, `tapui uninstall skills`, and what they say to an agent."""
 
-import asyncio
 import re
 import stat
-import sys
 
 import pytest
 
 from tapui.hosts.copilot.skill_files import SKILLS, SkillFile, skill_files
-from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Host
+from tests.rig.gateway import Home
 
 
 def test_they_are_written_once_and_removed(home: Home) -> None:
@@ -57,23 +54,3 @@ def test_it_has_what_the_cli_looks_for(home: Home, skill: str) -> None:
     assert head
     assert head[1] == skill
     assert len(head[2]) < 1024
-
-
-async def test_the_program_in_it_is_a_provider(gateway: Gateway, home: Home) -> None:
-    text = SkillFile(home.copilot, "create-provider").body().decode()
-    found = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert found
-    host = await Host.hello(gateway.url, gateway.internal_token)
-    async with host:
-        await host.open("s1", label="Greeting")
-        env = home.env(TAP_GATEWAY=gateway.url, TAP_PROVIDER_TOKEN=gateway.token)
-        provider = await asyncio.create_subprocess_exec(sys.executable, "-c", found[1], env=env)
-        offered = await host.expect("tools.changed", sessionId="s1")
-        while "greet" not in str(offered):
-            offered = await host.expect("tools.changed", sessionId="s1")
-        await host.invoke("s1", "greet", {"name": "Ada"}, id_="i1")
-        assert (await host.expect("tool.outcome", id="i1"))["data"] == "Hello, Ada!"
-        await host.invoke("s1", "greet", {}, id_="i2")
-        assert "'name' is missing" in str(await host.expect("tool.outcome", id="i2"))
-        provider.terminate()
-        await provider.wait()
