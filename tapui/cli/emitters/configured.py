@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tapui.cli import output
+from tapui.core.emitters import shown
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.folder_file import reason
@@ -28,35 +31,10 @@ def configured(configuration: Configuration, state: Path) -> list[Emitter]:
     consents = EmitterConsents(state)
     found = []
     for read in folder_emitters(configuration.folder, configuration).entries:
-        plan = read.plan
-        entry = entry_of(configuration, plan.name, is_provider=plan.kind == "provider")
-        found.append(
-            Emitter(
-                id="",
-                name=plan.name,
-                folder=configuration.folder,
-                session_id="",
-                kind=plan.kind,
-                state="configured",
-                stream=f"{plan.stream}@tap",
-                cwd=plan.cwd,
-                command=plan.command,
-                args=list(plan.args),
-                prompt=plan.prompt,
-                shell=plan.shell,
-                every=plan.every,
-                ownership=read.ownership,
-                line=read.line,
-                auto_start=plan.auto_start,
-                include_stderr=plan.include_stderr,
-                max_runs=plan.max_runs,
-                rules=list(plan.rules),
-                injector=plan.injector,
-                delivery=plan.delivery,
-                description=read.description,
-                why=_standing(consents, configuration, entry),
-            )
-        )
+        is_provider = read.plan.kind == "provider"
+        entry = entry_of(configuration, read.plan.name, is_provider=is_provider)
+        emitter = shown.configured(read, configuration.folder)
+        found.append(replace(emitter, why=_standing(consents, configuration, entry)))
     return found
 
 

@@ -12,8 +12,8 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
 from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.live import described
 from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.shown import described
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.providers.identity import Providers

@@ -27,10 +27,11 @@ from tapui.core.emitters.as_bash import as_bash, has_other_shell
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.lines import EmitterLines
-from tapui.core.emitters.live import AskedByAgent, LiveEmitter, described
+from tapui.core.emitters.live import AskedByAgent, LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.emitters.schedules import in_words, runs_in_words
+from tapui.core.emitters.shown import described
 from tapui.core.hooks.gates import Settled
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection, OpenSession

@@ -13,13 +13,11 @@ from tapui.core.window import SlidingWindow
 from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.emitters import (
-    Emitter,
     EmitterCounts,
     EmitterSource,
     EmitterState,
     RunStatus,
 )
-from tapui.wire.message import BUILTIN_PROVIDER
 from tapui.wire.provider import FilterRule
 
 Aim = Literal["go on", "pause", "stop", "restart"]
@@ -234,48 +232,4 @@ def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:
         held=counts.held + tally.held,
         truncated=counts.truncated + told.truncated,
         undecided=counts.undecided + told.undecided,
-    )
-
-
-def described(emitter: LiveEmitter) -> Emitter:
-    """Return an emitter as others see it."""
-    plan, entry, held = emitter.plan, emitter.entry, emitter.held
-    return Emitter(
-        id=emitter.id,
-        name=plan.name,
-        folder=emitter.folder.path,
-        session_id=emitter.session.id,
-        kind=plan.kind,
-        state=emitter.state,
-        stream=f"{plan.stream}@{BUILTIN_PROVIDER}",
-        cwd=plan.cwd,
-        command=plan.command,
-        args=list(plan.args),
-        prompt=plan.prompt,
-        shell=plan.shell,
-        every=plan.every,
-        ownership=entry.ownership,
-        lifespan=entry.lifespan,
-        source=emitter.source,
-        line=entry.line,
-        auto_start=plan.auto_start,
-        include_stderr=plan.include_stderr,
-        max_runs=plan.max_runs,
-        runs=emitter.runs,
-        rules=list(emitter.rules),
-        injector=plan.injector,
-        delivery=plan.delivery,
-        description=entry.description,
-        next_run_at=emitter.next_run_at,
-        last_run_at=emitter.last_run_at,
-        last_status=emitter.last_status,
-        exit_code=emitter.exit_code,
-        signal=emitter.signal,
-        failures=emitter.failures,
-        error=emitter.error,
-        why=emitter.why,
-        approval_id=emitter.approval.view.id if emitter.approval is not None else None,
-        waiting=len(held.lines or ()) if held is not None else 0,
-        braked=emitter.is_braked,
-        counts=emitter.counted(),
     )

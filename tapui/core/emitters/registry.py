@@ -5,7 +5,8 @@ from msgspec.structs import replace
 from tapui.core.clock import Clock
 from tapui.core.deadlines import Deadlines, Due
 from tapui.core.emitters.given import EmitterEntryRead
-from tapui.core.emitters.live import EmitterFolder, LiveEmitter, described
+from tapui.core.emitters.live import EmitterFolder, LiveEmitter
+from tapui.core.emitters.shown import described
 from tapui.core.mint import Mint
 from tapui.core.model import OpenSession
 from tapui.core.output import Output
