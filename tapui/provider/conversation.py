@@ -133,7 +133,7 @@ class LinkConversation:
         (`GatewayRefusal`). Cancelled, it says goodbye."""
         if self._token is not None:
             self.outbox.put(Auth(token=self._token.reveal()))
-        carrying = asyncio.create_task(self.outbox.carry(self._link))
+        carrying = asyncio.create_task(self._carry())
         try:
             receive, handlers = self._link.receive, self._handlers
             while True:
@@ -146,6 +146,16 @@ class LinkConversation:
             raise
         finally:
             await self._end(carrying)
+
+    async def _carry(self) -> None:
+        """Send what is said; when that fails for a fault of this side, the link is given up."""
+        try:
+            await self.outbox.carry(self._link)
+        except LinkLost:
+            raise
+        except Exception:
+            log.exception("a message could not be sent")
+            await self._link.close()
 
     async def _leave(self, carrying: "asyncio.Task[None]") -> None:
         """Answer what is under way, and say goodbye."""

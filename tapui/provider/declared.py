@@ -1,6 +1,7 @@
 """What a provider declares with decorators: its tools, rules and handlers."""
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeVar, overload
 
@@ -21,6 +22,7 @@ from tapui.wire.provider import (
     Hooks,
     Transform,
 )
+from tapui.wire.surrogates import without_surrogates
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,8 +60,8 @@ class Declared:
         call_timeout: float | None = None,
     ) -> None:
         for what, given in (("name", name), ("instance", instance)):
-            if given is not None and (not 1 <= len(given) <= limits.MAX_NAME or "@" in given):
-                raise DeclarationError(f"{what}: 1 to {limits.MAX_NAME} characters, without @")
+            if given is not None:
+                _named(what, given, limits.MAX_NAME, without="@")
         if name == BUILTIN_PROVIDER:
             raise DeclarationError(f"name: '{name}' is tapui's own")
         self.name = name
@@ -74,7 +76,9 @@ class Declared:
         )
         if self._concurrency and self._concurrency.max is not None and self._concurrency.max < 1:
             raise DeclarationError("concurrency: at least 1")
-        self._subscribed = dict.fromkeys(subscribe)
+        self._subscribed: dict[str, None] = {}
+        for event in subscribe:
+            self._subscribe(event)
         self._tools: dict[str, ToolFunction] = {}
         self._rules: list[HookRule] = []
         self._gates: dict[str, DeclaredGate] = {}
@@ -227,9 +231,8 @@ class Declared:
     def filter(self, stream: str, rules: Iterable[tuple[str, Outcome]]) -> None:
         """Filter a stream of the provider's own: the first regex that a line matches decides
         whether it is dropped, kept, surfaced or injected."""
-        if not 1 <= len(stream) <= limits.MAX_NAME or "@" in stream:
-            raise DeclarationError("filter: a stream of your own, by its bare name")
-        made = [FilterRule(_pattern("filter", match), outcome) for match, outcome in rules]
+        _named("filter: a stream of your own", stream, limits.MAX_NAME, without="@")
+        made = [FilterRule(_regex("filter", match), outcome) for match, outcome in rules]
         if len(made) > limits.MAX_HOOK_RULES:
             raise DeclarationError(f"filter: at most {limits.MAX_HOOK_RULES} rules")
         if stream not in self._filters and len(self._filters) >= limits.MAX_STREAMS:
@@ -239,14 +242,11 @@ class Declared:
     def on(self, event: str) -> Callable[[F], F]:
         """Call a function with each `SessionNews` of this name: `session.started`, `session.idle`
         and `session.ending`, or an event of the session such as `tool.execution_complete`."""
-        if not 1 <= len(event) <= limits.MAX_ID:
-            raise DeclarationError("on: an event has a name")
+        _named("on: an event", event, limits.MAX_ID)
 
         def declare(function: F) -> F:
             if event not in LIFECYCLE:
-                self._subscribed[event] = None
-            if len(self._subscribed) > limits.MAX_SUBSCRIPTIONS:
-                raise DeclarationError(f"on: at most {limits.MAX_SUBSCRIPTIONS} events")
+                self._subscribe(event)
             self._handlers.setdefault(event, []).append(function)
             return function
 
@@ -329,31 +329,55 @@ class Declared:
         """Tell it nothing more."""
         self._followers.remove(follower)
 
+    def _subscribe(self, event: str) -> None:
+        _named("subscribe: an event", event, limits.MAX_ID)
+        if event not in self._subscribed and len(self._subscribed) >= limits.MAX_SUBSCRIPTIONS:
+            raise DeclarationError(f"at most {limits.MAX_SUBSCRIPTIONS} events can be subscribed")
+        self._subscribed[event] = None
+
     def _rule(self, rule: HookRule) -> None:
         if len(self._rules) >= limits.MAX_HOOK_RULES:
             raise DeclarationError(f"a provider has at most {limits.MAX_HOOK_RULES} rules")
         self._rules.append(_checked(rule, HookRule, rule.action))
 
     def _change(self, section: str, transform: Transform) -> None:
+        _named("a section", section, limits.MAX_ID)
         if section in PROTECTED_SECTIONS and transform.action != "append":
             raise DeclarationError(f"the section '{section}' can only be appended to")
         if section not in self._transforms and len(self._transforms) >= limits.MAX_SECTIONS:
             raise DeclarationError(f"at most {limits.MAX_SECTIONS} sections can be changed")
         self._rewriters.pop(section, None)
-        self._transforms[section] = transform
+        self._transforms[section] = without_surrogates(transform)
+
+
+def _named(what: str, name: str, most: int, *, without: str = "") -> None:
+    """Check a name. Raises `DeclarationError`."""
+    if not 1 <= len(name) <= most or (without and without in name):
+        but = f", without {without}" if without else ""
+        raise DeclarationError(f"{what}: a name has 1 to {most} characters{but}")
+    if name != without_surrogates(name):
+        raise DeclarationError(f"{what}: the name has half a character, which JSON cannot hold")
 
 
 def _match(tool: str | None, args: str | None, file: str | None, provider: str | None) -> HookMatch:
-    return HookMatch(tool, None if args is None else _pattern("args", args), provider, file)
+    args = None if args is None else _regex("args", args)
+    return HookMatch(tool, args, provider, None if file is None else _pattern("file", file))
 
 
 def _pattern(what: str, pattern: str) -> str:
-    """Check a regex, as far as Python's own syntax goes. Raises `DeclarationError`."""
+    """Check a pattern's length. Raises `DeclarationError`."""
     if len(pattern) > limits.MAX_PATTERN:
         raise DeclarationError(f"{what}: a pattern has at most {limits.MAX_PATTERN} characters")
+    return pattern
+
+
+def _regex(what: str, pattern: str) -> str:
+    """Check a regex, as far as Python's own syntax goes. Raises `DeclarationError`."""
     try:
-        re.compile(pattern)
-    except re.error as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what Python will read otherwise some day
+            re.compile(_pattern(what, pattern))
+    except (re.error, OverflowError, RecursionError) as error:
         raise DeclarationError(f"{what}: '{pattern}' is no regex: {error}") from None
     return pattern
 
@@ -361,7 +385,7 @@ def _pattern(what: str, pattern: str) -> str:
 def _context(what: str, text: str | None) -> str | None:
     if text is not None and len(text) > limits.MAX_CONTEXT:
         raise DeclarationError(f"{what}: at most {limits.MAX_CONTEXT:,} characters")
-    return text
+    return None if text is None else without_surrogates(text)
 
 
 def _metadata(value: Mapping[str, Any]) -> Raw:

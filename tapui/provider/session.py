@@ -89,10 +89,12 @@ class Session:
         `level` says what becomes of it: it is kept; also shown to the person (`surface`); or sent
         to the agent, which wakes it (`inject`). With `prompt`, that text is a turn of its own.
         """
-        if event is None and prompt is None:
-            raise DeclarationError("push: an event or a prompt is needed")
-        if stream is not None and not 1 <= len(stream) <= MAX_NAME:
-            raise DeclarationError(f"push: the stream's name has 1 to {MAX_NAME} characters")
+        text = prompt if event is None else event
+        if text is None or not text.strip() or not (prompt or text).strip():
+            raise DeclarationError("push: an event or a prompt is needed, and neither is blank")
+        if stream is not None and (not 1 <= len(stream) <= MAX_NAME or "@" in stream):
+            text = f"push: a stream of your own, its name has 1 to {MAX_NAME} characters without @"
+            raise DeclarationError(text)
         about = None if metadata is None else _object(metadata)
         self._outlet.post(
             sendable(

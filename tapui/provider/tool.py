@@ -16,6 +16,7 @@ from tapui.provider.signature import Signature
 from tapui.wire import codec
 from tapui.wire.limits import MAX_CALL_TIMEOUT, MAX_SCHEMA_DEPTH
 from tapui.wire.message import Tool
+from tapui.wire.surrogates import without_surrogates
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
@@ -61,7 +62,9 @@ class ToolFunction:
             schema = _schema(found, parameters)
         self.definition = Tool(
             name=found,
-            description=(description or docstring.description or found.replace("_", " ")).strip(),
+            description=_text(description)
+            or _text(docstring.description)
+            or found.replace("_", " "),
             parameters=schema,
             timeout=None if timeout is None else timeout * 1000,
         )
@@ -81,6 +84,10 @@ class ToolFunction:
         if not positional and not by_name:
             return self.function
         return functools.partial(self.function, *positional, **by_name)
+
+
+def _text(given: str | None) -> str:
+    return without_surrogates((given or "").strip())
 
 
 def is_coroutine(function: Callable[..., Any]) -> bool:

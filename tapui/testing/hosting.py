@@ -15,6 +15,7 @@ from tapui.testing.gateway import MemoryGateway, Peer
 from tapui.testing.results import PushedLine, SentPrompt, StartedCall
 from tapui.wire import limits
 from tapui.wire.codec import raw
+from tapui.wire.errors import CallError
 from tapui.wire.events import AnyEvent, CallStarted, StreamPosted
 from tapui.wire.host import (
     HookDecision,
@@ -86,6 +87,9 @@ class MemoryHost:
 
     def join(self, gateway: MemoryGateway) -> None:
         """Connect to a gateway and open every session there."""
+        for id_ in list(self._calls):
+            lost = ToolOutcome(id_, error="the gateway is gone", error_code=CallError.DISCONNECTED)
+            self._calls.pop(id_).ended(lost)
         self._gateway = gateway
         self._number = gateway.connect(Peer(self._receive, _gone))
         self._send(HostHello("test", "test", limits.PROTOCOL_VERSION, sections=True))
