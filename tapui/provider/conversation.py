@@ -50,6 +50,8 @@ log = logging.getLogger("tapui.provider")
 
 RETRY_SECONDS = 2.0
 """Between two hellos while the name, or a tool's, is somebody else's."""
+SHARE_OF_DEADLINE = 0.8
+"""Of the time that a session's end gives, the handlers of it have this."""
 _FATAL = (
     ErrorCode.AUTH_FAILED,
     ErrorCode.UNSUPPORTED_VERSION,
@@ -227,7 +229,7 @@ class LinkConversation:
     def _bound(self, message: HelloAck) -> None:
         serving = self._serving
         self.is_bound = self.was_bound = True
-        self._is_everywhere = message.session_id == ALL
+        self._is_everywhere = serving.members.is_everywhere = message.session_id == ALL
         self._persist_dir = message.persist_dir
         self.calls.folder = ResultFolder(message.persist_dir)
         serving.reconnect_token = message.reconnect_token
@@ -266,7 +268,7 @@ class LinkConversation:
             members.end(session_id),
             serving.functions.tell(self._provider, session, "session.ending", Raw(b"{}")),
         )
-        limit = asyncio.ensure_future(serving.sleep((deadline or 0) / 1000))
+        limit = asyncio.ensure_future(serving.sleep(SHARE_OF_DEADLINE * (deadline or 0) / 1000))
         both: tuple[asyncio.Future[object], ...] = (work, limit)  # type: ignore[assignment]  # results are not read
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         limit.cancel()
@@ -274,6 +276,7 @@ class LinkConversation:
             work.cancel()
             log.warning("the handlers of session.ending took too long")
         self.outbox.put(ShutdownReady(session_id))
+        members.ended(session_id)
         if not self._is_everywhere:
             self.is_bound = False
             self._may_say_hello = True
@@ -348,6 +351,13 @@ class LinkConversation:
         for text in message.warnings or ():
             self._serving.listener.noticed(text)
         self.updates.settled(message.request_id)
+
+    def say(self, message: Message) -> None:
+        """Send what a session says."""
+        if isinstance(message, ContextUpdate):
+            self.updates.want(message)
+        else:
+            self.outbox.put(message)
 
     def tools_changed(self) -> None:
         """The provider's tools are others now."""

@@ -5,10 +5,9 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeVar, overload
 
-from msgspec import Raw
-
 from tapui.provider.errors import DeclarationError
 from tapui.provider.gates import DeclaredGate
+from tapui.provider.sending import json_object, sendable, short_context
 from tapui.provider.tool import ToolFunction, is_coroutine
 from tapui.wire import codec, limits
 from tapui.wire.errors import WireError
@@ -68,9 +67,9 @@ class Declared:
         self.instance = instance
         self.session = session
         self.call_timeout = call_timeout
-        self._metadata = None if metadata is None else _metadata(metadata)
-        self._context = _context("context", context)
-        self._startup_context = _context("startup_context", startup_context)
+        self._metadata = None if metadata is None else json_object("metadata", metadata)
+        self._context = short_context("context", context)
+        self._startup_context = short_context("startup_context", startup_context)
         self._concurrency = (
             Concurrency(concurrency) if isinstance(concurrency, int) else concurrency
         )
@@ -261,7 +260,7 @@ class Declared:
 
     def set_context(self, text: str | None) -> None:
         """Change what the agent is told with every prompt, in sessions that are bound, too."""
-        self._context = _context("context", text)
+        self._context = short_context("context", text)
         for follower in self._followers:
             follower.context_changed()
 
@@ -304,9 +303,12 @@ class Declared:
         return self._context
 
     def hello(self, session: str | None, reconnect_token: str | None) -> Hello:
-        """Return the hello that declares all of this to a session."""
+        """Return the hello that declares all of this to a session.
+
+        Raises `DeclarationError` where it is larger than a message may be.
+        """
         hooks = Hooks(self._rules or None, dict(self._transforms) or None)
-        return Hello(
+        hello = Hello(
             name=self.name,
             protocol_version=limits.PROTOCOL_VERSION,
             session=session,
@@ -320,6 +322,7 @@ class Declared:
             startup_context=self._startup_context,
             concurrency=self._concurrency,
         )
+        return sendable(hello)
 
     def followed_by(self, follower: Follower) -> None:
         """Tell `follower` of what is declared later."""
@@ -380,19 +383,6 @@ def _regex(what: str, pattern: str) -> str:
     except (re.error, OverflowError, RecursionError) as error:
         raise DeclarationError(f"{what}: '{pattern}' is no regex: {error}") from None
     return pattern
-
-
-def _context(what: str, text: str | None) -> str | None:
-    if text is not None and len(text) > limits.MAX_CONTEXT:
-        raise DeclarationError(f"{what}: at most {limits.MAX_CONTEXT:,} characters")
-    return None if text is None else without_surrogates(text)
-
-
-def _metadata(value: Mapping[str, Any]) -> Raw:
-    try:
-        return codec.raw(dict(value))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DeclarationError(f"metadata: JSON cannot hold it: {error}") from None
 
 
 def _checked(value: Any, kind: Any, what: str) -> Any:

@@ -17,6 +17,9 @@ from tapui.provider.tool import is_coroutine
 from tapui.wire.provider import GateCheck, GateResult
 from tapui.wire.surrogates import without_surrogates
 
+MAX_SECTION = 256 * 1024
+"""Characters of a section that a function may return: in any script they fit a message."""
+
 log = logging.getLogger("tapui.provider")
 
 
@@ -63,6 +66,11 @@ class Functions:
             return current
         if not isinstance(content, str):
             log.error("the transform of '%s' returned no text", section)
+            return current
+        if len(content) > MAX_SECTION:
+            log.error(
+                "the transform of '%s' returned more than %d characters", section, MAX_SECTION
+            )
             return current
         return without_surrogates(content)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from tapui.provider.contained import LEAVE_SECONDS, contained
 from tapui.provider.session import Outlet, Session
-from tapui.wire.message import ActiveSession
+from tapui.wire.message import ActiveSession, Message
+from tapui.wire.provider import Push
 
 log = logging.getLogger("tapui.provider")
 
@@ -20,6 +21,10 @@ class Members:
         self._outlet = outlet
         self._sessions: dict[str, Session] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._ending: set[str] = set()
+        self._active: Mapping[str, ActiveSession] = {}
+        self.is_everywhere = False
+        """Whether the provider is in all sessions, and is never moved."""
 
     def __contains__(self, session_id: str) -> bool:
         return session_id in self._sessions
@@ -35,8 +40,10 @@ class Members:
         session = self._sessions.get(session_id)
         if session is not None:
             return session
-        active = ActiveSession(session_id, session_id, foreground=False, state="busy")
-        if len(self._sessions) == 1:
+        active = self._active.get(session_id) or ActiveSession(
+            session_id, session_id, foreground=False, state="busy"
+        )
+        if len(self._sessions) == 1 and not self.is_everywhere:
             former, session = self._sessions.popitem()
             session.changed(active)
             if (task := self._running.pop(former, None)) is not None:
@@ -47,12 +54,14 @@ class Members:
 
     def listed(self, active: Mapping[str, ActiveSession]) -> None:
         """Take over what the gateway says of the sessions."""
+        self._active = active
         for session_id, session in self._sessions.items():
             if session_id in active:
                 session.changed(active[session_id])
 
     def join(self, active: ActiveSession, persist_dir: str | None) -> None:
         """The provider is in a session now."""
+        self._ending.discard(active.id)
         session = self._sessions.get(active.id)
         if session is None:
             self._sessions[active.id] = session = Session(active, self._outlet, persist_dir)
@@ -72,9 +81,24 @@ class Members:
             task.cancel()
         return task
 
+    def may_have(self, message: Message) -> bool:
+        """Return whether a message of a session may still go; one that ended takes none."""
+        session_id = getattr(message, "session_id", None)
+        if session_id is None or session_id in self._sessions:
+            return True
+        if isinstance(message, Push) and session_id in self._ending:
+            return message.level != "inject" and message.prompt is None
+        log.info("the session %s has ended: what was said to it is dropped", session_id)
+        return False
+
+    def ended(self, session_id: str) -> None:
+        """The provider has cleaned up after a session."""
+        self._ending.discard(session_id)
+
     async def end(self, session_id: str) -> None:
         """A session ends: what runs beside it is cancelled, and has come to its end."""
         task = self._drop(session_id)
+        self._ending.add(session_id)
         if task is not None:
             await asyncio.wait([task])
 

@@ -13,11 +13,13 @@ from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
 from tapui.provider.link import Dial, LinkLost
 from tapui.provider.members import Members
+from tapui.provider.pacing import PushPace
 from tapui.provider.threads import Threads
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Message
-from tapui.wire.provider import HistoryLine, StreamQuery
+from tapui.wire.provider import HistoryLine, Push, StreamQuery
+from tapui.wire.surrogates import without_surrogates
 
 log = logging.getLogger("tapui.provider")
 
@@ -26,6 +28,8 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 10.0
 """Seconds before a gateway is dialled again: doubled each time, up to this."""
+MAX_PROGRESS = 16 * 1024
+"""Characters of a text that tells progress."""
 MAX_HELD = 100
 """Messages of sessions that wait until the provider is bound again; the oldest go first."""
 
@@ -62,6 +66,7 @@ class Serving:
         self.members = Members(provider.backgrounds, self)
         self._conversation: LinkConversation | None = None
         self._held: deque[Message] = deque(maxlen=MAX_HELD)
+        self._pace = PushPace(self._send, sleep)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -77,6 +82,7 @@ class Serving:
             await self._serve()
         finally:
             self.provider.left_by(self)
+            self._pace.close()
             await self.members.close()
             self._threads.close()
 
@@ -136,8 +142,15 @@ class Serving:
         self._in_loop(lambda: self._post(message))
 
     def _post(self, message: Message) -> None:
+        if isinstance(message, Push):
+            self._pace.push(message)
+        else:
+            self._send(message)
+
+    def _send(self, message: Message) -> None:
         if self._conversation is not None and self._conversation.is_bound:
-            self._conversation.outbox.put(message)
+            if self.members.may_have(message):
+                self._conversation.say(message)
             return
         if len(self._held) == MAX_HELD:
             log.warning(
@@ -148,7 +161,7 @@ class Serving:
     def release(self) -> None:
         """Send what was held, now that the provider is bound."""
         while self._held:
-            self._post(self._held.popleft())
+            self._send(self._held.popleft())
 
     async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
         """Ask for lines of streams. Raises `GatewayRefusal` and `LinkLost`."""
@@ -158,6 +171,7 @@ class Serving:
 
     def progress(self, call_id: str, text: str) -> None:
         """Tell how far a call is."""
+        text = without_surrogates(text[:MAX_PROGRESS])
         self._in_loop(lambda: self._progress(call_id, text))
 
     def _progress(self, call_id: str, text: str) -> None:

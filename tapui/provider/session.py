@@ -1,18 +1,13 @@
 """A session as a provider sees it: what it is, and what can be pushed into it and asked of it."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol, TypeVar
-
-from msgspec import Raw
+from typing import Any, Protocol
 
 from tapui.provider.errors import DeclarationError
-from tapui.wire import codec
-from tapui.wire.errors import WireError
-from tapui.wire.limits import MAX_HISTORY, MAX_MESSAGE_BYTES, MAX_NAME
+from tapui.provider.sending import json_object, sendable, short_context
+from tapui.wire.limits import MAX_HISTORY, MAX_NAME, MAX_STREAMS
 from tapui.wire.message import ActiveSession, Level, Message
 from tapui.wire.provider import ContextUpdate, HistoryLine, Push, StreamQuery
-
-M = TypeVar("M", bound=Message)
 
 
 class Outlet(Protocol):
@@ -89,13 +84,12 @@ class Session:
         `level` says what becomes of it: it is kept; also shown to the person (`surface`); or sent
         to the agent, which wakes it (`inject`). With `prompt`, that text is a turn of its own.
         """
-        text = prompt if event is None else event
-        if text is None or not text.strip() or not (prompt or text).strip():
-            raise DeclarationError("push: an event or a prompt is needed, and neither is blank")
-        if stream is not None and (not 1 <= len(stream) <= MAX_NAME or "@" in stream):
-            text = f"push: a stream of your own, its name has 1 to {MAX_NAME} characters without @"
-            raise DeclarationError(text)
-        about = None if metadata is None else _object(metadata)
+        texts = [text for text in (event, prompt) if text is not None]
+        if not texts or not all(text.strip() for text in texts):
+            raise DeclarationError("push: an event or a prompt is needed that is not blank")
+        if stream is not None and ("@" in stream or not 1 <= len(stream) <= MAX_NAME):
+            raise DeclarationError(f"push: a stream's name has 1 to {MAX_NAME} characters, no '@'")
+        about = None if metadata is None else json_object("metadata", metadata)
         self._outlet.post(
             sendable(
                 Push(level, event, prompt, stream, self.id, metadata=about),
@@ -112,7 +106,7 @@ class Session:
 
     def set_context(self, text: str | None) -> None:
         """Have `text` told to the agent with every prompt from now on; None takes it away."""
-        self._outlet.post(sendable(ContextUpdate(text, self.id)))
+        self._outlet.post(sendable(ContextUpdate(short_context("context", text), self.id)))
 
     async def query(self, *streams: str, last: int = MAX_HISTORY) -> dict[str, list[HistoryLine]]:
         """Return the last lines of the provider's own streams, the newest first.
@@ -122,23 +116,6 @@ class Session:
         """
         if not 1 <= last <= MAX_HISTORY:
             raise DeclarationError(f"query: last is 1 to {MAX_HISTORY}")
+        if not 1 <= len(streams) <= MAX_STREAMS:
+            raise DeclarationError(f"query: 1 to {MAX_STREAMS} streams at once")
         return await self._outlet.history(sendable(StreamQuery("", list(streams), self.id, last)))
-
-
-def sendable(message: M) -> M:
-    """Return a message as it can be sent, its text mended. Raises `DeclarationError`."""
-    try:
-        message = codec.encodable(message)
-    except WireError as error:
-        raise DeclarationError(error.text) from None
-    if len(codec.encode(message)) > MAX_MESSAGE_BYTES:
-        tag = message.__struct_config__.tag
-        raise DeclarationError(f"{tag}: larger than {MAX_MESSAGE_BYTES // 2**20} MiB")
-    return message
-
-
-def _object(value: Mapping[str, Any]) -> Raw:
-    try:
-        return codec.raw(dict(value))
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise DeclarationError(f"metadata: JSON cannot hold it: {error}") from None

@@ -62,9 +62,7 @@ class ToolFunction:
             schema = _schema(found, parameters)
         self.definition = Tool(
             name=found,
-            description=_text(description)
-            or _text(docstring.description)
-            or found.replace("_", " "),
+            description=_described(description, docstring.description, found),
             parameters=schema,
             timeout=None if timeout is None else timeout * 1000,
         )
@@ -86,8 +84,10 @@ class ToolFunction:
         return functools.partial(self.function, *positional, **by_name)
 
 
-def _text(given: str | None) -> str:
-    return without_surrogates((given or "").strip())
+def _described(given: str | None, docstring: str, name: str) -> str:
+    """Return the first text there is, as JSON can carry it; in want of any, the name as words."""
+    texts = (text.strip() for text in (given or "", docstring, name.replace("_", " "), name))
+    return without_surrogates(next(filter(None, texts)))
 
 
 def is_coroutine(function: Callable[..., Any]) -> bool:

@@ -210,6 +210,13 @@ async def test_handlers_hear_of_events_and_of_the_sessions_life(bench: Bench) ->
     ]
 
 
+def test_a_tool_without_a_text_is_described_by_its_name() -> None:
+    provider = Provider("terse")
+    for name in ("look_up", "_"):
+        provider.tool(name=name, description=" ")(lambda: None)
+    assert [tool.description for tool in provider.tools] == ["look up", "_"]
+
+
 def test_what_cannot_be_declared_says_why() -> None:
     provider = Provider("strict")
     with pytest.raises(DeclarationError, match="without @"):

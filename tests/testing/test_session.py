@@ -9,6 +9,7 @@ import pytest
 
 from tapui.provider import Allow, Context, Deny, GateCall, Image, Provider, Session, ToolError
 from tapui.testing.faults import CallFailed, NoAnswer, ProviderFault
+from tapui.wire.limits import MAX_STREAMS
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(24)
 
@@ -373,12 +374,13 @@ async def test_a_refusal_of_the_gateway_fails_the_test_with_its_words() -> None:
 
     @provider.tool
     async def flood(context: Context) -> None:
-        for number in range(30):
-            context.push(f"line {number}")
+        for number in range(MAX_STREAMS + 1):
+            context.push("a line", stream=f"stream-{number}")
 
-    with pytest.raises(ProviderFault, match="refused its push: RATE_LIMITED: more than 10 pushes"):
-        async with provider.test() as session:
-            await session.call("flood")
+    async with provider.test() as session:
+        await session.call("flood")
+        with pytest.raises(ProviderFault, match="refused its push: PAYLOAD_TOO_LARGE"):
+            await session.advance(5)
 
 
 @pytest.mark.expects_error_log("the background function crash failed")
