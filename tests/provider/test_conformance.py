@@ -22,7 +22,6 @@ from tapui.provider import (
     GateCall,
     Provider,
     Session,
-    SessionNews,
     ToolError,
 )
 from tapui.testing.faults import ProviderFault
@@ -47,7 +46,8 @@ patterns = st.one_of(
             "push", "(?P<a>x)(?P=a)", "(?i:x)", "(?i)x", r"\Z", r"\A", r"\d{2,}?", "x*+", "(?>x)",
             "(?<=a|bc)d", "(?<!a)b", "[[]", "[a-z&&[b]]", r"\N{DASH}", r"\x41", r"\u0041", "a{,3}",
             "(?#note)", "(?(1)a|b)", "(a)(?(1)b|c)", "(?a)x", "(?L)x", "(?s-i:x)", "a++", "(a+)+$",
-            "[^]]", "[]a]", "$^", r"\01", r"\1", r"(a)\1", r"\p{L}", "x" * 1001, r"\_", r"\-", "]", "}",
+            "[^]]", "[]a]", "$^", r"\01", r"\1", r"(a)\1", r"\p{L}", "x" * 1001, r"\_", r"\-",
+            "]", "}",
         ]
     ),
     texts,
@@ -269,9 +269,8 @@ async def _unless_its_own(work: Any) -> None:
     try:
         await work
     except ProviderFault as fault:
-        assert "the gateway refused" not in "\n".join(
-            [str(fault), *getattr(fault, "__notes__", [])]
-        )
+        if "the gateway refused" in "\n".join([str(fault), *getattr(fault, "__notes__", [])]):
+            raise
 
 
 @pytest.fixture(scope="module", autouse=True)
