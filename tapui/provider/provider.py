@@ -1,7 +1,8 @@
 """A provider: what it declares, and the ways to run it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tapui.provider.declared import Declared
@@ -9,6 +10,18 @@ from tapui.provider.errors import DeclarationError
 
 if TYPE_CHECKING:
     from tapui.provider.link import Dial
+
+
+@cache
+def _open_test() -> Callable[..., AbstractAsyncContextManager[Any]]:
+    """Return what opens tests: it is above the kit, which finds it by its entry point."""
+    from importlib.metadata import entry_points
+
+    found = next(iter(entry_points(group="tapui.provider", name="testing")), None)
+    if found is None:
+        raise DeclarationError("test() needs an installed tapui: install it anew, with pip")
+    opener: Callable[..., AbstractAsyncContextManager[Any]] = found.load()
+    return opener
 
 
 class Provider(Declared):
@@ -33,13 +46,7 @@ class Provider(Declared):
 
     def test(self, **options: Any) -> AbstractAsyncContextManager[Any]:
         """Return a session in memory in which the provider can be tried; see `tapui.testing`."""
-        from importlib.metadata import entry_points
-
-        found = next(iter(entry_points(group="tapui.provider", name="testing")), None)
-        if found is None:
-            raise DeclarationError("test() needs an installed tapui: install it anew, with pip")
-        made: AbstractAsyncContextManager[Any] = found.load()(self, **options)
-        return made
+        return _open_test()(self, **options)
 
     async def serve(self, dial: "Dial", **options: Any) -> None:
         """Serve over links that `dial` opens, until it is cancelled; see `Serving`."""

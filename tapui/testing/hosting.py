@@ -59,7 +59,7 @@ class HostedSession:
         self.prompts: list[SentPrompt] = []
         self.timeline: list[str] = []
         self.news = asyncio.Event()
-        """Set with each prompt, and when the session is closed."""
+        """Set with each prompt and each line."""
 
 
 class MemoryHost:
@@ -134,7 +134,9 @@ class MemoryHost:
             line = event.line
             metadata = None if line.metadata is None else msgspec.json.decode(line.metadata)
             pushed = PushedLine(event.stream, line.event, line.level, metadata)
-            self.sessions[event.session_id].lines.append(pushed)
+            session = self.sessions[event.session_id]
+            session.lines.append(pushed)
+            session.news.set()
         elif isinstance(event, CallStarted) and self._starting is not None:
             self._starting.id = event.call.id
 
@@ -142,9 +144,7 @@ class MemoryHost:
         self.sessions[message.session_id].tools = message.tools
 
     def _session_closed(self, message: HostSessionClosed) -> None:
-        session = self.sessions[message.session_id]
-        session.is_open = False
-        session.news.set()
+        self.sessions[message.session_id].is_open = False
 
     def _log(self, message: SessionLog) -> None:
         self.sessions[message.session_id].timeline.append(message.message)

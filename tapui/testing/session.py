@@ -28,6 +28,7 @@ class ProviderSession:
         self._stage = stage
         self._hosted = hosted
         self._read_prompts = 0
+        self._read_pushes = 0
 
     @property
     def id(self) -> str:
@@ -129,6 +130,14 @@ class ProviderSession:
     def pushes(self) -> list[PushedLine]:
         """The lines of all streams, oldest first. What a filter dropped is not among them."""
         return list(self._hosted.lines)
+
+    async def next_push(self) -> PushedLine:
+        """Return the next line of a stream that this has not returned yet."""
+        while len(self._hosted.lines) == self._read_pushes:
+            self._hosted.news.clear()
+            await self._stage.wait(self._hosted.news.wait(), "no line has come")
+        self._read_pushes += 1
+        return self._hosted.lines[self._read_pushes - 1]
 
     def stream(self, name: str) -> list[PushedLine]:
         """Return the lines of a stream, by its own name or as `stream@provider`."""

@@ -31,6 +31,7 @@ from tests.bench import (
     emitting,
     filtering,
     frame_cost,
+    in_memory,
     indexing,
     inspecting,
     judging,
@@ -160,6 +161,13 @@ def kit(seconds: float) -> Iterator[Row]:
             ratios = f"  x {cost.own / found['by-hand'].own:.2f} of by-hand"
             ratios += f", all x {cost.together / lean.together:.2f} of sockets"
             yield f"a provider, {way}, {in_flight} in flight", figures + ratios, ""
+
+
+def memory_call(seconds: float) -> Iterator[Row]:
+    """Tests of providers, in memory: a call, and a session around it."""
+    for way, (p50, p99) in in_memory.latencies(seconds).items():
+        yield f"a call in memory, {way}", f"p50 {p50:7.3f}  p99 {p99:7.3f} ms", "p50 < 0.5 ms"
+    yield "a session in memory, opened and closed", f"{in_memory.opening():7.3f} ms", ""
 
 
 def rules(seconds: float) -> Iterator[Row]:
@@ -530,6 +538,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "filters": filters,
     "emitters": emitters,
     "kit": kit,
+    "memory-call": memory_call,
     "rules": rules,
     "pushes": pushes,
     "screen": screen,

@@ -285,6 +285,18 @@ async def test_a_prompt_wakes_the_session() -> None:
         assert (prompt.text, prompt.provider) == ("please look", "watcher")
 
 
+async def test_the_next_line_is_waited_for() -> None:
+    provider = Provider("slow")
+
+    @provider.background
+    async def tell(session: Session) -> None:
+        for number in (1, 2):
+            await asyncio.to_thread(session.push, f"line {number}")
+
+    async with provider.test() as session:
+        assert [(await session.next_push()).event for _ in range(2)] == ["line 1", "line 2"]
+
+
 async def test_prompts_wait_while_the_agent_works() -> None:
     async with new_watcher().test() as session:
         await session.busy()
