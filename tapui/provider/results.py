@@ -1,10 +1,13 @@
 """What a tool may return, and the `tool.result` that it becomes."""
 
+import contextlib
 import math
 import mimetypes
+import re
 import secrets
 import shutil
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from msgspec import Raw
 from tapui.provider.errors import ToolError
 from tapui.wire import codec
 from tapui.wire.errors import CallError
-from tapui.wire.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_ID, MAX_RESULT_BYTES
+from tapui.wire.limits import MAX_DEPTH, MAX_FILE_BYTES, MAX_ID, MAX_NOTE, MAX_RESULT_BYTES
 from tapui.wire.message import FileResult
 from tapui.wire.provider import ToolResult
 from tapui.wire.surrogates import without_surrogates
@@ -26,7 +29,10 @@ MAX_ERROR = 64 * 1024
 """Characters of an error that a model is told."""
 _ENVELOPE = 1024
 """Bytes of a `tool.result` beside its data: its type and its id."""
+_CLEARING_SECONDS = 60
+"""Between two looks for files whose time is over."""
 _FOLDER = "results"
+_SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}\Z")
 _UNKNOWN = "application/octet-stream"
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -41,18 +47,24 @@ class File:
     """A result in a file, of up to 20 MiB; the agent gets a copy of it, by path.
 
     `mime_type` is guessed from the name where it is not given. A `Path` as a result is the same.
+    `note` is a text that goes with it.
     """
 
     path: Path | str
     mime_type: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True)
 class Image:
-    """A picture that the model sees: the bytes of a PNG, JPEG, GIF or WebP, or a file's path."""
+    """A picture that the model sees: the bytes of a PNG, JPEG, GIF or WebP, or a file's path.
+
+    `note` is a text that goes with it.
+    """
 
     data: bytes | Path | str
     mime_type: str | None = None
+    note: str | None = None
 
 
 class ResultFolder:
@@ -63,7 +75,7 @@ class ResultFolder:
 
     def __init__(self, persist_dir: str | None) -> None:
         self._own = None if persist_dir is None else Path(persist_dir) / _FOLDER
-        self._written: list[Path] = []
+        self._cleared = float("-inf")
 
     @property
     def path(self) -> Path:
@@ -74,16 +86,15 @@ class ResultFolder:
         return self._own
 
     def place(self, extension: str) -> Path:
-        """Return a path for a new file; the oldest ones that were asked for are removed."""
-        place = self.path / f"{secrets.token_hex(8)}{extension}"
-        self._written.append(place)
-        return place
-
-    def clear(self) -> None:
-        """Remove what was written, when nobody reads it any more."""
-        for path in self._written:
-            path.unlink(missing_ok=True)
-        self._written.clear()
+        """Return a path for a new file; those whose time is over are removed. Raises `OSError`."""
+        folder, now = self.path, time.time()
+        if now > self._cleared + _CLEARING_SECONDS:
+            self._cleared = now
+            for file in folder.iterdir():
+                with contextlib.suppress(FileNotFoundError):  # another process has removed it
+                    if file.stat().st_mtime < now - 2 * FILE_SECONDS:
+                        file.unlink()
+        return folder / f"{secrets.token_hex(8)}{extension}"
 
 
 def result_of(call_id: str, value: Any, folder: ResultFolder) -> ToolResult:
@@ -152,12 +163,12 @@ def _has_no_number(value: Any) -> bool:
 
 
 def _file(value: Any, folder: ResultFolder) -> FileResult:
-    given, kind, is_image = value, None, isinstance(value, Image)
+    given, kind, note, is_image = value, None, None, isinstance(value, Image)
     if isinstance(value, File):
-        given, kind = Path(value.path), value.mime_type
+        given, kind, note = Path(value.path), value.mime_type, value.note
     elif isinstance(value, Image):
         given = Path(value.data) if isinstance(value.data, str) else value.data
-        kind = value.mime_type
+        kind, note = value.mime_type, value.note
     try:
         if isinstance(given, Path):
             path, size, head = _copied(given, folder)
@@ -168,7 +179,13 @@ def _file(value: Any, folder: ResultFolder) -> FileResult:
     kind = kind or _sniffed(head) or mimetypes.guess_type(path.name)[0] or _UNKNOWN
     if is_image and not kind.startswith("image/"):
         raise _unfit("the tool returned an Image that is no PNG, JPEG, GIF or WebP")
-    return FileResult(path=str(path), mime_type=kind, size=size, ttl=FILE_SECONDS)
+    return FileResult(
+        path=str(path),
+        mime_type=without_surrogates(kind)[:MAX_ID],
+        size=size,
+        ttl=FILE_SECONDS,
+        note=None if note is None else without_surrogates(note)[:MAX_NOTE],
+    )
 
 
 def _copied(given: Path, folder: ResultFolder) -> tuple[Path, int, bytes]:
@@ -176,7 +193,7 @@ def _copied(given: Path, folder: ResultFolder) -> tuple[Path, int, bytes]:
     if not given.is_file():
         raise FileNotFoundError(f"{given} is not there, or is no file")
     _check_size(given.stat().st_size)
-    place = folder.place(given.suffix)
+    place = folder.place(given.suffix if _SUFFIX.match(given.suffix) else "")
     shutil.copyfile(given, place)
     with place.open("rb") as opened:
         return place, place.stat().st_size, opened.read(16)

@@ -1,6 +1,7 @@
 """Tools of the kit, called through a real gateway."""
 
 import asyncio
+import os
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from tapui.provider import Context, File, Image, Provider, ToolError
+from tapui.provider.results import ResultFolder, result_of
 from tests.provider.conftest import Bench
 from tests.rig.waiting import until_async
 
@@ -144,7 +146,7 @@ async def test_files_bytes_and_images_are_copied_for_the_session(
         "path": text,
         "file": File(text, "text/markdown"),
         "bytes": b"\x00\x01",
-        "image": Image(PNG),
+        "image": Image(PNG, note="the chart"),
         "no image": Image(b"text"),
         "missing": tmp_path / "missing.txt",
     }
@@ -167,8 +169,24 @@ async def test_files_bytes_and_images_are_copied_for_the_session(
         ):
             file = (await bench.call(tool, {"name": name}))["file"]
             assert (file["mimeType"], read(file["path"])) == (kind, content)
+            assert file.get("note") == ("the chart" if name == "image" else None)
         assert "is no PNG" in (await bench.call(tool, {"name": "no image"}))["error"]
         assert "missing.txt is not there" in (await bench.call(tool, {"name": "missing"}))["error"]
+
+
+def test_files_of_results_are_removed_once_their_time_is_over(tmp_path: Path) -> None:
+    folder = ResultFolder(str(tmp_path))
+    old = tmp_path / "results" / "old.bin"
+    old.parent.mkdir()
+    old.write_bytes(b"old")
+    os.utime(old, (0, 0))
+    first, odd = folder.place(".txt"), tmp_path / "name.\udc80"
+    first.write_bytes(b"new")
+    odd.write_bytes(b"odd")
+    assert not old.exists()
+    assert result_of("c", odd, folder).file is not None
+    folder.place("")
+    assert first.exists()
 
 
 async def test_progress_comes_before_the_result_from_threads_and_coroutines(bench: Bench) -> None:
