@@ -114,7 +114,7 @@ def test_prompt_of_the_person(translator: Translator) -> None:
 
 
 def test_prompt_that_was_injected_is_not_the_persons_and_only_once(translator: Translator) -> None:
-    translator.sent("red", "ci-watch")
+    translator.sent.by_provider("red", "ci-watch")
     said = recorded("user.message", {"content": "red"})
     injected = {"content": "red", "from": "ci-watch"}
     assert told(translator.translate(said)) == [("prompt.injected", injected)]

@@ -202,7 +202,7 @@ def test_port_that_is_no_cli_is_reported_once_with_what_to_do(
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, port=cli.ports[0]) as host:
         troubles = host.host._troubles
-        until(lambda: any(one.pause > 1 for one in list(troubles.values())), what="tried again")
+        until(lambda: any(one.pause > 1 for one in list(troubles._of.values())), what="tried again")
     ((level, text),) = host.reports
     assert level == "warning"
     assert f"cannot attach to port {cli.ports[0]}" in text

@@ -1,6 +1,6 @@
 """What happens in a Copilot session, put into the words of the host conversation."""
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.hosts.copilot.permissions import ALLOW_ALL
+from tapui.hosts.copilot.sent_prompts import SentPrompts
 from tapui.hosts.copilot.titles import session_label
 from tapui.hosts.copilot.usage import credits_of
 from tapui.projection.summary import summary
@@ -27,7 +28,6 @@ _MODES = ("interactive", "plan", "autopilot")
 _PROTOCOL = "model."
 """How the names of events begin that repeat what was said to the model, whole, each turn."""
 _REMEMBERED_CALLS = 1_000
-_REMEMBERED_PROMPTS = 100
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
 
 
@@ -59,14 +59,6 @@ class _Started:
     """Files that its command seems to write."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    """Who had a prompt sent: a provider, or the person at a tower."""
-
-    by: str
-    is_person: bool
-
-
 class Translator:
     """Translates the events of one session.
 
@@ -81,8 +73,8 @@ class Translator:
         self._calls: OrderedDict[str, _Started] = OrderedDict()
         self._behind: OrderedDict[str, dict[str, str]] = OrderedDict()
         """The calls whose commands go on in the background, by their shells."""
-        self._sent: OrderedDict[str, deque[_Sent]] = OrderedDict()
-        """Who had this host send prompts, by prompt, in order."""
+        self.sent = SentPrompts()
+        """What this host had sent: whose prompts these are is known by them."""
         self.allows_all = False
         """Whether the CLI says that it asks about nothing."""
         self._in_use: tuple[int, int] | None = None
@@ -114,29 +106,6 @@ class Translator:
             "subagent.completed": self._subagent("subagent.completed"),
             "subagent.failed": self._subagent("subagent.failed"),
         }
-
-    def sent(self, prompt: str, provider: str = "") -> None:
-        """Note a prompt that this host sends for a provider: its `user.message` is not the
-        person's."""
-        self._note(prompt, _Sent(provider, is_person=False))
-
-    def told(self, text: str, by: str) -> None:
-        """Note a text that this host sends for the person, who is at the tower `by`."""
-        self._note(text, _Sent(by, is_person=True))
-
-    def not_told(self, text: str) -> None:
-        """Forget such a text: it will not become a prompt."""
-        sent = self._sent.get(text)
-        mine = next((one for one in sent or () if one.is_person), None)
-        if sent is not None and mine is not None:
-            sent.remove(mine)
-            if not sent:
-                del self._sent[text]
-
-    def _note(self, prompt: str, sent: "_Sent") -> None:
-        self._sent.setdefault(prompt, deque()).append(sent)
-        if len(self._sent) > _REMEMBERED_PROMPTS:
-            self._sent.popitem(last=False)
 
     def translate(self, event: "CopilotEvent") -> list[Message]:
         """Return what the gateway is told about `event`, which may be nothing."""
@@ -181,10 +150,7 @@ class Translator:
             return []  # what an agent tells its own subagent
         delivery = getattr(data.delivery, "value", None)
         told = {"content": _cut(content), "delivery": delivery if delivery != "idle" else None}
-        if content in self._sent:
-            sent = self._sent[content].popleft()
-            if not self._sent[content]:
-                del self._sent[content]
+        if (sent := self.sent.take(content)) is not None:
             name = "user.message" if sent.is_person else "prompt.injected"
             return self._event(name, **told, **{"from": sent.by or None})
         if data.is_autopilot_continuation:

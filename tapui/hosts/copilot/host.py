@@ -7,7 +7,6 @@ and cannot reach is listed for the tower with the command that makes it reachabl
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.hosts.copilot import sdk
@@ -15,10 +14,10 @@ from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import Cli, Discovery, Process, ports_of
 from tapui.hosts.copilot.door_attachment import DoorAttachment
-from tapui.hosts.copilot.doors import ExtensionDoor
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.headless import HeadlessServer
 from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.troubles import Target, Troubles
 from tapui.hosts.copilot.unattached import unattached
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.port import HostPort, OpenPort, Report
@@ -57,18 +56,6 @@ from tapui.wire.steering import (
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""
-_Key = Process | ExtensionDoor | int
-"""What is attached to: a CLI, a session of one by its extension, or a port that was named."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
-
-
-@dataclass(slots=True)
-class _Trouble:
-    """A CLI that could not be attached to: what was said, and when it is tried again."""
-
-    text: str
-    pause: float
-    again_at: float
 
 
 class CopilotHost:
@@ -110,9 +97,9 @@ class CopilotHost:
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
-        self._attachments: dict[_Key, Attachment] = {}
-        self._running: dict[_Key, asyncio.Task[None]] = {}
-        self._troubles: dict[_Key, _Trouble] = {}
+        self._attachments: dict[Target, Attachment] = {}
+        self._running: dict[Target, asyncio.Task[None]] = {}
+        self._troubles = Troubles(report)
         self._listed: SessionsUnattached | None = None
         self._attachable_at = 0.0
         self._refusal = ""
@@ -183,13 +170,9 @@ class CopilotHost:
             for cli in found:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
-            self._forget_ended({cli.process for cli in found} | doors)
+            self._troubles.keep({cli.process for cli in found} | doors)
             apart = [one for one in found if one.process not in self._attachments]
             self._tell_seen(found, apart)
-
-    def _forget_ended(self, here: "set[Process | ExtensionDoor]") -> None:
-        for key in [one for one in self._troubles if one not in here]:
-            del self._troubles[key]
 
     def _look_at(self, cli: Cli) -> None:
         attachment = self._attachments.get(cli.process)
@@ -197,7 +180,7 @@ class CopilotHost:
             attachment.sync(cli.sessions)
         elif not cli.ports:
             self._look_at_doors(cli)
-        elif self._is_due(cli.process):
+        elif self._troubles.is_due(cli.process):
             attachment = self._by_port(cli.process, cli.ports, cli.cwd)
             self._start(cli.process, attachment, cli.ports, cli.sessions)
 
@@ -207,7 +190,7 @@ class CopilotHost:
         if not set(here) <= set(cli.doors):
             return  # the extension has left a session, and comes back for the one in its place
         for door in cli.doors:
-            if door not in here and self._is_due(door):
+            if door not in here and self._troubles.is_due(door):
                 attachment = DoorAttachment(
                     cli.process,
                     door,
@@ -225,7 +208,7 @@ class CopilotHost:
             held = [cli for cli in found if cli.process == attachment.process]
             if held:
                 attachment.sync(held[0].sessions)
-        elif self._is_due(port):
+        elif self._troubles.is_due(port):
             if owner is not None:
                 attachment = self._by_port(owner.process, (port,), owner.cwd)
                 self._start(port, attachment, (port,), owner.sessions)
@@ -242,16 +225,12 @@ class CopilotHost:
 
     # Attaching
 
-    def _is_due(self, key: _Key) -> bool:
-        trouble = self._troubles.get(key)
-        return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
-
     def _by_port(self, process: Process | None, ports: tuple[int, ...], cwd: str) -> Attachment:
         return Attachment(process, ports[0], self._uplink, copilot_home=self._copilot_home, cwd=cwd)
 
     def _start(
         self,
-        key: _Key,
+        key: Target,
         attachment: Attachment,
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
@@ -261,7 +240,7 @@ class CopilotHost:
 
     async def _attend(
         self,
-        key: _Key,
+        key: Target,
         attachment: Attachment,
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
@@ -269,10 +248,10 @@ class CopilotHost:
         try:
             sdk.load()
             await self._connect(attachment, ports, sessions)
-            self._troubles.pop(key, None)
+            self._troubles.over(key)
             await attachment.run()
         except AttachError as error:
-            self._trouble(key, attachment.port, str(error))
+            self._troubles.failed(key, attachment.port, str(error))
         finally:
             if self._attachments.get(key) is attachment:
                 del self._attachments[key], self._running[key]
@@ -290,18 +269,6 @@ class CopilotHost:
                     raise
             else:
                 return
-
-    def _trouble(self, key: _Key, port: int, text: str) -> None:
-        former = self._troubles.get(key)
-        pause = min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
-        now = asyncio.get_running_loop().time()
-        self._troubles[key] = _Trouble(text, pause, now + pause)
-        if former is None or former.text != text:
-            self._report(
-                f"cannot attach to port {port}: {text}. It is tried again; is Copilot CLI "
-                "running there with --ui-server, or with tapui's extension (tapui copilot)?",
-                "warning",
-            )
 
     # Talking
 

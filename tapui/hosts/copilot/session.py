@@ -117,7 +117,9 @@ class AttachedSession:
             start=start,
             is_headless=joining is not None,
         )
-        self._outgoing = Outgoing(session_id, uplink, self._chores.spawn, self._translator.sent)
+        self._outgoing = Outgoing(
+            session_id, uplink, self._chores.spawn, self._translator.sent.by_provider
+        )
         self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
         self._writing = Writing(session_id, uplink)
         self._resting = Resting(self._chores.spawn, self._rests, uplink.report)

@@ -179,11 +179,11 @@ class Steering:
                 "immediate" if order.way == "now" and is_busy else "enqueue"
             )
             session = self._bound
-            self._translator.told(order.text, order.sender or "")
+            self._translator.sent.by_person(order.text, order.sender or "")
             try:
                 id_ = await sdk.call("send the text", session.send(order.text, mode=mode))
             except AttachError:
-                self._translator.not_told(order.text)
+                self._translator.sent.withdraw(order.text)
                 raise
         if id_ in self._prompts:
             await self._delivered(order, dropped)
@@ -221,7 +221,7 @@ class Steering:
             return  # the connection is lost: it is looked again when it is back
         for id_ in gone:
             order, dropped = self._waiting.pop(id_)
-            self._translator.not_told(order.text)
+            self._translator.sent.withdraw(order.text)
             self._say(order, "failed", reason, dropped=dropped)
 
     async def _queued(self) -> set[str]:
