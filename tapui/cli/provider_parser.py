@@ -7,6 +7,12 @@ from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_comm
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
 
+_FILES = {
+    "bash": "_shtab_compgen_files",
+    "zsh": "_files",
+    "fish": "(__fish_complete_path (commandline -ct))",
+}
+"""As `shtab.FILE`, which takes time to import."""
 LANGUAGES = ("python", "javascript", "browser")
 
 
@@ -30,7 +36,8 @@ def add_provider(commands: "Commands") -> None:
 
 
 def _file(parser: CommandParser, text: str = "the Python file with the provider") -> None:
-    parser.add_argument("file", metavar="FILE", help=text)
+    argument = parser.add_argument("file", metavar="FILE", help=text)
+    argument.complete = _FILES  # type: ignore[attr-defined]  # what shtab looks for
 
 
 def _add_new(actions: "Commands") -> None:

@@ -35,6 +35,7 @@ from tests.bench import (
     indexing,
     inspecting,
     judging,
+    reloading,
     replaying,
     roundtrip,
     running,
@@ -62,6 +63,8 @@ HISTORY_MIB = 50
 DELTAS_PER_SECOND = 2_000
 FLOOD = 10_000
 """Lines a second."""
+SAVES = 10
+"""Saves of a file whose reloading is measured."""
 MERGED = 4
 """Streams that one tail shows together."""
 LINES_PER_SECOND = 1_000
@@ -168,6 +171,14 @@ def memory_call(seconds: float) -> Iterator[Row]:
     for way, (p50, p99) in in_memory.latencies(seconds).items():
         yield f"a call in memory, {way}", f"p50 {p50:7.3f}  p99 {p99:7.3f} ms", "p50 < 0.5 ms"
     yield "a session in memory, opened and closed", f"{in_memory.opening():7.3f} ms", ""
+
+
+def reload(_seconds: float) -> Iterator[Row]:
+    """`tapui provider dev`: from a save to the session's new list of tools."""
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        found = reloading.saves(gateway, home.root, SAVES)
+    figures = f"p50 {found[len(found) // 2]:5.2f}  max {found[-1]:5.2f} s"
+    yield "a save is in the session", figures, "< 1 s"
 
 
 def rules(seconds: float) -> Iterator[Row]:
@@ -539,6 +550,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "emitters": emitters,
     "kit": kit,
     "memory-call": memory_call,
+    "reload": reload,
     "rules": rules,
     "pushes": pushes,
     "screen": screen,

@@ -95,6 +95,13 @@ def test_a_new_project_runs_its_tests_and_has_nothing_to_mend(home: Home, tmp_pa
     assert "greeter is there already" in again.stderr
 
 
+def test_shells_complete_actions_and_files(home: Home) -> None:
+    script = home.run("completion", "bash").stdout
+    assert "provider_subparsers=(new run dev check describe call mcp)" in script
+    assert "provider_dev_pos_0_COMPGEN=_shtab_compgen_files" in script
+    assert "_files" in home.run("completion", "zsh").stdout
+
+
 def test_a_test_that_fails_is_1(home: Home, tmp_path: Path) -> None:
     path = tmp_path / "test_it.py"
     path.write_text("import unittest\nclass T(unittest.TestCase):\n"
