@@ -15,6 +15,8 @@ from tapui.wire.provider import Hello, HelloAck, ToolCall, ToolResult
 
 WIDTH = 200
 """Characters of arguments and results that a line shows."""
+PRINTED = 1_000
+"""Characters of a line that the program has printed."""
 _GAP = "          "
 """As wide as the time before a line."""
 
@@ -97,7 +99,7 @@ class Printer:
 
     def printed(self, source: Source, text: str) -> None:
         """The program has printed a line."""
-        self._more(f"{'│' if source == 'stdout' else '┃'} {text}")
+        self._more(f"{'│' if source == 'stdout' else '┃'} {_cut(text, PRINTED)}")
 
     def saved(self) -> None:
         """The file was saved."""
@@ -134,8 +136,11 @@ def _result_text(result: ToolResult) -> str:
 
 
 def _short(data: bytes) -> str:
-    text = data[: 4 * WIDTH].decode("utf-8", "replace")
-    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
+    return _cut(data[: 4 * WIDTH].decode("utf-8", "replace"), WIDTH)
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _duration(seconds: float) -> str:
