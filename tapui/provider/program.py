@@ -4,26 +4,23 @@ import argparse
 import asyncio
 import logging
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Mapping
 
 import msgspec
 
-from tapui import invocation
 from tapui.provider.conversation import Listener
 from tapui.provider.declared import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
 from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving
-from tapui.settings import DEFAULT_PORT
+from tapui.provider.trying import try_line
 from tapui.text import safe_text
-from tapui.wire.message import ActiveSession, Tool
+from tapui.wire.message import ActiveSession
 
 REFUSED = 1
-_EXAMPLES = {"string": "…", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}
 
 
 def run(provider: Declared, argv: list[str] | None = None) -> None:
@@ -106,10 +103,7 @@ class _Printer(Listener):
         tools = self._provider.tools
         if tools:
             _say(f"  tools: {', '.join(tool.name for tool in tools)}")
-            port = self._finder.port
-            where = "" if port in (None, DEFAULT_PORT) else f" --port {port}"
-            call = f"call {tools[0].name} --args {shlex.quote(_example(tools[0]))}{where}"
-            _say(f"  try one: {invocation.command(call)}")
+            _say(f"  try one: {try_line(tools[0], self._finder.port)}")
         file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
         entry = {"name": self._provider.name, "command": sys.executable, "args": [file]}
         _say("  with every session of a folder: put this into its tap.config.json")
@@ -123,22 +117,6 @@ class _Printer(Listener):
         if text != self._last:
             self._last = text
             _say(f"{self._provider.name}: {text}")
-
-
-def _example(tool: Tool) -> str:
-    """Return arguments for a tool that a person can fill in."""
-    schema = msgspec.json.decode(tool.parameters)
-    properties = schema.get("properties", {})
-    given = {name: _value(properties.get(name, {})) for name in schema.get("required", ())}
-    return msgspec.json.encode(given).decode()
-
-
-def _value(schema: object) -> object:
-    if not isinstance(schema, dict):
-        return "…"
-    if "enum" in schema:
-        return schema["enum"][0]
-    return _EXAMPLES.get(str(schema.get("type")), {})
 
 
 def _say(text: str, *, is_error: bool = False) -> None:

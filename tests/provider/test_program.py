@@ -79,7 +79,7 @@ def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
             port = gateway.port
             loud.says("loud: in session local (local)\n")
             assert "  tools: shout, breaks\n" in loud.out
-            line = f"""  try one: tapui call shout --args '{{"text":"…"}}' --port {port}\n"""
+            line = f"""  try one: tapui call shout text=text --port {port}\n"""
             assert line in loud.out
             assert str(loud.file) in loud.out
             args = ("--args", '{"text": "a", "times": 3}', "--port", str(port))

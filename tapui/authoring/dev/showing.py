@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import UNSET
 
-from tapui.authoring.describing import signature_of, try_line
+from tapui.authoring.describing import signature_of
 from tapui.authoring.dev.changes import ToolChanges
+from tapui.provider.trying import try_line
 from tapui.runtime.child_output import Source
 from tapui.text import safe_text
 from tapui.wire.message import ActiveSession, Error, Tool
