@@ -14,6 +14,7 @@ from tapui.provider.conversation import Listener
 from tapui.provider.declared import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
+from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving
 from tapui.provider.trying import try_line
@@ -74,10 +75,13 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, work.cancel)
+    watch = LoopWatch()
     try:
         await work
     except asyncio.CancelledError:
         _say(f"{provider.name}: left")
+    finally:
+        watch.close()
 
 
 class _Printer(Listener):
