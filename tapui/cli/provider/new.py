@@ -9,8 +9,10 @@ from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.invocation import command
 
+_OURS = "tapui "
 _NEXT = {
-    "python": ("provider dev {module}.py", "call greet name=Ada"),
+    "python": ("tapui provider dev {module}.py", "tapui call greet name=Ada"),
+    "javascript": ("npm test", "npm start", "tapui call greet name=Ada"),
 }
 
 
@@ -27,7 +29,9 @@ def run(args: argparse.Namespace) -> int:
     output.say("next:")
     output.say(f"  cd {shlex.quote(args.name)}")
     for line in _NEXT.get(args.lang, ()):
-        output.say(f"  {command(line.format(module=module))}")
-    if args.lang != "python":
+        line = line.format(module=module)  # noqa: PLW2901 - filled in
+        is_ours = line.startswith(_OURS)
+        output.say(f"  {command(line.removeprefix(_OURS)) if is_ours else line}")
+    if args.lang == "browser":
         output.say("  README.md says how it is run")
     return 0

@@ -1,0 +1,166 @@
+"""How providers in JavaScript come, stay, come back and leave, at a real gateway."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+from tests.javascript.conftest import PROGRAMS, Bench, Program, environment
+from tests.javascript.relay import Relay
+from tests.rig.gateway import Gateway, Home
+from tests.rig.node import node
+from tests.rig.peers import Host, Provider, Tower
+
+WIDE = (PROGRAMS / "wide.js").read_text()
+GREETER = """
+import { Provider } from "./tap-provider.js";
+const greeter = new Provider("greeter", { session: process.env.WANTED });
+greeter.tool("greet", { parameters: { type: "object", required: ["name"],
+  properties: { name: { type: "string" } } } }, ({ name }, { session }) => `${name} ${session.id}`);
+greeter.log("begins");
+await greeter.run();
+"""
+
+
+def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with Program(tmp_path / "greeter", home.env(), GREETER) as greeter:
+        greeter.says(
+            "greeter: waiting: no gateway runs; start one with `tapui`, in another terminal\n"
+        )
+        with Gateway(home, "--no-attach") as gateway:
+            port = gateway.port
+            greeter.says("greeter: in session local (local)\n")
+            assert "  tools: greet\n" in greeter.out
+            line = f"""  try one: tapui call greet --args '{{"name":"…"}}' --port {port}\n"""
+            assert line in greeter.out
+            entry = json.loads(greeter.out.splitlines()[-1])["providers"][0]
+            assert entry["args"] == [str(tmp_path / "greeter" / "program.js")]
+            call = ("call", "greet", "name=Ada", "--port", str(port))
+            assert home.run(*call).stdout == '"Ada local"\n'
+            gateway.stop()
+            greeter.says("greeter: waiting: the gateway is gone")
+        with Gateway(home, "--no-attach", port=port):
+            greeter.says("greeter: in session local (local)\n", times=2)
+            assert greeter.out.count("try one:") == 1
+            assert home.run(*call).stdout == '"Ada local"\n'
+            assert greeter.leave() == 0
+            assert greeter.out.endswith("greeter: left\n")
+
+
+def test_the_session_and_the_gateway_are_chosen(running: Gateway, tmp_path: Path) -> None:
+    env = environment(running, "first") | {"TAPUI_HOME": str(tmp_path / "elsewhere")}
+    with Program(tmp_path / "a", env, GREETER) as greeter:
+        greeter.says("greeter: waiting: no session 'first' is open\n")
+        assert greeter.leave() == 0
+    with Program(tmp_path / "b", env, GREETER, "--session", "local", "--port", "1") as greeter:
+        greeter.says("greeter: in session local (local)\n")
+    with Program(tmp_path / "c", {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}, GREETER) as greeter:
+        assert greeter.process.wait(10) == 1
+        assert "greeter: the gateway refuses it: AUTH_FAILED" in greeter.err
+    with Program(tmp_path / "d", running.home.env(), GREETER) as greeter:
+        greeter.says("greeter: in session local (local)\n")  # the only gateway of this home
+    done = subprocess.run(
+        [node(), "program.js", "--port", "x"],
+        cwd=tmp_path / "d",
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "--session ID" in done.stderr
+
+
+async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(
+    bench: Bench, tmp_path: Path
+) -> None:
+    async with Relay(bench.gateway.port) as relay:
+        env = environment(bench.gateway, bench.session) | {"TAP_GATEWAY": relay.url}
+        with Program(tmp_path / "wide", env, WIDE) as wide:
+            await asyncio.to_thread(wide.says, f"({bench.session})\n")
+            before = await _bound(bench)
+            id_ = await bench.start("waitsLong")
+            await bench.start("counts")
+            await bench.host.expect("tool.progress")
+            relay.cut()
+            outcome = await bench.host.expect("tool.outcome", id=id_)
+            assert outcome["errorCode"] == "DISCONNECTED"
+            await asyncio.to_thread(wide.says, "wide: waiting: the gateway is gone")
+            await asyncio.to_thread(wide.says, f"({bench.session})\n", times=2)
+            assert await _bound(bench) == before
+            assert relay.connections == 2
+            heard = await bench.data("heard")
+            assert "waitsLong: AbortError true" in heard
+            assert f"left {bench.session}" not in heard
+            assert await asyncio.to_thread(wide.leave) == 0
+
+
+async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(
+    bench: Bench, tmp_path: Path
+) -> None:
+    with Program(tmp_path / "wide", environment(bench.gateway, bench.session), WIDE) as wide:
+        wide.says(f"({bench.session})\n")
+        id_ = await bench.start("waitsLong")
+        await bench.data("result", {"kind": "words"})
+        assert wide.leave() == 0
+        assert (await bench.host.expect("tool.outcome", id=id_))["errorCode"] == "CANCELLED"
+        assert await _bound(bench) == []
+
+
+async def test_it_waits_until_a_name_is_free(bench: Bench, tmp_path: Path) -> None:
+    first = await Provider.bind(
+        bench.gateway.url, bench.gateway.token, name="greeter", session=bench.session
+    )
+    env = environment(bench.gateway, bench.session)
+    with Program(tmp_path / "greeter", env, GREETER) as greeter:
+        greeter.says("greeter: waiting: ")
+        await first.close()
+        greeter.says(f"({bench.session})\n")
+        assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
+
+
+async def test_a_provider_of_all_sessions_is_in_those_that_open_later(
+    bench: Bench, tmp_path: Path
+) -> None:
+    env = environment(bench.gateway, "all") | {
+        "TAP_PROVIDER_TOKEN": bench.gateway.internal_token,
+        "WANTED": "all",
+    }
+    with Program(tmp_path / "greeter", env, GREETER) as greeter:
+        greeter.says("greeter: in session ")
+        assert f"({bench.session})" in greeter.out
+        await bench.logs("begins")
+        async with await Host.hello(bench.gateway.url, bench.gateway.internal_token) as host:
+            later = Bench(bench.gateway, host, "later")
+            await host.open("later")
+            await later.has_tools("greet")
+            assert await later.data("greet", {"name": "Ada"}) == "Ada later"
+        assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
+
+
+async def test_a_provider_that_the_person_moves_goes_on_there(bench: Bench, tmp_path: Path) -> None:
+    env = environment(bench.gateway, bench.session)
+    with Program(tmp_path / "greeter", env, GREETER) as greeter:
+        greeter.says(f"({bench.session})\n")
+        (provider,) = await _bound(bench)
+        await bench.host.open("there")
+        tower = await Tower.hello(bench.gateway.url, bench.gateway.internal_token)
+        async with tower:
+            move = {"type": "provider.move", "providerId": provider, "sessionId": "there"}
+            await tower.send(move)
+            await bench.host.expect("tools.changed", sessionId="there")
+        await bench.host.invoke("there", "greet", {"name": "Ada"}, id_="g")
+        assert (await bench.host.expect("tool.outcome", id="g"))["data"] == "Ada there"
+
+
+async def _bound(bench: Bench) -> list[str]:
+    tower = await Tower.hello(bench.gateway.url, bench.gateway.internal_token)
+    async with tower:
+        providers = tower.snapshot["state"]["providers"]
+    return [
+        one["id"]
+        for one in providers
+        if one["state"] == "bound" and one.get("sessionId") == bench.session
+    ]
