@@ -424,3 +424,45 @@ async def test_a_thousand_calls_are_quick() -> None:
         for _ in range(1000):
             await session.call("greet", name="Ada")
         assert time.perf_counter() - began < 5
+
+
+@pytest.mark.expects_error_log("the background function crash failed")
+async def test_sessions_beside_each_other_do_not_mix() -> None:
+    crashing = Provider("crashing")
+
+    @crashing.background
+    async def crash(session: Session) -> None:
+        raise ValueError("no such queue")
+
+    async with new_greeter().test() as sound:
+        with pytest.raises(ProviderFault, match="no such queue"):
+            async with crashing.test():
+                assert (await sound.call("greet", name="Ada")).is_ok
+        await sound.idle()
+
+
+async def test_one_provider_in_two_sessions_at_once() -> None:
+    greeter = new_greeter()
+    async with greeter.test() as first, greeter.test(session="other") as second:
+        results = await asyncio.gather(
+            *(one.call("greet", name=one.id) for one in (first, second) for _ in range(20))
+        )
+        assert {result.data for result in results} == {"Hello, test!", "Hello, other!"}
+        await first.restart_gateway()
+        assert second.is_bound
+
+
+@pytest.mark.expects_error_log("the tool fail failed")
+async def test_the_traceback_of_a_tool_comes_with_the_missing_data() -> None:
+    provider = Provider("failing")
+
+    @provider.tool
+    async def fail() -> None:
+        raise LookupError("row 7")
+
+    async with provider.test() as session:
+        result = await session.call("fail")
+        assert (result.error_code, "row 7" in (result.error or "")) == ("INTERNAL", False)
+        with pytest.raises(CallFailed) as caught:
+            _ = result.data
+        assert isinstance(caught.value.__cause__, LookupError)
