@@ -44,6 +44,7 @@ def cli(copilot_home: Path) -> Iterator[CliPlayed]:
 @pytest.fixture
 def hosted(cli: CliPlayed, copilot_home: Path) -> Iterator[HostThread]:
     """A host that has attached to both sessions."""
+    sdk.load()  # on a busy machine that alone takes most of the time that is waited
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home) as host:
         until(lambda: len(gateway.of(SessionOpen)) == 2, what="both sessions")

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
 
-PAUSE = 0.05
-"""Seconds between two looks at something that can only be looked at."""
+SHORTEST, LONGEST = 0.002, 0.05
+"""Seconds between two looks at something that can only be looked at: most comes at once, and what
+takes its time is not looked at so often that it takes more."""
 
 
 def until(
@@ -16,11 +17,11 @@ def until(
 ) -> T:
     """Return the first truthy result of `look`; raise `AssertionError` naming `what` if it stays
     falsy for `within` seconds."""
-    deadline = time.monotonic() + within
+    deadline, pauses = time.monotonic() + within, _pauses()
     while not (found := look()):
         if time.monotonic() > deadline:
             raise AssertionError(_late(within, what))
-        time.sleep(PAUSE)
+        time.sleep(next(pauses))
     return found
 
 
@@ -28,12 +29,19 @@ async def until_async(
     look: Callable[[], T | None], *, within: float = 15.0, what: Callable[[], str] | str
 ) -> T:
     """As `until`, leaving the event loop free between looks."""
-    deadline = time.monotonic() + within
+    deadline, pauses = time.monotonic() + within, _pauses()
     while not (found := look()):
         if time.monotonic() > deadline:
             raise AssertionError(_late(within, what))
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(next(pauses))
     return found
+
+
+def _pauses() -> Iterator[float]:
+    pause = SHORTEST
+    while True:
+        yield pause
+        pause = min(1.5 * pause, LONGEST)
 
 
 def _late(within: float, what: Callable[[], str] | str) -> str:

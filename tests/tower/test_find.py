@@ -15,6 +15,7 @@ from tapui.tower.screens.find import FindScreen
 from tapui.tower.screens.record import RecordScreen
 from tapui.tower.table import Table
 from tapui.wire import events as ev
+from tests.rig.waiting import until_async
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.running import Running, running
 from tests.tower.scripted import at, world
@@ -43,12 +44,8 @@ class Finds:
 
     async def until(self, condition: Callable[[], object]) -> None:
         """Wait until something is so; what is on the screen is told where it does not come."""
-        for _ in range(2000):
-            if condition():
-                await self.rig.settle()
-                return
-            await asyncio.sleep(0.005)
-        raise AssertionError(f"it did not come:\n{self.rig.text}")
+        await until_async(condition, what=lambda: f"on the screen:\n{self.rig.text}")
+        await self.rig.settle()
 
     async def type(self, text: str) -> None:
         """Type a text, and wait until all of it was looked for."""
