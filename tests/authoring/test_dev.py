@@ -217,7 +217,7 @@ async def test_a_file_that_cannot_be_loaded_at_first_is_taken_once_it_can(
     dev = Dev(served, tmp_path)
     dev.save("import worker_parts", HEAD)
     dev.start()
-    await dev.until_told("worker.py cannot be loaded; nothing runs until it is saved again")
+    await dev.until_told("worker.py cannot be served; nothing runs until it is saved again")
     assert "ModuleNotFoundError" in dev.told
     (tmp_path / "worker_parts.py").write_text("")
     await dev.until_told("worker is in session")
@@ -292,6 +292,54 @@ async def test_gates_and_context_are_those_of_the_newest_save(
             dev.save(HEAD)
             await dev.until_told("in force", times=2)
             assert isinstance(await dev.call("pid"), int)
+
+
+async def test_what_runs_beside_sessions_runs_in_the_newest_program_alone(
+    served: Gateway, tmp_path: Path
+) -> None:
+    beside = f"""
+import asyncio
+@provider.background
+async def beat(session):
+    mark = Path({str(tmp_path)!r}) / f"beats-{{os.getpid()}}"
+    try:
+        mark.touch()
+        await asyncio.sleep(3600)
+    finally:
+        mark.unlink()
+"""
+    async with developing(served, tmp_path, HEAD, HOLD, beside) as dev:
+        first = tmp_path / f"beats-{await dev.call('pid')}"
+        await until_async(first.exists, what="it runs beside the session")
+        held = await dev.begin("hold", until=str(tmp_path / "go"))
+        await until_async((tmp_path / "go.begun").exists, what="the call has begun")
+        dev.save(HEAD, HOLD, beside, "# saved")
+        await dev.until_told("in force")
+        second = tmp_path / f"beats-{await dev.call('pid')}"
+        await until_async(second.exists, what="it runs in the new program")
+        await until_async(lambda: not first.exists(), what="it has ended in the first one")
+        (tmp_path / "go").touch()
+        assert "VERSION" in (await dev.outcome(held))["data"]
+        assert second.exists()
+
+
+async def test_a_gate_that_is_asked_during_a_save_answers(served: Gateway, tmp_path: Path) -> None:
+    gate = """
+import time
+@provider.gate(tool="pid")
+def slowly(call):
+    Path(r"FOLDER/asked").touch()
+    while not Path(r"FOLDER/answer").exists():
+        time.sleep(0.01)
+    return True
+""".replace("FOLDER", str(tmp_path))
+    async with developing(served, tmp_path, HEAD, gate) as dev:
+        asked = await dev.begin("pid")
+        await until_async((tmp_path / "asked").exists, what="the gate is asked")
+        dev.save(HEAD)
+        await dev.until_told("in force")
+        (tmp_path / "answer").touch()
+        assert isinstance((await dev.outcome(asked))["data"], int)
 
 
 async def test_another_name_binds_anew_in_the_same_session(served: Gateway, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class ShowsPrograms(Shows, Protocol):
         """The file was saved; a new program is loaded."""
 
     def failed(self, text: str, *, goes_on: bool) -> None:
-        """The file cannot be loaded; whether the program before it goes on."""
+        """The file cannot be served; whether the program before it goes on."""
 
     def waits(self, why: str) -> None:
         """The provider is not bound to a session."""
@@ -187,7 +187,12 @@ class Developing:
         )
 
     async def _run(self, program: _Program) -> None:
-        ended = await program.run(self._command, self._heard, self._shows.printed)
+        try:
+            ended = await program.run(self._command, self._heard, self._shows.printed)
+        except OSError as error:
+            text = f"no program can be started: {error.strerror or error}"
+            self._shows.failed(text, goes_on=self._relay.current is not None)
+            return
         was_serving = self._relay.current is program.relayed
         self._relay.gone(program.relayed, str(ended))
         if program.failure is not None:

@@ -22,7 +22,7 @@ from tapui.authoring.dev.changes import (
 from tapui.authoring.dev.channel import DialClosed, Retire, Signal
 from tapui.provider.link import Dial, Link, LinkLost
 from tapui.secret import Secret
-from tapui.wire.errors import CallError
+from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
@@ -89,7 +89,14 @@ class RelayedProgram:
         self.put = put
         self.end = end
         self.calls: set[str] = set()
+        self.questions: set[str] = set()
+        """Gates and sections about which it is asked, by the ids of the questions."""
         self.is_retired = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was relieved, and owes nobody an answer."""
+        return self.is_retired and not self.calls and not self.questions
 
     def mark(self, id_: str) -> str:
         """Return an id of the program's as one that no other program has."""
@@ -208,7 +215,10 @@ class Relay:
             case StreamQuery():
                 self._send(replace(message, query_id=program.mark(message.query_id)))
             case GateResult() | TransformResult():
+                program.questions.discard(message.call_id)
                 self._send(message)
+                if program.is_done:
+                    program.end()
             case _ if not is_current:
                 pass
             case ToolsUpdate() | HooksUpdate() | ContextUpdate() | FilterSet():
@@ -310,10 +320,10 @@ class Relay:
         if former is None or former is program:
             return
         former.is_retired = True
-        if former.calls:
-            former.put(Retire())
-        else:
+        if former.is_done:
             former.end()
+        else:
+            former.put(Retire())
 
     def _bound_sessions(self, ack: HelloAck) -> list[ActiveSession]:
         return [one for one in self._active or () if ack.session_id in (ALL, one.id)]
@@ -380,11 +390,13 @@ class Relay:
         self._calls.clear()
         for program in self._programs.values():
             program.calls.clear()
+            program.questions.clear()
 
     def _send(self, message: Message) -> None:
         self._out.put_nowait(message)
 
     def _heard(self, message: Message) -> None:
+        """Take what the gateway says. Raises `LinkLost` where only another link helps."""
         match message:
             case Sessions() | SessionsUpdated():
                 self._active = message.active
@@ -402,7 +414,11 @@ class Relay:
                 program, id_ = self._owner(message.query_id)
                 if program is not None:
                     program.put(replace(message, query_id=id_))
-            case GateCheck() | TransformRequest() | SessionEvent() | SessionLifecycle():
+            case GateCheck() | TransformRequest():
+                if self.current is not None:
+                    self.current.questions.add(message.call_id)
+                self._forward(message)
+            case SessionEvent() | SessionLifecycle():
                 self._forward(message)
             case Error():
                 self._heard_error(message)
@@ -442,7 +458,7 @@ class Relay:
         self._send(result)
         self._shows.answered(call.tool, result, time.monotonic() - call.started)
         call.program.calls.discard(result.id)
-        if call.program.is_retired and not call.program.calls:
+        if call.program.is_done:
             call.program.end()
 
     def _heard_error(self, error: Error) -> None:
@@ -452,29 +468,19 @@ class Relay:
             program, id_ = self._owner(error.query_id)
             if program is not None:
                 program.put(replace(error, query_id=id_))
+        elif error.code is ErrorCode.AUTH_FAILED:
+            # The gateway may have restarted, with another token: the next link shows that.
+            raise LinkLost(error.message)
         elif error.reply_to == "hello" and self._asking is not None:
             program, hello = self._asking
             self._asking = None
             if self.current not in (None, program):
                 # In its place the one before may go on: it says hello again.
-                self._ack = None
                 self._shows.refused(f"the hello of {hello.name!r}", error)
-                program.end()
-                self.current.put(DialClosed("the gateway refused the new program"))
-                self._drop_link()
-            else:
-                program.put(error)
+                raise LinkLost("the gateway has let go of the provider")
+            program.put(error)
         else:
             self._forward(error)
-
-    def _drop_link(self) -> None:
-        """Begin anew on another link: what is bound on this one is not known."""
-        link, self._link = self._link, None
-        carrying, self._carrying = self._carrying, None
-        self._active = None
-        self._forget_calls()
-        if link is not None and carrying is not None:
-            carrying.cancel()
 
     def _settled(self, id_: str, answer: Ack | Error) -> None:
         waiting = self._updates.get(id_)

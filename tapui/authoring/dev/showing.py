@@ -77,7 +77,7 @@ class Printer:
 
     def lost(self, reason: str) -> None:
         """The gateway is gone."""
-        self._line(f"{reason}; waiting for it")
+        self._line(f"{reason}; trying again")
 
     def waits(self, why: str) -> None:
         """The provider is not bound, told once."""
@@ -107,10 +107,10 @@ class Printer:
         self._saved_at = time.monotonic()
 
     def failed(self, text: str, *, goes_on: bool) -> None:
-        """The file cannot be loaded."""
+        """The file cannot be served."""
         self._saved_at = None
         rest = "what ran before goes on" if goes_on else "nothing runs"
-        self._line(f"{self._name} cannot be loaded; {rest} until it is saved again:")
+        self._line(f"{self._name} cannot be served; {rest} until it is saved again:")
         for line in text.splitlines():
             self._more(f"  {line}")
 
