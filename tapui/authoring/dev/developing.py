@@ -19,7 +19,8 @@ from tapui.authoring.dev.channel import (
     Signal,
 )
 from tapui.authoring.dev.program import LOAD_FAILED
-from tapui.authoring.dev.relay import Relay, RelayedProgram, Shows
+from tapui.authoring.dev.relay import Relay, Shows
+from tapui.authoring.dev.relayed import RelayedProgram
 from tapui.authoring.dev.watching import Saves
 from tapui.provider.link import Dial
 from tapui.runtime.child import Child, Command, Ended

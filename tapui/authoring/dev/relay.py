@@ -19,19 +19,19 @@ from tapui.authoring.dev.changes import (
     tool_changes,
     updates,
 )
-from tapui.authoring.dev.channel import DialClosed, Retire, Signal
-from tapui.provider.link import Dial, Link, LinkLost
+from tapui.authoring.dev.channel import DialClosed, Retire
+from tapui.authoring.dev.gateway_end import GatewayEnd
+from tapui.authoring.dev.relayed import RelayedProgram
+from tapui.provider.link import Dial, LinkLost
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
-    Auth,
     ContextUpdate,
     FilterSet,
     GateCheck,
     GateResult,
-    Goodbye,
     Hello,
     HelloAck,
     HooksUpdate,
@@ -74,34 +74,6 @@ class Shows(Protocol):
     def answered(self, tool: str, result: ToolResult, seconds: float) -> None:
         """It has ended."""
 
-    def lost(self, reason: str) -> None:
-        """The gateway is gone."""
-
-
-class RelayedProgram:
-    """A program as the relay knows it: what it is sent, and the calls that it has."""
-
-    def __init__(
-        self, number: int, put: Callable[[Message | Signal], None], end: Callable[[], None]
-    ) -> None:
-        """`put` sends it something; `end` has it ended, for which nobody waits."""
-        self.number = number
-        self.put = put
-        self.end = end
-        self.calls: set[str] = set()
-        self.questions: set[str] = set()
-        """Gates and sections about which it is asked, by the ids of the questions."""
-        self.is_retired = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it was relieved, and owes nobody an answer."""
-        return self.is_retired and not self.calls and not self.questions
-
-    def mark(self, id_: str) -> str:
-        """Return an id of the program's as one that no other program has."""
-        return f"{self.number}:{id_}"
-
 
 class _Call:
     __slots__ = ("program", "started", "tool")
@@ -123,13 +95,8 @@ class Relay:
     """See above. Used in the event loop alone."""
 
     def __init__(self, dial: Dial, token: Callable[[], Secret | None], shows: Shows) -> None:
-        self._dial = dial
-        self._token = token
+        self._gateway = GatewayEnd(dial, token, self._heard, self._lose)
         self._shows = shows
-        self._link: Link | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._carrying: asyncio.Task[None] | None = None
-        self._out: asyncio.Queue[Message] = asyncio.Queue()
         self._active: list[ActiveSession] | None = None
         self._hello: Hello | None = None
         """What the gateway was told last, with updates since."""
@@ -155,12 +122,13 @@ class Relay:
     def dialled(self, program: RelayedProgram) -> None:
         """A program begins a conversation."""
         self._programs[program.number] = program
-        if self._link is None:
+        if self._ack is None:
+            # None of them is bound: the newest may be.
             if self.current not in (None, program):
                 self.current.end()
             self.current = program
-            if self._opening is None or self._opening.done():
-                self._opening = asyncio.create_task(self._open())
+        if not self._gateway.is_open:
+            self._gateway.open()
         elif self._active is not None:
             program.put(Sessions(self._bound_first()))
 
@@ -178,21 +146,7 @@ class Relay:
     async def close(self) -> None:
         """Leave the gateway in order."""
         self._stop_adopting()
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
-        link = self._link
-        if self._carrying is not None:
-            self._carrying.cancel()
-            await asyncio.wait([self._carrying])
-        if link is not None:
-            try:
-                while not self._out.empty():
-                    await link.send(self._out.get_nowait())
-                await link.send(Goodbye("the provider leaves"))
-            except LinkLost:
-                pass  # it went first
-            await link.close()
+        await self._gateway.close()
 
     def _stop_adopting(self) -> None:
         for task in self._adopting:
@@ -339,46 +293,10 @@ class Relay:
 
     # The gateway
 
-    async def _open(self) -> None:
-        try:
-            token = self._token()
-            self._link = link = await self._dial()
-        except LinkLost as error:
-            self._forward(DialClosed(error.reason))
-            return
-        self._ack = self._active = None
-        self._out = asyncio.Queue()
-        if token is not None:
-            self._send(Auth(token=token.reveal()))
-        self._carrying = asyncio.create_task(self._carry(link))
-
-    async def _carry(self, link: Link) -> None:
-        """Carry messages both ways until the link is lost."""
-        sending = asyncio.create_task(self._send_on(link))
-        try:
-            while True:
-                self._heard(await link.receive())
-        except LinkLost as error:
-            self._lose(error.reason)
-        finally:
-            sending.cancel()
-            await asyncio.wait([sending])
-            if self._link is not link:
-                await link.close()
-
-    async def _send_on(self, link: Link) -> None:
-        try:
-            while True:
-                await link.send(await self._out.get())
-        except LinkLost:
-            return  # who receives learns of it
-
     def _lose(self, reason: str) -> None:
-        self._link = None
         self._ack = self._active = self._asking = None
         self._stop_adopting()
         self._forget_calls()
-        self._shows.lost(reason)
         for program in list(self._programs.values()):
             if program is self.current:
                 program.put(DialClosed(reason))
@@ -393,7 +311,7 @@ class Relay:
             program.questions.clear()
 
     def _send(self, message: Message) -> None:
-        self._out.put_nowait(message)
+        self._gateway.send(message)
 
     def _heard(self, message: Message) -> None:
         """Take what the gateway says. Raises `LinkLost` where only another link helps."""
@@ -425,7 +343,7 @@ class Relay:
             case _:
                 self._forward(message)
 
-    def _forward(self, message: Message | Signal) -> None:
+    def _forward(self, message: Message) -> None:
         if self.current is not None:
             self.current.put(message)
 

@@ -45,8 +45,9 @@ class Printer:
     def bound(self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession]) -> None:
         """The provider is in a session: its tools, and the line that tries one."""
         self._last_wait = ""
+        self._saved_at = None
         names = ", ".join(f"{one.label} ({one.id})" for one in sessions) or ack.session_id
-        self._line(f"{hello.name} is in session {names}{self._since_save()}")
+        self._line(f"{hello.name} is in session {names}")
         tools = hello.tools or []
         self._list(tools)
         if tools:
@@ -75,15 +76,11 @@ class Printer:
         self._line(f"the gateway refuses {what}: {error.code}: {error.message}")
         self._more("what ran before goes on; save again once it is mended")
 
-    def lost(self, reason: str) -> None:
-        """The gateway is gone."""
-        self._line(f"{reason}; trying again")
-
     def waits(self, why: str) -> None:
         """The provider is not bound, told once."""
         if why != self._last_wait:
             self._last_wait = why
-            self._line(why)
+            self._line(f"waiting: {why}")
 
     # Calls
 
