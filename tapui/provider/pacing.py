@@ -26,47 +26,59 @@ class _Lane:
 
 
 class PushPace:
-    """Sends pushes in order, `PUSHES_PER_SECOND` in any second for each session."""
+    """Sends pushes in order, `PUSHES_PER_SECOND` in any second for each session.
+
+    While `may_send` says no, they wait; `resume` is called when it says yes again.
+    """
 
     def __init__(
-        self, send: Callable[[Push], None], sleep: Callable[[float], Awaitable[None]]
+        self,
+        send: Callable[[Push], None],
+        sleep: Callable[[float], Awaitable[None]],
+        may_send: Callable[[], bool],
     ) -> None:
         self._send = send
         self._sleep = sleep
+        self._may_send = may_send
         self._lanes: dict[str, _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def push(self, message: Push) -> None:
         """Send a push, now or when its turn has come."""
-        lane = self._lanes.setdefault(message.session_id or "", _Lane())
-        if lane.recent < PUSHES_PER_SECOND and not lane.held:
-            self._pass(lane, message)
-        elif len(lane.held) < MAX_HELD:
+        session_id = message.session_id or ""
+        lane = self._lanes.setdefault(session_id, _Lane())
+        if len(lane.held) < MAX_HELD:
             lane.held.append(message)
-        else:
-            lane.dropped += 1
-            if lane.dropped == 1:
-                log.warning(
-                    "pushes come faster than %d a second for too long; some are dropped",
-                    PUSHES_PER_SECOND,
-                )
+            self._go_on(lane, session_id)
+            return
+        lane.dropped += 1
+        if lane.dropped == 1:
+            log.warning(
+                "pushes come faster than %d a second for too long; some are dropped",
+                PUSHES_PER_SECOND,
+            )
 
-    def _pass(self, lane: _Lane, message: Push) -> None:
-        lane.recent += 1
-        self._send(message)
-        task = asyncio.create_task(self._count_down(lane, message.session_id or ""))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def resume(self) -> None:
+        """Send what has waited, as far as its turn has come."""
+        for session_id, lane in list(self._lanes.items()):
+            self._go_on(lane, session_id)
+
+    def _go_on(self, lane: _Lane, session_id: str) -> None:
+        while lane.held and lane.recent < PUSHES_PER_SECOND and self._may_send():
+            lane.recent += 1
+            self._send(lane.held.popleft())
+            task = asyncio.create_task(self._count_down(lane, session_id))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _count_down(self, lane: _Lane, session_id: str) -> None:
         await self._sleep(SECONDS)
         lane.recent -= 1
-        if lane.held:
-            self._pass(lane, lane.held.popleft())
-            return
-        lane.dropped = 0
-        if lane.recent == 0:
-            self._lanes.pop(session_id, None)
+        self._go_on(lane, session_id)
+        if not lane.held:
+            lane.dropped = 0
+            if lane.recent == 0:
+                self._lanes.pop(session_id, None)
 
     def close(self) -> None:
         """Send nothing more."""

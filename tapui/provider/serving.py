@@ -66,7 +66,7 @@ class Serving:
         self.members = Members(provider.backgrounds, self)
         self._conversation: LinkConversation | None = None
         self._held: deque[Message] = deque(maxlen=MAX_HELD)
-        self._pace = PushPace(self._send, sleep)
+        self._pace = PushPace(self._send, sleep, self._is_bound)
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -147,6 +147,9 @@ class Serving:
         else:
             self._send(message)
 
+    def _is_bound(self) -> bool:
+        return self._conversation is not None and self._conversation.is_bound
+
     def _send(self, message: Message) -> None:
         if self._conversation is not None and self._conversation.is_bound:
             if self.members.may_have(message):
@@ -162,6 +165,7 @@ class Serving:
         """Send what was held, now that the provider is bound."""
         while self._held:
             self._send(self._held.popleft())
+        self._pace.resume()
 
     async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
         """Ask for lines of streams. Raises `GatewayRefusal` and `LinkLost`."""

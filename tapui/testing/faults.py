@@ -1,9 +1,13 @@
 """What fails a test: refusals of the gateway, exceptions, answers that stay out."""
 
 import traceback
+from collections import Counter
 
 from tapui.text import safe_text
 from tapui.wire.message import Error
+
+_MOST_NOTES = 10
+"""Other faults that are noted with the first."""
 
 
 class ProviderFault(AssertionError):  # noqa: N818 - a failed test shows this name
@@ -44,8 +48,9 @@ class Faults:
         """Raise the first fault; the others are noted with it."""
         found = self.take()
         if found:
-            for other in found[1:]:
-                found[0].add_note(f"and: {other}")
+            others = Counter(str(other) for other in found[1:])
+            for words, times in others.most_common(_MOST_NOTES):
+                found[0].add_note(f"and: {words}" + (f" ({times} times)" if times > 1 else ""))
             raise found[0]
 
 

@@ -30,8 +30,6 @@ from tapui.testing.session import ProviderSession
 
 EVERYTHING = 600.0
 """Seconds after which no call is left."""
-PUSHES = 9
-"""Lines that a provider may push at one moment of the clock; one more a second is refused."""
 
 texts = st.one_of(
     st.sampled_from(
@@ -125,7 +123,6 @@ class Author:
         self.pushed: list[Session] = []
         self.calls: list[StartedCall] = []
         self.sessions: list[ProviderSession] = []
-        self.said = 0
 
         @provider.background
         async def hold(session: Session) -> None:
@@ -176,9 +173,8 @@ class Author:
                 raise NotImplementedError(kind)
 
     def push(self, session: Session, line: dict[str, Any]) -> None:
-        """Push a line, as often as the gateway takes one at a moment."""
-        self.said += 1
-        if self.said <= PUSHES:
+        """Push a line several times, more than the gateway takes at a moment."""
+        for _ in range(4):
             with suppress(DeclarationError):  # said to the author
                 session.push(line["event"], **{k: v for k, v in line.items() if k != "event"})
 
@@ -206,7 +202,6 @@ class Author:
                 await session.happens(event)
             case "advance", (seconds,):
                 await session.advance(seconds)
-                self.said = 0 if seconds >= 1 else self.said
             case "disconnect", ():
                 await session.disconnect()
                 await session.reconnected()

@@ -466,3 +466,22 @@ async def test_the_traceback_of_a_tool_comes_with_the_missing_data() -> None:
         with pytest.raises(CallFailed) as caught:
             _ = result.data
         assert isinstance(caught.value.__cause__, LookupError)
+
+
+async def test_lines_that_were_pushed_while_the_gateway_was_away_come_in_order() -> None:
+    provider = Provider("away")
+    sessions: list[Session] = []
+
+    @provider.background
+    async def keep(session: Session) -> None:
+        sessions.append(session)
+
+    async with provider.test() as session:
+        await session.disconnect(keep_out=True)
+        for number in range(40):
+            sessions[0].push(f"line {number}")
+            await session.advance(0.5)
+        await session.reconnected()
+        sessions[0].push("line 40")
+        await session.advance(10)
+        assert [line.event for line in session.pushes] == [f"line {number}" for number in range(41)]
