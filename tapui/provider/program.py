@@ -109,6 +109,8 @@ class _Printer(Listener):
             _say(f"  tools: {', '.join(tool.name for tool in tools)}")
             _say(f"  try one: {try_line(tools[0], self._finder.port)}")
         file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
+        if not os.path.isfile(file):  # noqa: PTH113 - likewise
+            return
         entry = {"name": self._provider.name, "command": sys.executable, "args": [file]}
         _say("  with every session of a folder: put this into its tap.config.json")
         _say(f"    {msgspec.json.encode({'providers': [entry]}).decode()}")
