@@ -15,8 +15,8 @@ import pytest
 
 from tests.rig import faults
 from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.peers import Host, Tower
 from tests.rig.peers import Provider as PeerProvider
-from tests.rig.peers import Tower
 from tests.rig.processes import has_ended
 from tests.rig.waiting import until_async
 
@@ -63,11 +63,11 @@ class Dev:
         self._caller: Tower | None = None
         self._count = 0
 
-    def start(self) -> None:
+    def start(self, **env: str) -> None:
         argv = tapui_argv("provider", "dev", str(self.file), "--port", str(self._gateway.port))
         with self._out.open("wb") as out:
             self._process = subprocess.Popen(
-                argv, env=self._gateway.home.env(), stdout=out, stderr=subprocess.STDOUT
+                argv, env=self._gateway.home.env(**env), stdout=out, stderr=subprocess.STDOUT
             )
 
     @property
@@ -91,13 +91,13 @@ class Dev:
             what=lambda: f"{text!r} is printed {times} times:\n{self.told}",
         )
 
-    async def begin(self, tool: str, **args: Any) -> str:
+    async def begin(self, tool: str, session: str = "local", **args: Any) -> str:
         """Call a tool and return the call's id."""
         if self._caller is None:
             self._caller = await Tower.hello(self._gateway.url, self._gateway.internal_token)
         self._count += 1
         id_ = f"call-{self._count}"
-        call = {"type": "tool.invoke", "id": id_, "sessionId": "local", "tool": tool}
+        call = {"type": "tool.invoke", "id": id_, "sessionId": session, "tool": tool}
         await self._caller.send({**call, "args": args})
         return id_
 
@@ -366,6 +366,33 @@ async def test_a_gateway_that_is_killed_is_joined_when_it_is_back(tmp_path: Path
     finally:
         faults.look()
         shutil.rmtree(home.root, ignore_errors=True)
+
+
+async def test_a_provider_in_every_session_is_there_after_a_save(
+    served: Gateway, tmp_path: Path
+) -> None:
+    everywhere = HEAD.replace('"worker"', '"worker", session="all"')
+    started = """
+@provider.on("session.started")
+def started(news):
+    print("started", news.session.id, flush=True)
+"""
+    async with await Host.hello(served.url, served.internal_token) as host:
+        await host.open("s1")
+        dev = Dev(served, tmp_path)
+        dev.save(everywhere, started)
+        dev.start(TAP_GATEWAY=served.url, TAP_PROVIDER_TOKEN=served.internal_token)
+        await dev.until_told("worker is in session")
+        first = await dev.call("pid", session="s1")
+        dev.save(everywhere, started, "# saved")
+        await dev.until_told("in force")
+        second = await dev.call("pid", session="s1")
+        assert second != first
+        await dev.until_told("started s1", times=2)
+        await host.open("s2")
+        await dev.until_told("started s2")
+        assert await dev.call("pid", session="s2") == second
+        assert await dev.end() == 0
 
 
 async def test_no_program_outlives_it(served: Gateway, tmp_path: Path) -> None:
