@@ -11,8 +11,11 @@ import re
 import sys
 from importlib import resources
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
+
+from tapui.wire.message import BUILTIN_PROVIDER
 
 Language = Literal["python", "javascript", "browser"]
 LANGUAGES: tuple[str, ...] = get_args(Language)
@@ -54,9 +57,17 @@ def module_name(name: str) -> str:
             f"{name!r} cannot be a name: a letter first, then letters, digits, - and _, at most 64"
         )
     module = name.replace("-", "_").lower()
-    if keyword.iskeyword(module) or module in sys.stdlib_module_names or module in ("tap", "tapui"):
+    if keyword.iskeyword(module) or module == BUILTIN_PROVIDER or _is_module(module):
         raise ProjectError(f"{name!r} is taken: Python or tapui has something of this name")
     return module
+
+
+def _is_module(name: str) -> bool:
+    """Return whether a file of this name would hide a module that is there already."""
+    if name in sys.stdlib_module_names:
+        return True
+    found = find_spec(name)
+    return found is not None and found.origin is not None
 
 
 def contents(name: str, module: str, language: Language) -> dict[str, str]:

@@ -8,6 +8,7 @@ import pytest
 
 from tapui.authoring import projects
 from tapui.authoring.projects import ProjectError, contents, make, module_name
+from tapui.cli import provider_parser
 
 
 def test_a_python_project_has_its_name_everywhere(tmp_path: Path) -> None:
@@ -34,7 +35,11 @@ def test_its_programs_name_what_they_need(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "../up", "a/b", "1st", "with space", "x" * 65, "class", "json", "tapui", "é", "-x"]
+    "name",
+    [
+        *("", "../up", "a/b", "1st", "-x", "é", "with space", "x" * 65),
+        *("class", "json", "tap", "tapui", "msgspec"),
+    ],
 )
 def test_what_is_no_name_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ProjectError):
@@ -53,6 +58,10 @@ def test_nothing_of_the_authors_is_written_over(tmp_path: Path) -> None:
     assert kept.read_text() == "mine"
     (tmp_path / "empty").mkdir()
     assert make("empty", "python", tmp_path)
+
+
+def test_the_command_line_knows_each_language() -> None:
+    assert provider_parser.LANGUAGES == projects.LANGUAGES
 
 
 def test_a_name_is_an_identifier_in_python() -> None:
