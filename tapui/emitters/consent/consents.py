@@ -17,13 +17,14 @@ from pathlib import Path
 import msgspec
 
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
-from tapui.emitters.consent.kept import KeptConsent, KeptConsents
+from tapui.emitters.consent.kept import FOLDER, ConsentFile, KeptConsent, KeptConsents
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import Kind, Startable, changes, startable
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)
+_DECODER = msgspec.json.Decoder(ConsentFile[KeptConsent])
 _USED_SECONDS = 24 * 3600
 """How exactly it is kept when something was last started."""
 
@@ -93,7 +94,7 @@ class EmitterConsents:
     """All consents of a person. Several processes may use them; not on a loop: files are read."""
 
     def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
-        self._kept = KeptConsents(state)
+        self._kept = KeptConsents(state, FOLDER, _DECODER)
         self._clock = clock
 
     @property
@@ -142,7 +143,13 @@ class EmitterConsents:
         With `later_versions` the files that it names may change.
         """
         now = self._clock()
-        kept = KeptConsent(proposal.entry, proposal.files, later_versions, now, now)
+        kept = KeptConsent(
+            entry=proposal.entry,
+            files=proposal.files,
+            later_versions=later_versions,
+            allowed_at=now,
+            used_at=now,
+        )
         self._kept.put(proposal.folder, kept)
 
     def revoke(self, folder: str, kind: Kind | None = None, name: str | None = None) -> int:

@@ -1,4 +1,7 @@
-"""The file of consents: private, replaced in one step, bounded. A damaged one allows nothing."""
+"""A file of consents: private, replaced in one step, bounded. A damaged one allows nothing.
+
+There is one for emitters and one for MCP servers; what is kept of each differs.
+"""
 
 import contextlib
 import errno
@@ -6,6 +9,7 @@ import logging
 import os
 import stat
 from pathlib import Path
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +21,7 @@ from tapui.home import private_file
 from tapui.home.paths import private_folder
 
 FOLDER = "emitters"
+"""Where those of emitters are, below the state folder."""
 FILE = "consents.json"
 MAX_CONSENTS = 1_000
 MAX_BYTES = 4 * 1024 * 1024
@@ -27,10 +32,9 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _log = logging.getLogger(__name__)
 
 
-class KeptConsent(Struct, frozen=True):
+class Kept(Struct, frozen=True, kw_only=True):
     """That an entry was allowed; times are seconds since the epoch."""
 
-    entry: Startable
     files: tuple[tuple[str, str], ...]
     """What the files that it names held, by their paths in the folder."""
     later_versions: bool
@@ -38,28 +42,65 @@ class KeptConsent(Struct, frozen=True):
     allowed_at: float
     used_at: float
 
+    @property
+    def kind(self) -> str:
+        """What kind of entry it is: two of different kinds may have the same name."""
+        raise NotImplementedError
 
-class _File(Struct, forbid_unknown_fields=True):
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        raise NotImplementedError
+
+
+class KeptConsent(Kept, frozen=True, kw_only=True):
+    """That an emitter, or a provider, was allowed."""
+
+    entry: Startable
+
+    @property
+    def kind(self) -> Kind:
+        """Whether it is an emitter or a provider."""
+        return self.entry.kind
+
+    @property
+    def name(self) -> str:
+        """The entry's name."""
+        return self.entry.name
+
+
+K = TypeVar("K", bound=Kept)
+
+
+class ConsentFile(Struct, Generic[K], forbid_unknown_fields=True):
+    """What is in the file; consents by folder."""
+
     version: int
-    folders: dict[str, list[KeptConsent]]
+    folders: dict[str, list[K]]
 
 
 class _DamagedError(Exception):
     """The file holds something else than we have written."""
 
 
-_Folders = dict[str, list[KeptConsent]]
 _Seen = tuple[int, int, int]
 
 
-class KeptConsents:
-    """Reads and writes the file. `damage` says why it cannot be read, "" while it can."""
+class KeptConsents(Generic[K]):
+    """Reads and writes the file. `damage` says why it cannot be read, "" while it can.
 
-    def __init__(self, state: Path) -> None:
+    `place` is the folder of the file, below the state folder.
+    """
+
+    def __init__(
+        self, state: Path, place: str, decoder: "msgspec.json.Decoder[ConsentFile[K]]"
+    ) -> None:
         self._state = state
-        self._path = state / FOLDER / FILE
+        self._place = place
+        self._path = state / place / FILE
+        self._decoder = decoder
         self._seen: _Seen | None = None
-        self._folders: _Folders = {}
+        self._folders: dict[str, list[K]] = {}
         self.damage = ""
 
     @property
@@ -71,28 +112,25 @@ class KeptConsents:
             return None
         return info.st_ino, info.st_size, info.st_mtime_ns
 
-    def one(self, folder: str, kind: Kind, name: str) -> KeptConsent | None:
+    def one(self, folder: str, kind: str, name: str) -> K | None:
         """Return what is kept of an entry."""
         listed = self._read().get(folder, ())
         return next((one for one in listed if _is(one, kind, name)), None)
 
-    def all(self) -> list[tuple[str, KeptConsent]]:
+    def all(self) -> list[tuple[str, K]]:
         """Return all, with their folders."""
         return [(folder, one) for folder, listed in self._read().items() for one in listed]
 
-    def put(self, folder: str, kept: KeptConsent) -> None:
+    def put(self, folder: str, kept: K) -> None:
         """Keep a consent in the place of one of the same name. Raises `OSError`."""
-        with locked(private_folder(self._state, FOLDER)) as fd:
+        with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
-            entry = kept.entry
-            others = [
-                one for one in folders.get(folder, ()) if not _is(one, entry.kind, entry.name)
-            ]
+            others = [one for one in folders.get(folder, ()) if not _is(one, kept.kind, kept.name)]
             self._write(fd, {**folders, folder: [*others, kept]})
 
-    def use(self, folder: str, kept: KeptConsent, now: float) -> None:
+    def use(self, folder: str, kept: K, now: float) -> None:
         """Keep when one was used, if it is still there as it was. Raises `OSError`."""
-        with locked(private_folder(self._state, FOLDER)) as fd:
+        with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
             listed = folders.get(folder, [])
             used = [
@@ -101,21 +139,21 @@ class KeptConsents:
             if used != listed:
                 self._write(fd, {**folders, folder: used})
 
-    def remove(self, folder: str, kind: Kind | None, name: str | None) -> int:
+    def remove(self, folder: str, kind: str | None, name: str | None) -> int:
         """Forget those of a folder with this kind and name, None for any. Raises `OSError`."""
-        with locked(private_folder(self._state, FOLDER)) as fd:
+        with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
             listed = folders.get(folder, [])
             others = [
                 one
                 for one in listed
-                if kind not in (None, one.entry.kind) or name not in (None, one.entry.name)
+                if kind not in (None, one.kind) or name not in (None, one.name)
             ]
             if len(others) < len(listed):
                 self._write(fd, {**folders, folder: others})
             return len(listed) - len(others)
 
-    def _read(self) -> _Folders:
+    def _read(self) -> dict[str, list[K]]:
         try:
             fd = os.open(self._path, _OPEN)
         except FileNotFoundError:
@@ -127,7 +165,7 @@ class KeptConsents:
             info = os.fstat(fd)
             seen = (info.st_ino, info.st_size, info.st_mtime_ns)
             if seen != self._seen:
-                self._folders = _decoded(fd, info)
+                self._folders = self._decoded(fd, info)
                 self._seen, self.damage = seen, ""
         except OSError as error:
             return self._damaged(f"it cannot be read: {reason(error)}")
@@ -137,7 +175,7 @@ class KeptConsents:
             os.close(fd)
         return self._folders
 
-    def _damaged(self, why: str) -> _Folders:
+    def _damaged(self, why: str) -> dict[str, list[K]]:
         self._folders, self._seen = {}, None
         what = f"{self._path}: nothing that it allowed is allowed any more: {why}"
         if what != self.damage:
@@ -145,7 +183,7 @@ class KeptConsents:
         self.damage = what
         return {}
 
-    def _write(self, fd: int, folders: _Folders) -> None:
+    def _write(self, fd: int, folders: dict[str, list[K]]) -> None:
         """Write what fits; a damaged file is kept beside it."""
         try:
             data = _bounded(folders)
@@ -158,29 +196,28 @@ class KeptConsents:
         self.damage = ""
         self._seen = None
 
-
-def _is(kept: KeptConsent, kind: Kind, name: str) -> bool:
-    return kept.entry.kind == kind and kept.entry.name == name
-
-
-def _decoded(fd: int, info: os.stat_result) -> _Folders:
-    if not stat.S_ISREG(info.st_mode):
-        raise _DamagedError("it is not a file")
-    if info.st_uid != os.geteuid() or info.st_mode & 0o022:
-        raise _DamagedError("others can write it")
-    data = read_up_to(fd, MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise _DamagedError(f"it is larger than {MAX_BYTES:,} bytes")
-    try:
-        file = msgspec.json.decode(data, type=_File)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise _DamagedError(f"it is damaged: {error}") from None
-    if file.version != _VERSION:
-        raise _DamagedError(f"it is of another version of tapui ({file.version})")
-    return file.folders
+    def _decoded(self, fd: int, info: os.stat_result) -> dict[str, list[K]]:
+        if not stat.S_ISREG(info.st_mode):
+            raise _DamagedError("it is not a file")
+        if info.st_uid != os.geteuid() or info.st_mode & 0o022:
+            raise _DamagedError("others can write it")
+        data = read_up_to(fd, MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise _DamagedError(f"it is larger than {MAX_BYTES:,} bytes")
+        try:
+            file = self._decoder.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise _DamagedError(f"it is damaged: {error}") from None
+        if file.version != _VERSION:
+            raise _DamagedError(f"it is of another version of tapui ({file.version})")
+        return file.folders
 
 
-def _bounded(folders: _Folders) -> bytes:
+def _is(kept: Kept, kind: str, name: str) -> bool:
+    return kept.kind == kind and kept.name == name
+
+
+def _bounded(folders: dict[str, list[K]]) -> bytes:
     """Return the file's bytes without the consents that were used longest ago, where it must be.
 
     Raises `OSError` when not even the last one fits.
@@ -191,7 +228,7 @@ def _bounded(folders: _Folders) -> bytes:
         reverse=True,
     )
     sizes = 0
-    left: _Folders = {}
+    left: dict[str, list[K]] = {}
     for number, (_, folder, kept) in enumerate(by_use):
         sizes += len(msgspec.json.encode(kept)) + len(folder.encode("utf-8", "replace")) + 100
         if number >= MAX_CONSENTS or sizes > MAX_BYTES:
@@ -199,4 +236,4 @@ def _bounded(folders: _Folders) -> bytes:
         left.setdefault(folder, []).append(kept)
     if by_use and not left:
         raise OSError(errno.EFBIG, "it is too large to be kept")
-    return msgspec.json.encode(_File(_VERSION, left))
+    return msgspec.json.encode(ConsentFile(_VERSION, left))

@@ -1,0 +1,241 @@
+"""Files with MCP servers, read and checked: an entry that is wrong costs itself alone."""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tapui.emitters.config.document import JsonDocument, UnreadableError
+from tapui.emitters.config.entries import ConfigProblem
+from tapui.emitters.config.finding import real_folder
+from tapui.emitters.config.problems import EntryRefusedError, JsonPath, Problems, quoted
+from tapui.emitters.folder_file import open_within, read_up_to, real_path, reason
+from tapui.home.paths import Home
+from tapui.mcp_servers.config.entries import (
+    MAX_ARGUMENTS,
+    MAX_FILE,
+    MAX_NAME,
+    MAX_SERVERS,
+    MAX_VALUE,
+    MAX_VARIABLES,
+    ServerEntry,
+    ServerFile,
+    ServerSource,
+)
+from tapui.mcp_servers.config.templates import Template, TemplateError, template
+from tapui.text import safe_text
+
+OWN_FILE = "mcp.json"
+"""The person's servers, beside `config.toml`."""
+SERVERS = "mcpServers"
+FOLDER_FILES = ((".mcp.json", SERVERS), (".vscode/mcp.json", "servers"))
+"""A repository's files, and the key that holds their servers."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+_SECRET = re.compile(r"token|secret|passw|api.?key|credential|authorization", re.IGNORECASE)
+_HTTP = ("http://", "https://", "${")
+_TYPES = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
+_KNOWN = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})
+_UNUSED = frozenset({"disabled", "alwaysAllow", "autoApprove", "tools", "timeout", "gallery"})
+"""Keys of other programs about what they ask: they mean nothing here."""
+
+
+def own_file(home: Home) -> Path:
+    """Return where the person's servers are."""
+    return home.config / OWN_FILE
+
+
+def is_name(name: str) -> bool:
+    """Return whether a server may have this name."""
+    return len(name) <= MAX_NAME and _NAME.match(name) is not None
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a variable or header of this name holds what nobody should read."""
+    return _SECRET.search(name) is not None
+
+
+def read_own(home: Home) -> ServerFile:
+    """Read the person's servers. Files are read: not on a loop."""
+    path = own_file(home)
+    try:
+        real = Path(real_path(path))
+    except OSError as error:
+        return _unreadable(str(path), str(path), 1, 1, f"it cannot be read: {reason(error)}")
+    return _read(str(real.parent), real.name, SERVERS, "own", shown=str(path))
+
+
+def read_folder(cwd: str) -> tuple[ServerFile, ...]:
+    """Read the servers of a folder's files, those that are there.
+
+    Of a name that is in several files, the first counts. Files are read: not on a loop.
+    """
+    try:
+        folder = real_folder(cwd)
+    except (OSError, ValueError):
+        return ()  # without a folder there is no file
+    found: list[ServerFile] = []
+    names: set[str] = set()
+    for name, key in FOLDER_FILES:
+        if os.path.lexists(Path(folder, name)):
+            file = _read(folder, name, key, "folder", shown=name)
+            kept = tuple(one for one in file.entries if one.name not in names)
+            names |= {one.name for one in kept}
+            found.append(replace(file, entries=kept))
+    return tuple(found)
+
+
+def _read(folder: str, name: str, key: str, source: ServerSource, *, shown: str) -> ServerFile:
+    path = str(Path(folder, name))
+    try:
+        fd, _ = open_within(folder, name)
+    except FileNotFoundError:
+        return ServerFile(path)
+    except OSError as error:
+        return _unreadable(path, shown, 1, 1, f"it cannot be read: {reason(error)}")
+    try:
+        data = read_up_to(fd, MAX_FILE + 1)
+    except OSError as error:
+        return _unreadable(path, shown, 1, 1, f"it cannot be read: {reason(error)}")
+    finally:
+        os.close(fd)
+    if len(data) > MAX_FILE:
+        return _unreadable(path, shown, 1, 1, f"it is larger than {MAX_FILE:,} bytes")
+    try:
+        document = JsonDocument(data)
+    except UnreadableError as error:
+        return _unreadable(path, shown, error.line, error.column, str(error))
+    reader = _Reader(document, Problems(shown, document.place), path, source, folder)
+    return reader.read(key)
+
+
+def _unreadable(path: str, shown: str, line: int, column: int, why: str) -> ServerFile:
+    problem = ConfigProblem(safe_text(shown), line, column, "", safe_text(why))
+    return ServerFile(path, problems=(problem,), is_readable=False)
+
+
+class _Reader:
+    """Reads the servers of one document."""
+
+    def __init__(
+        self,
+        document: JsonDocument,
+        problems: Problems,
+        path: str,
+        source: ServerSource,
+        folder: str,
+    ) -> None:
+        self._document = document
+        self._problems = problems
+        self._path = path
+        self._source = source
+        self._folder = folder
+
+    def read(self, key: str) -> ServerFile:
+        value = self._document.value
+        servers = value.get(key, {}) if isinstance(value, dict) else None
+        if not isinstance(servers, dict):
+            self._problems.error((key,), "servers are an object: {NAME: {…}}")
+            servers = {}
+        entries: list[ServerEntry] = []
+        for name, given in servers.items():
+            if len(entries) >= MAX_SERVERS:
+                self._problems.error((key,), f"at most {MAX_SERVERS} servers are taken")
+                break
+            try:
+                entries.append(self._entry((key, name), name, given))
+            except EntryRefusedError as error:
+                self._problems.error(error.path, str(error))
+        return ServerFile(self._path, tuple(entries), self._problems.all())
+
+    def _entry(self, path: JsonPath, name: str, given: Any) -> ServerEntry:
+        if not is_name(name):
+            raise EntryRefusedError(
+                path, f"a name has at most {MAX_NAME} letters, digits, '.', '_' and '-'"
+            )
+        if not isinstance(given, dict):
+            raise EntryRefusedError(path, f"a server is an object, not {quoted(given)}")
+        self._check_kind(path, given)
+        for key in given:
+            if key in _UNUSED:
+                self._problems.warning((*path, key), "it has no effect here")
+            elif key not in _KNOWN:
+                self._problems.warning((*path, key), "this key is not known")
+        entry = ServerEntry(
+            name=name,
+            source=self._source,
+            file=self._path,
+            line=self._document.place(path)[0],
+            folder=self._folder if self._source == "folder" else None,
+            command=self._text(path, given, "command"),
+            args=self._args((*path, "args"), given.get("args", [])),
+            env=self._table((*path, "env"), given.get("env", {})),
+            cwd=self._text(path, given, "cwd"),
+            url=self._text(path, given, "url"),
+            headers=self._table((*path, "headers"), given.get("headers", {}), are_headers=True),
+        )
+        if entry.cwd is not None and any(one.kind != "folder" for one in entry.cwd.places):
+            raise EntryRefusedError((*path, "cwd"), "only ${workspaceFolder} is filled in here")
+        if entry.url is not None and not entry.url.text.startswith(_HTTP):
+            raise EntryRefusedError((*path, "url"), "a URL begins with http:// or https://")
+        return entry
+
+    def _check_kind(self, path: JsonPath, given: dict[str, Any]) -> None:
+        kind = given.get("type")
+        if kind == "sse":
+            raise EntryRefusedError(
+                (*path, "type"), "the old SSE transport is not supported: use its HTTP address"
+            )
+        if kind is not None and (not isinstance(kind, str) or kind not in _TYPES):
+            raise EntryRefusedError((*path, "type"), f"it is stdio or http, not {quoted(kind)}")
+        wanted = _TYPES.get(kind or "")
+        if ("command" in given) == ("url" in given) or (wanted and wanted not in given):
+            raise EntryRefusedError(path, "a server has a command (stdio) or a url (http)")
+
+    def _text(self, path: JsonPath, given: dict[str, Any], key: str) -> Template | None:
+        if key not in given:
+            return None
+        found = self._template((*path, key), given[key])
+        if not found.text:
+            raise EntryRefusedError((*path, key), "it is empty")
+        return found
+
+    def _template(self, path: JsonPath, value: Any) -> Template:
+        if not isinstance(value, str):
+            raise EntryRefusedError(path, "it must be a text")  # which may be a secret: not quoted
+        if len(value) > MAX_VALUE:
+            raise EntryRefusedError(path, f"it has more than {MAX_VALUE:,} characters")
+        if "\0" in value:
+            raise EntryRefusedError(path, "it has a NUL in it")
+        try:
+            value.encode()
+            return template(value)
+        except TemplateError as error:
+            raise EntryRefusedError(path, str(error)) from None
+        except UnicodeEncodeError:
+            raise EntryRefusedError(path, "it is not valid Unicode") from None
+
+    def _args(self, path: JsonPath, value: Any) -> tuple[Template, ...]:
+        if not isinstance(value, list) or len(value) > MAX_ARGUMENTS:
+            raise EntryRefusedError(path, f"arguments are a list of at most {MAX_ARGUMENTS} texts")
+        return tuple(self._template((*path, at), one) for at, one in enumerate(value))
+
+    def _table(
+        self, path: JsonPath, value: Any, *, are_headers: bool = False
+    ) -> tuple[tuple[str, Template], ...]:
+        if not isinstance(value, dict) or len(value) > MAX_VARIABLES:
+            raise EntryRefusedError(path, f"it is an object of at most {MAX_VARIABLES} texts")
+        found = []
+        for name, text in value.items():
+            at = (*path, name)
+            if are_headers and not _HEADER.match(name):
+                raise EntryRefusedError(at, "no header has this name")
+            if not name or "=" in name or len(name) > MAX_NAME * 2 or not name.isprintable():
+                raise EntryRefusedError(at, "no variable has this name")
+            given = str(text) if isinstance(text, int | float) else text
+            one = self._template(at, given)
+            if one.is_literal and is_secret(name) and one.text:
+                self._problems.warning(at, "it is written in clear: use ${env:NAME}")
+            found.append((name, one))
+        return tuple(sorted(found))

@@ -1,0 +1,202 @@
+"""Which servers of repositories the person has allowed, kept in the state folder.
+
+As with emitters, what `standing()` proposes is shown and handed to `allow()` as it is; then
+`standing()` is asked again, and what it gives is started. The person's own servers need none.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tapui.emitters.consent.kept import ConsentFile, Kept, KeptConsents
+from tapui.emitters.consent.named_files import NamedFiles, named_files
+from tapui.emitters.consent.startable import Startable
+from tapui.emitters.runner.environment import decides_what_runs
+from tapui.mcp_servers.config.entries import ServerEntry
+from tapui.mcp_servers.consent.allowable import Allowable, allowable, changes
+from tapui.mcp_servers.consent.unpinned import unpinned
+from tapui.policies.rules import is_within
+from tapui.text import safe_text
+
+PLACE = "mcp"
+"""The folder of consents and pins, below the state folder."""
+_KIND = "folder"
+_USED_SECONDS = 24 * 3600
+"""How exactly it is kept when a server was last started."""
+_NAMES = 300
+
+
+class KeptServer(Kept, frozen=True, kw_only=True):
+    """That a server was allowed."""
+
+    entry: Allowable
+
+    @property
+    def kind(self) -> str:
+        """Servers of repositories are all there is."""
+        return self.entry.kind
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+        return self.entry.name
+
+
+_DECODER = msgspec.json.Decoder(ConsentFile[KeptServer])
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProposal:
+    """What the person is shown, and what `allow()` keeps. `why` says what has changed since it was
+    allowed; it is empty when it never was."""
+
+    folder: str
+    entry: Allowable
+    place: tuple[str, int]
+    """The file, and the line in it."""
+    files: tuple[tuple[str, str], ...]
+    """Files of the folder that the command names, with a digest of each."""
+    uncovered: tuple[str, ...]
+    doubts: tuple[str, ...]
+    why: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A digest over all that is shown: two proposals with the same are the same."""
+        said = (self.folder, self.entry.digest, self.files)
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """What is shown, for the approval's sheet (`tapui/wire/README.md` has the keys)."""
+        entry = self.entry
+        package = unpinned(entry.command or "", entry.args)
+        return {
+            "purpose": "start",
+            "name": entry.name,
+            "changed": self.why,
+            "folder": safe_text(self.folder),
+            "command": entry.command,
+            "args": list(entry.args),
+            "cwd": None if entry.cwd is None else safe_text(entry.cwd),
+            "isOutside": entry.cwd is not None and not is_within(entry.cwd, self.folder),
+            "host": entry.host,
+            "url": entry.shown_url,
+            "variables": [[one.name, ", ".join(one.sources)] for one in entry.env],
+            "headers": [[one.name, ", ".join(one.sources)] for one in entry.headers],
+            "reads": list(entry.reads),
+            "unpinned": package or "",
+            "file": safe_text(self.place[0]),
+            "line": self.place[1],
+            "files": [safe_text(name) for name, _ in self.files],
+            "uncovered": list(self.uncovered),
+            "doubts": list(self.doubts),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class MayRun:
+    """It may be started: exactly `entry`."""
+
+    entry: Allowable
+
+
+class ServerConsents:
+    """All consents to servers. Several processes may use them; not on a loop: files are read."""
+
+    def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
+        self._kept: KeptConsents[KeptServer] = KeptConsents(state, PLACE, _DECODER)
+        self._clock = clock
+
+    @property
+    def damage(self) -> str:
+        """Why what was kept cannot be read, so that nothing is allowed; empty when all is well."""
+        return self._kept.damage
+
+    @property
+    def mark(self) -> object:
+        """What changes whenever something is allowed or revoked, by whatever process."""
+        return self._kept.mark
+
+    def standing(self, entry: ServerEntry) -> MayRun | ServerProposal:
+        """Return whether a server may be started. Raises `OSError` for a folder to run in that
+        cannot be."""
+        wanted = allowable(entry)
+        if entry.folder is None:
+            return MayRun(wanted)
+        folder = entry.folder
+        kept = self._kept.one(folder, _KIND, entry.name)
+        is_same = kept is not None and kept.entry == wanted
+        if kept is not None and is_same and kept.later_versions:
+            self._used(folder, kept)
+            return MayRun(wanted)
+        named = _named_files(folder, wanted)
+        files = tuple(sorted(named.digests.items()))
+        why = ""
+        if kept is not None and not is_same:
+            why = "; ".join(changes(kept.entry, wanted))
+        elif kept is not None and kept.files != files:
+            names = ", ".join(sorted({name for name, _ in {*kept.files} ^ {*files}}))
+            why = f"files that it names: {safe_text(names, limit=_NAMES)}"
+        elif kept is not None:
+            self._used(folder, kept)
+            return MayRun(wanted)
+        loads = tuple(
+            f"the variable {safe_text(one.name)} decides what programs find or load"
+            for one in wanted.env
+            if decides_what_runs(one.name)
+        )
+        return ServerProposal(
+            folder,
+            wanted,
+            (entry.file, entry.line),
+            files,
+            tuple(named.uncovered),
+            (*named.doubts, *loads),
+            why,
+        )
+
+    def allow(self, proposal: ServerProposal, *, later_versions: bool = False) -> None:
+        """Keep the consent to what was shown. Raises `OSError`: it is not kept then.
+
+        With `later_versions` the files that it names may change.
+        """
+        now = self._clock()
+        kept = KeptServer(
+            entry=proposal.entry,
+            files=proposal.files,
+            later_versions=later_versions,
+            allowed_at=now,
+            used_at=now,
+        )
+        self._kept.put(proposal.folder, kept)
+
+    def revoke(self, folder: str, name: str) -> bool:
+        """Forget the consent to a folder's server; return whether there was one. Raises
+        `OSError`."""
+        return self._kept.remove(folder, _KIND, name) > 0
+
+    def _used(self, folder: str, kept: KeptServer) -> None:
+        """Keep that it is in use, from time to time: the others are forgotten first."""
+        now = self._clock()
+        if abs(now - kept.used_at) >= _USED_SECONDS:
+            self._kept.use(folder, kept, now)
+
+
+def _named_files(folder: str, entry: Allowable) -> NamedFiles:
+    """Return the files of the folder that a server's command names."""
+    if entry.command is None:
+        return NamedFiles()
+    command = Startable(
+        kind="provider",
+        name=entry.name,
+        command=entry.command,
+        args=entry.args,
+        cwd=entry.cwd or folder,
+    )
+    return named_files(folder, command)

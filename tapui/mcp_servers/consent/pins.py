@@ -1,0 +1,157 @@
+"""What a server's tools said of themselves when the person allowed them: one file a server.
+
+A tool that says something else later, and one that is new, is not offered until the person allows
+it. What was said is kept, so that both can be shown.
+"""
+
+import difflib
+import hashlib
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tapui.emitters.folder_file import read_up_to
+from tapui.emitters.folder_lock import locked
+from tapui.home import private_file
+from tapui.home.paths import private_folder
+from tapui.mcp_servers.consent.allowable import Allowable
+from tapui.mcp_servers.messages import MappedTool
+from tapui.text import safe_text
+
+_PLACE = ("mcp", "pins")
+_VERSION = 1
+MAX_TOOLS = 1_000
+"""Tools that are pinned of a server: of one with more, the others always wait."""
+MAX_SAID = 8 * 1024
+"""Characters that are kept of what a tool says; its digest is over all of it."""
+_MAX_BYTES = 16 * 1024 * 1024
+_MAX_DIFF = 400
+"""Lines that are shown of a change."""
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class PinnedTool(Struct, frozen=True):
+    """A tool as it was allowed: the digest over it, and what it said."""
+
+    digest: str
+    said: str
+
+
+class _File(Struct, forbid_unknown_fields=True):
+    version: int
+    entry: str
+    """The digest of what was started: pins hold for exactly that."""
+    tools: dict[str, PinnedTool]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """A tool that waits for a yes; `before` is None for one that is new."""
+
+    name: str
+    before: str | None
+    after: str
+
+    @property
+    def detail(self) -> dict[str, object]:
+        """What is shown of it, for the approval's sheet."""
+        return {"name": self.name, "isNew": self.before is None, "diff": self.diff()}
+
+    def diff(self) -> list[str]:
+        """Return the lines of both, each behind `-`, `+` or a blank."""
+        old = [] if self.before is None else self.before.split("\n")
+        lines = [
+            line for line in difflib.ndiff(old, self.after.split("\n")) if not line.startswith("?")
+        ]
+        left = len(lines) - _MAX_DIFF
+        shown = [f"{line[0]} {line[2:]}" for line in lines[:_MAX_DIFF]]
+        return [*shown, f"  … {left:,} more lines"] if left > 0 else shown
+
+
+class ToolPins:
+    """The pins of one server. Several processes may use them; not on a loop: files are read."""
+
+    def __init__(self, state: Path, entry: Allowable, folder: str | None) -> None:
+        self._state = state
+        self._entry = entry.digest
+        self._name = pins_file(entry.name, folder)
+
+    def read(self) -> dict[str, PinnedTool] | None:
+        """Return what is pinned, by the tools' own names; None where nothing is, or what is kept is
+        of another entry or damaged: that pins nothing."""
+        try:
+            fd = os.open(self._state.joinpath(*_PLACE, self._name), _OPEN)
+        except OSError:
+            return None
+        try:
+            info = os.fstat(fd)
+            if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
+                return None
+            data = read_up_to(fd, _MAX_BYTES)
+        except OSError:
+            return None
+        finally:
+            os.close(fd)
+        try:
+            file = msgspec.json.decode(data, type=_File)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        if file.version != _VERSION or file.entry != self._entry:
+            return None
+        return file.tools
+
+    def keep(self, tools: Mapping[str, PinnedTool]) -> None:
+        """Pin tools, in the place of all former pins. Raises `OSError`: nothing is kept then."""
+        data = msgspec.json.encode(_File(_VERSION, self._entry, dict(tools)))
+        with locked(private_folder(self._state, *_PLACE)) as fd:
+            private_file.write(fd, self._name, data)
+
+
+def forget_pins(state: Path, name: str, folder: str | None) -> None:
+    """Forget the pins of a server. Raises `OSError`."""
+    state.joinpath(*_PLACE, pins_file(name, folder)).unlink(missing_ok=True)
+
+
+def pins_file(name: str, folder: str | None) -> str:
+    """Return the name of a server's file of pins."""
+    said = f"{folder or ''}\0{name}".encode("utf-8", "surrogatepass")
+    return f"{hashlib.sha256(said).hexdigest()[:32]}.json"
+
+
+def pinned(tools: Sequence[MappedTool]) -> dict[str, PinnedTool]:
+    """Return tools as they are to be pinned."""
+    return {one.name: PinnedTool(one.digest, said_by(one)) for one in tools[:MAX_TOOLS]}
+
+
+def said_by(tool: MappedTool) -> str:
+    """Return what a tool says of itself: its description, schema and annotations, on lines."""
+    parts = [safe_text(tool.description, newlines=True)]
+    for label, raw in (("parameters", tool.parameters), ("annotations", tool.annotations)):
+        if raw is None:
+            continue
+        try:
+            text = msgspec.json.format(bytes(raw), indent=2).decode()
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            text = bytes(raw).decode("utf-8", "replace")
+        parts.append(f"{label}: {safe_text(text, newlines=True)}")
+    text = "\n".join(parts)
+    left = len(text) - MAX_SAID
+    return f"{text[:MAX_SAID]}\n… {left:,} more characters" if left > 0 else text
+
+
+def tool_changes(
+    before: Mapping[str, PinnedTool], tools: Sequence[MappedTool]
+) -> tuple[ToolChange, ...]:
+    """Return what tools say that is not what was pinned, in their order."""
+    found = []
+    for tool in tools:
+        former = before.get(tool.name)
+        if former is None or former.digest != tool.digest:
+            said = None if former is None else former.said
+            found.append(ToolChange(tool.name, said, said_by(tool)))
+    return tuple(found)
