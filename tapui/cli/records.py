@@ -144,6 +144,10 @@ def _summary(record: Record) -> str:
             return f"{counts.lines:,} lines, {counts.lines - counts.dropped:,} let through"
         case ev.EmitterGone() as gone:
             return f"{gone.name} gone: {gone.reason}"
+        case ev.McpServerChanged(server=server):
+            return f"{server.name} {server.state}" + (f": {server.why}" if server.why else "")
+        case ev.McpServerGone() as ended:
+            return f"{ended.name} gone: {ended.reason}"
         case ev.ErrorSent() as error:
             return f"{error.code}: {error.message}"
         case ev.CommandAsked() as asked:

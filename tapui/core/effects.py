@@ -1,8 +1,11 @@
 """The effects: what the core asks the shell to do, once the turn's events are written."""
 
+from typing import Any, Literal
+
 from msgspec import Struct
 
 from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan
+from tapui.core.mcp_servers.given import McpSession
 from tapui.secret import Secret
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
@@ -244,6 +247,21 @@ class TryFilter(Struct, frozen=True):
     lines: tuple[str, ...]
 
 
+class McpSessionsChanged(Struct, frozen=True):
+    """These are the sessions in which MCP servers are offered, from now on."""
+
+    sessions: tuple[McpSession, ...]
+
+
+class AnswerPart(Struct, frozen=True):
+    """How a part's question to the person ended, with what they answered."""
+
+    question: str
+    outcome: Literal["approved", "denied", "expired", "withdrawn"]
+    answer: Any = None
+    reason: str | None = None
+
+
 class Inspect(Struct, frozen=True, gc=False):
     """Begin to send the tower `connection` what goes to and comes from the connection `target`."""
 
@@ -295,6 +313,8 @@ Effect = (
     | ReadRecords
     | ReadRules
     | EmitterEffect
+    | McpSessionsChanged
+    | AnswerPart
     | Inspect
     | InspectMore
     | EndInspection

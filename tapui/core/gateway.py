@@ -79,6 +79,10 @@ class Gateway:
         self.emitters = parts.emitter_inputs
         """What the shell tells of emitters."""
         self.emitters.finish = self._finish
+        self.mcp_servers = parts.mcp_servers
+        """What the shell tells of MCP servers."""
+        self.part_questions = parts.part_questions
+        """What parts ask the person."""
         self._handlers = handlers(parts)
         self._due_handlers = due_handlers(parts)
 
@@ -364,6 +368,7 @@ class Gateway:
         self.notify(t.GatewayStopping(limits.SHUTDOWN_MS), now)
         self._parts.tool_hosts.stop()
         self._parts.emitter_folders.stop()
+        self._parts.mcp_servers.stop()
         for session in list(self._parts.sessions.open.values()):
             self._parts.endings.close(session, "the gateway stops")
         self._finish()

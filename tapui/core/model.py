@@ -121,6 +121,8 @@ class OpenSession:
     reserved_tools: frozenset[str]
     pid: int | None
     """Its own process, of which no descendant answers for the person."""
+    own_mcp_servers: frozenset[str] | None
+    """The MCP servers that its program runs itself, by name; None: its host does not say."""
     applies_sections: bool | None
     """Whether its host applies changed sections of the system prompt; None: it does not say."""
     asks_sections_apart: bool

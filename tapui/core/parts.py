@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.part_questions import PartQuestions
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.reactions import Reactions
 from tapui.core.approvals.spending import Spending
@@ -46,6 +47,7 @@ from tapui.core.emitters.running import Running
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
+from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.mint import Mint
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
@@ -115,6 +117,12 @@ class Parts:
         self.budgets = budgets = Budgets(clock)
         self.injects = injects = Injects(clock, out, deadlines, traces)
         self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
+        self.part_questions = part_questions = PartQuestions(
+            clock=clock, out=out, approvals=approvals, sessions=sessions
+        )
+        self.mcp_servers = mcp_servers = McpServers(
+            clock=clock, out=out, mint=mint, sessions=sessions, trustees=trustees
+        )
         self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
         self.alarms = Alarms(
@@ -286,6 +294,8 @@ class Parts:
             trustees=trustees,
             traces=traces,
             emitter_folders=emitter_folders,
+            mcp_servers=mcp_servers,
+            part_questions=part_questions,
         )
         self.pairings = pairings = Pairings(
             clock=clock,
@@ -306,6 +316,7 @@ class Parts:
             policies=policies,
             spending=spending,
             consenting=consenting,
+            part_questions=part_questions,
         )
         # The conversations
         self.admission = Admission(
@@ -369,6 +380,7 @@ class Parts:
             history=self.history,
             starts=starts,
             emitter_folders=emitter_folders,
+            mcp_servers=mcp_servers,
         )
         self.tool_hosts = ToolHosts(
             clock=clock,

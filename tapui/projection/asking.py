@@ -32,6 +32,7 @@ _VERBS = {
     "userInput": "question",
     "elicitation": "form",
     "emitter": "emitter",
+    "mcpServer": "MCP server",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
 _OTHERS = {
@@ -129,6 +130,8 @@ def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str
             return str(detail.get("question") or detail.get("message") or "asks for an answer")
         case "emitter":
             return _emitter(detail)
+        case "mcpServer":
+            return _mcp_server(detail)
         case "permission":
             return None
 
@@ -139,6 +142,24 @@ def _emitter(detail: Mapping[str, Any]) -> str:
     schedule = str(detail.get("schedule") or "").removeprefix("runs ").partition(",")[0]
     said = f"{detail.get('name') or '?'}  {schedule}".rstrip()
     return f"{said}: {text}" if text else said
+
+
+def _mcp_server(detail: Mapping[str, Any]) -> str:
+    """Return what is asked of an MCP server in one line: what starts, or which tools changed."""
+    name = detail.get("name") or "?"
+    if detail.get("purpose") == "tools":
+        tools = detail.get("tools")
+        count = len(tools) if isinstance(tools, list) else 0
+        return f"{name}: {count} tool{'s' * (count != 1)} changed"
+    return f"{name}: {server_text(detail)}"
+
+
+def server_text(detail: Mapping[str, Any]) -> str:
+    """Return the command that would be started, with its arguments, or the address that would be
+    called."""
+    if isinstance(detail.get("command"), str):
+        return emitter_text(detail)
+    return str(detail.get("url") or detail.get("host") or "")
 
 
 def emitter_text(detail: Mapping[str, Any]) -> str:

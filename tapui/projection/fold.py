@@ -275,6 +275,16 @@ def _forget_emitters(state: State, session_id: str) -> None:
         del state.emitters[emitter.id]
 
 
+def _put_mcp_server(state: State, event: ev.McpServerChanged, _ts: str) -> None:
+    state.mcp_servers[event.server.id] = event.server
+    while len(state.mcp_servers) > limits.MAX_MCP_SERVERS:  # of records that are not whole
+        del state.mcp_servers[next(iter(state.mcp_servers))]
+
+
+def _drop_mcp_server(state: State, event: ev.McpServerGone, _ts: str) -> None:
+    state.mcp_servers.pop(event.server_id, None)
+
+
 def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
     turns = state.turns.get(event.session_id)
     if turns is not None:
@@ -354,6 +364,8 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.EmitterChanged: _put_emitter,
     ev.EmitterCounted: _count_emitter,
     ev.EmitterGone: _drop_emitter,
+    ev.McpServerChanged: _put_mcp_server,
+    ev.McpServerGone: _drop_mcp_server,
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,

@@ -7,6 +7,7 @@ from msgspec import UNSET
 
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.emitters import Emitter
+from tapui.wire.mcp_servers import McpServer
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
 from tapui.wire.tower import Snapshot
@@ -36,6 +37,7 @@ class State:
     """Of each session in `sessions`, by its id."""
     alarms: dict[str, Alarm] = field(default_factory=dict)
     emitters: dict[str, Emitter] = field(default_factory=dict)
+    mcp_servers: dict[str, McpServer] = field(default_factory=dict)
     rules_allowed: int = 0
     """How many requests rules have allowed."""
 
@@ -52,6 +54,7 @@ class State:
             orders=list(self.orders.values()),
             alarms=list(self.alarms.values()),
             emitters=list(self.emitters.values()),
+            mcp_servers=list(self.mcp_servers.values()),
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
             rules_allowed=self.rules_allowed or UNSET,
         )
@@ -79,6 +82,7 @@ class State:
             turns=turns,
             alarms={alarm.id: alarm for alarm in snapshot.alarms},
             emitters={emitter.id: emitter for emitter in snapshot.emitters},
+            mcp_servers={server.id: server for server in snapshot.mcp_servers},
             rules_allowed=snapshot.rules_allowed or 0,
         )
 

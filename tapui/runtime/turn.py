@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from tapui.core.approvals.part_questions import PartQuestions
 from tapui.core.effects import (
+    AnswerPart,
     Authenticated,
     Close,
     ConnectionId,
@@ -26,12 +28,14 @@ from tapui.core.effects import (
     Identify,
     Inspect,
     InspectMore,
+    McpSessionsChanged,
     Mention,
     Send,
     StopGateway,
 )
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
+from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.trust.grants import Grant
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
@@ -43,6 +47,7 @@ from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections
 from tapui.runtime.mint import SystemMint
+from tapui.runtime.person import Person
 from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.right_of_way import RightOfWay
 from tapui.runtime.slow_readers import SlowReaders
@@ -121,6 +126,10 @@ class LoopTurn:
         """Carries out what the core asks of the shell of emitters."""
         self.emitters_pid: Callable[[], int | None] = lambda: None
         """Returns the process below which emitters run, where there is one."""
+        self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
+        """Is told of the sessions in which MCP servers are offered."""
+        self.person = Person(self._tell_questions)
+        """Answers what parts ask."""
         self._disk = DiskWork(
             gateway,
             journal,
@@ -268,6 +277,13 @@ class LoopTurn:
     def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
         """Let the core know something of emitters: `step` is given what takes it, and the time."""
         self._into_core(0, lambda now: step(self._gateway.emitters, now))
+
+    def tell_mcp_servers(self, step: Callable[[McpServers, float], None]) -> None:
+        """Let the core know something of MCP servers, as above."""
+        self._into_core(0, lambda now: step(self._gateway.mcp_servers, now))
+
+    def _tell_questions(self, step: Callable[[PartQuestions, float], None]) -> None:
+        self._into_core(0, lambda now: step(self._gateway.part_questions, now))
 
     def folder_rules_changed(self, read: FolderRules) -> None:
         """The files of a folder were changed."""
@@ -436,6 +452,10 @@ class LoopTurn:
             self._askers.begin(effect)
         elif isinstance(effect, EmitterEffect):
             self.emitters(effect)
+        elif isinstance(effect, McpSessionsChanged):
+            self.mcp_sessions(effect)
+        elif isinstance(effect, AnswerPart):
+            self.person.answered(effect)
         elif not isinstance(effect, Send):
             self._disk.begin(effect)
 

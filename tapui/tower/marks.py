@@ -103,6 +103,7 @@ KINDS: dict[str, str] = {
     "userInput": "question",
     "elicitation": "form",
     "emitter": "emitter",
+    "mcpServer": "MCP server",
 }
 
 

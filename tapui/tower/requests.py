@@ -33,6 +33,7 @@ _KINDS = {
     "userInput": "asks a question",
     "elicitation": "asks you to fill in a form",
     "emitter": "has an emitter that is to start",
+    "mcpServer": "has an MCP server that is to start",
 }
 _TITLES = {
     "diff": "changes",

@@ -566,6 +566,8 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.EmitterChanged: ("emitters",),
     ev.EmitterCounted: ("emitters",),
     ev.EmitterGone: ("emitters",),
+    ev.McpServerChanged: ("providers",),
+    ev.McpServerGone: ("providers",),
     ev.InjectPaused: ("providers",),
     ev.InjectResumed: ("providers",),
     ev.ErrorSent: ("errors",),

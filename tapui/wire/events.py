@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tapui.wire.emitters import Emitter, EmitterCounts
+from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
     Line,
     Mode,
@@ -315,6 +316,20 @@ class EmitterGone(Event, tag="emitter.gone", frozen=True):
     reason: str
 
 
+class McpServerChanged(Event, tag="mcp.changed", frozen=True):
+    """An MCP server is there, or something of it changed; `server` is all of it."""
+
+    server: McpServer
+
+
+class McpServerGone(Event, tag="mcp.gone", frozen=True):
+    """An MCP server is not there any more, for `reason`."""
+
+    server_id: str
+    name: str
+    reason: str
+
+
 class ErrorSent(Event, tag="error.sent", frozen=True):
     """A message was refused."""
 
@@ -393,6 +408,8 @@ AnyEvent = (
     | EmitterChanged
     | EmitterCounted
     | EmitterGone
+    | McpServerChanged
+    | McpServerGone
     | ErrorSent
     | CommandAsked
     | SpanEnded
@@ -423,6 +440,7 @@ COLLECTIONS: dict[str, str] = {
     "gate": "calls",
     "inject": "streams",
     "emitter": "emitters",
+    "mcp": "mcpServers",
     "error": "errors",
     "span": "traces",
 }

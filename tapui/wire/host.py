@@ -93,6 +93,9 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Whether it lives in a process of the host's, without a screen of its own."""
     start: Id | None = None
     """The `session.start` that it answers."""
+    mcp_servers: Ids | None = None
+    """The names of the MCP servers that the session's program runs itself; None: that is not known.
+    These are not started a second time."""
     sections: bool | None = None
     """Whether changed sections are applied in it, for which the host asks apart from prompts; None:
     as `host.hello` says."""
@@ -122,6 +125,7 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     tools_revision: Number | None = None
     can: Can | None = None
     cannot: Cannot | None = None
+    mcp_servers: Ids | None = None
     silent: bool | None = None
 
 

@@ -188,6 +188,10 @@ MAX_EMITTERS = 200
 """Emitters of a gateway."""
 MAX_FOLDER_EMITTERS = 100
 """Of them, those that one folder's file may have, its providers in each session counted."""
+MAX_MCP_SERVERS = 64
+"""MCP servers of a gateway."""
+MAX_MCP_TOOLS = 100
+"""Tools that are listed of each of them."""
 MAX_EMITTER_STREAMS = 64
 """Streams of tapui's own in a session, those of emitters among them."""
 MAX_INTERVAL = 366 * 24 * 3600

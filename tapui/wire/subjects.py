@@ -25,7 +25,14 @@ ProviderStanding = Literal["bound", "unbound", "disconnected"]
 CallStanding = Literal["queued", "running", "cancelling", "done", "failed", "cancelled"]
 GateStanding = Literal["waiting", "allow", "deny", "context"]
 ApprovalKind = Literal[
-    "pairing", "mode", "bindAll", "permission", "userInput", "elicitation", "emitter"
+    "pairing",
+    "mode",
+    "bindAll",
+    "permission",
+    "userInput",
+    "elicitation",
+    "emitter",
+    "mcpServer",
 ]
 AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[

@@ -18,6 +18,7 @@ from tapui.wire.emitters import (
     EmitterTried,
     EmitterTry,
 )
+from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
     Error,
     Json,
@@ -220,6 +221,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     orders: list[Order] = []
     alarms: list[Alarm] = []
     emitters: list[Emitter] = []
+    mcp_servers: list[McpServer] = []
     rules_allowed: int | UnsetType = UNSET
     """How many requests rules have allowed in this run, where any."""
 

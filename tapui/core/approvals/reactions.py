@@ -4,6 +4,7 @@ from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
 from tapui.core.emitters.consenting import Consenting
@@ -31,6 +32,7 @@ class Reactions:
         policies: Policies,
         spending: Spending,
         consenting: Consenting,
+        part_questions: PartQuestions,
     ) -> None:
         self._out = out
         self._announcements = announcements
@@ -40,6 +42,7 @@ class Reactions:
         self._policies = policies
         self._spending = spending
         self._consenting = consenting
+        self._part_questions = part_questions
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -69,6 +72,8 @@ class Reactions:
             self._consenting.decided(decided)
         elif isinstance(subject, AskedByAgent):
             subject.decided(decided.by, None if is_approved else decided.reason or "")
+        elif isinstance(subject, AskedByPart):
+            self._part_questions.decided(decided)
         elif isinstance(subject, HeldPrompts):
             self._spending.decided(decided)
         else:
@@ -96,6 +101,8 @@ class Reactions:
             self._consenting.expired(waiting)
         elif isinstance(subject, AskedByAgent):
             subject.decided("nobody", "nobody decided in time")
+        elif isinstance(subject, AskedByPart):
+            self._part_questions.expired(waiting)
         elif isinstance(subject, HeldPrompts):
             self._spending.expired(waiting)
         elif kind != "bindAll":

@@ -15,6 +15,7 @@ from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import Mention
 from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
@@ -87,6 +88,7 @@ class HostConversation:
         history: History,
         starts: Starts,
         emitter_folders: EmitterFolders,
+        mcp_servers: McpServers,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -109,6 +111,7 @@ class HostConversation:
         self._history = history
         self._starts = starts
         self._emitter_folders = emitter_folders
+        self._mcp_servers = mcp_servers
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -181,6 +184,7 @@ class HostConversation:
         self._history.read_back(session)
         self._policies.read_folder(session)
         self._emitter_folders.wants(session)
+        self._mcp_servers.sessions_changed()
         self._pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
@@ -209,6 +213,7 @@ class HostConversation:
             agents=_allowlists(wanted.agents or []),
             reserved_tools=frozenset(wanted.reserved_tools or ()),
             pid=None if wanted.pid is None else int(wanted.pid),
+            own_mcp_servers=_names(wanted.mcp_servers),
             applies_sections=connection.host_applies_sections
             if wanted.sections is None
             else wanted.sections,
@@ -229,6 +234,10 @@ class HostConversation:
         if message.cwd is not None:
             self._policies.read_folder(session)
             self._emitter_folders.wants(session)
+        if message.mcp_servers is not None:
+            session.own_mcp_servers = _names(message.mcp_servers)
+        if message.cwd is not None or message.mcp_servers is not None:
+            self._mcp_servers.sessions_changed()
         if shown != (session.view.label, session.view.foreground):
             self._announcements.soon()
         if message.agents is not None:
@@ -330,6 +339,10 @@ class HostConversation:
         waiting = self._approvals.waiting.get(approval_id or "")
         if waiting is not None:
             self._approvals.withdraw(waiting, by=message.decided_by)
+
+
+def _names(given: list[str] | None) -> frozenset[str] | None:
+    return None if given is None else frozenset(given)
 
 
 def _allowlists(agents: list[Agent]) -> dict[str, list[str] | None]:

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
+from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
 from tapui.core.clock import Clock
@@ -13,6 +14,7 @@ from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.live import AskedByAgent
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
+from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
@@ -64,6 +66,8 @@ class Endings:
         trustees: Trustees,
         traces: Traces,
         emitter_folders: EmitterFolders,
+        mcp_servers: McpServers,
+        part_questions: PartQuestions,
     ) -> None:
         self._clock = clock
         self._out = out
@@ -88,6 +92,8 @@ class Endings:
         self._trustees = trustees
         self._traces = traces
         self._emitter_folders = emitter_folders
+        self._mcp_servers = mcp_servers
+        self._part_questions = part_questions
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
@@ -97,6 +103,7 @@ class Endings:
         self._sessions.remove(session)
         self._tools.settle(session)
         self._emitter_folders.session_ended(session)
+        self._mcp_servers.sessions_changed()
         for call in [call for call in self._calls.pending.values() if call.session is session]:
             self._calls.cancel(
                 call, CallError.DISCONNECTED, f"the session ended: {reason}", "session ended"
@@ -130,6 +137,8 @@ class Endings:
                     self._modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
                 elif isinstance(waiting.subject, AskedByAgent):
                     waiting.subject.decided("nobody", reason)
+                elif isinstance(waiting.subject, AskedByPart):
+                    self._part_questions.withdrawn(waiting, reason)
                 else:
                     waiting.asker.requests.pop(waiting.subject, None)
 
@@ -198,6 +207,7 @@ class Endings:
         current.former_ids = (former.id, *former.former_ids)[: limits.MAX_FORMER_IDS]
         self._budgets.replace_session(former, current)
         self._emitter_folders.session_replaced(former, current)
+        self._mcp_servers.sessions_changed()
         self._injects.replace_session(former, current)  # what was sent ends in the current one
         self._gates.replace_session(former, current)
         self._prompts.replace_session(former, current)

@@ -51,6 +51,8 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
     detail: Any = approval.detail
     if approval.kind == "emitter" and _id(detail, "asker") is None:
         return  # a folder's file asks, whatever the agent does
+    if approval.kind == "mcpServer":
+        return  # so does an MCP server's
     call_id, agent = _id(detail, "toolCallId"), _id(detail, "agentId")
     step = session.open.get(call_id) if call_id is not None else None
     if step is not None and step.state == "running":

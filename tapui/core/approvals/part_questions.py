@@ -1,0 +1,126 @@
+"""Questions of parts: what runs beside the gateway asks the person, as a host does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.clock import Clock
+from tapui.core.effects import AnswerPart
+from tapui.core.model import Connection, Standing
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.wire import limits
+from tapui.wire.subjects import ApprovalKind
+
+NOBODY_IS_ASKED = "nobody is asked in this session"
+
+
+class PartQuestion(Struct, frozen=True, kw_only=True):
+    """What a part asks; `id` is chosen by the shell. `timeout` is seconds.
+
+    With a session it is withdrawn when that ends, and in an unattended one nobody is asked.
+    """
+
+    id: str
+    kind: ApprovalKind
+    detail: dict[str, Any]
+    session_id: str | None = None
+    provider: str | None = None
+    timeout: float = limits.HOST_APPROVAL_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedByPart:
+    """The subject of such an approval."""
+
+    id: str
+
+
+class PartQuestions:
+    """Opens approvals for parts. The methods of the shell take the time `now`, in seconds."""
+
+    def __init__(
+        self, *, clock: Clock, out: Output, approvals: Approvals, sessions: OpenSessions
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._approvals = approvals
+        self._sessions = sessions
+        self._waiting: dict[str, WaitingApproval] = {}
+        self._asker = Connection(0, None, standing=Standing.BUILTIN)
+        """Stands for tapui itself, which has no connection."""
+
+    def ask(self, question: PartQuestion, now: float) -> str | None:
+        """Open an approval, and return its id; the shell is told how it ended (`AnswerPart`).
+
+        None: it was answered at once, for nobody can be.
+        """
+        self._clock.now = now
+        session_id = question.session_id
+        if session_id is not None:
+            session = self._sessions.get(session_id)
+            if session is None or not session.is_open:
+                self._answer(question.id, "withdrawn", reason="the session ended")
+                return None
+            if session.view.unattended:
+                self._answer(question.id, "denied", reason=NOBODY_IS_ASKED)
+                return None
+            session_id = session.id
+        if len(self._waiting) >= limits.MAX_REQUESTS:
+            text = f"{limits.MAX_REQUESTS} requests wait already, which is as much as may be"
+            self._answer(question.id, "denied", reason=text)
+            return None
+        waiting = self._approvals.request(
+            question.kind,
+            self._asker,
+            AskedByPart(question.id),
+            question.detail,
+            question.timeout,
+            session_id=session_id,
+            provider=question.provider,
+        )
+        self._waiting[question.id] = waiting
+        return waiting.view.id
+
+    def withdraw(self, question_id: str, reason: str, now: float) -> None:
+        """The answer is not wanted any more: none comes. A decision that is being recorded is
+        without effect."""
+        self._clock.now = now
+        waiting = self._waiting.pop(question_id, None)
+        if waiting is not None and not waiting.is_deciding:
+            self._approvals.withdraw(waiting, reason=reason)
+
+    # What becomes of them
+
+    def decided(self, decided: Decided) -> None:
+        """The person has answered."""
+        is_approved = decided.verdict == "approve"
+        self._settle(
+            decided.waiting, "approved" if is_approved else "denied", decided.answer, decided.reason
+        )
+
+    def expired(self, waiting: WaitingApproval) -> None:
+        """Nobody has answered in time."""
+        self._settle(waiting, "expired", reason="nobody decided in time")
+
+    def withdrawn(self, waiting: WaitingApproval, reason: str) -> None:
+        """Its session has ended."""
+        self._settle(waiting, "withdrawn", reason=reason)
+
+    def _settle(
+        self,
+        waiting: WaitingApproval,
+        outcome: str,
+        answer: Any = None,
+        reason: str | None = None,
+    ) -> None:
+        id_ = waiting.subject.id
+        if self._waiting.pop(id_, None) is not None:
+            self._answer(id_, outcome, answer, reason)
+
+    def _answer(
+        self, id_: str, outcome: str, answer: Any = None, reason: str | None = None
+    ) -> None:
+        self._out.effects.append(AnswerPart(id_, outcome, answer, reason))  # type: ignore[arg-type]

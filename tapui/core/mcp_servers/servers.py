@@ -1,0 +1,102 @@
+"""MCP servers: the shell runs them; it is told of the sessions, and tells what becomes of each."""
+
+from tapui.core.clock import Clock
+from tapui.core.effects import McpSessionsChanged
+from tapui.core.mcp_servers.given import McpSession
+from tapui.core.mint import Mint
+from tapui.core.model import OpenSession
+from tapui.core.output import Output
+from tapui.core.sessions.sessions import OpenSessions
+from tapui.core.trust.grants import Grant, Trustees
+from tapui.secret import Secret
+from tapui.wire import limits
+from tapui.wire.events import McpServerChanged, McpServerGone
+from tapui.wire.mcp_servers import McpServer
+
+
+class McpServers:
+    """Nothing is asked of the shell until it can run servers (`begin`).
+
+    The methods of the shell take the time `now`, in seconds of the core's clock.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        mint: Mint,
+        sessions: OpenSessions,
+        trustees: Trustees,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._mint = mint
+        self._sessions = sessions
+        self._trustees = trustees
+        self._is_on = False
+        self._told: tuple[McpSession, ...] = ()
+
+    # Sessions
+
+    def sessions_changed(self) -> None:
+        """A session came, went or changed: the shell is told of all that have MCP servers.
+
+        tapui's own session has none, and neither has the session of an MCP client.
+        """
+        if not self._is_on:
+            return
+        now = tuple(_described(one) for one in self._sessions.in_order() if one.is_main)
+        if now != self._told:
+            self._told = now
+            self._out.effects.append(McpSessionsChanged(now))
+
+    def stop(self) -> None:
+        """The gateway ends: the shell is told of nothing more."""
+        self._is_on = False
+
+    # What the shell tells
+
+    def begin(self, now: float) -> None:
+        """The shell can run servers from now on."""
+        self._clock.now = now
+        self._is_on = True
+        self.sessions_changed()
+
+    def token(self, session_id: str, now: float) -> Secret | None:
+        """Make a token with which a server enters one session; None when that has ended.
+
+        It is good for the session that takes the other's place, and dies with it.
+        """
+        self._clock.now = now
+        session = self._sessions.get(session_id)
+        if session is None or not session.is_open:
+            return None
+        token = Secret(self._mint.token("ptk-"))
+        self._trustees.add(Grant("project", token, {session.id}))
+        return token
+
+    def revoke(self, token: Secret, now: float) -> None:
+        """Take a token out of force: its server has left the session."""
+        self._clock.now = now
+        self._trustees.revoke(token)
+
+    def changed(self, server: McpServer, now: float) -> None:
+        """A server is there, or something of it changed."""
+        self._clock.now = now
+        known = self._out.state.mcp_servers
+        if server.id in known or len(known) < limits.MAX_MCP_SERVERS:
+            self._out.emit(McpServerChanged(server=server))
+
+    def gone(self, server_id: str, reason: str, now: float) -> None:
+        """A server is not there any more."""
+        self._clock.now = now
+        known = self._out.state.mcp_servers.get(server_id)
+        if known is not None:
+            self._out.emit(McpServerGone(server_id=known.id, name=known.name, reason=reason))
+
+
+def _described(session: OpenSession) -> McpSession:
+    return McpSession(
+        session.id, session.view.cwd, session.own_mcp_servers, session.view.unattended
+    )
