@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tapui.runtime.child_output import ChildOutput, OnLine
+from tapui.runtime.child_output import LINE_BYTES, ChildOutput, OnLine
 
 STOP_SECONDS = 3.0
 """The default time between TERM and KILL."""
@@ -38,6 +38,10 @@ class Command:
     """Open files that it has under the same numbers."""
     drops_output: bool = False
     """Whether output that comes too fast is dropped; else the child waits in its own writes."""
+    takes_input: bool = False
+    """Whether `Child.write()` writes to its standard input."""
+    line_bytes: int = LINE_BYTES
+    """Where a line of its standard output is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +61,32 @@ class Ended:
             return f"signal {self.signal}"
 
 
+class _InputEnd(asyncio.BaseProtocol):
+    """This end of a child's standard input."""
+
+    def __init__(self) -> None:
+        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        """The pipe is closed."""
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+
 class Child:
     """One running child process; make it with `Child.start()`.
 
     It leads a session and process group of its own. When it ends, what it left running in that
-    group is killed. Its standard input is a pipe that nothing is written to and that closes when
-    this process dies, however it dies: a child that should not outlive its parent watches for
-    the end of its input.
+    group is killed. Its standard input is a pipe that closes when this process dies, however it
+    dies: a child that should not outlive its parent watches for the end of its input. Only to one
+    whose command `takes_input` anything is written.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None
+        self._input: asyncio.WriteTransport | None = None
+        self._input_end: _InputEnd | None = None
         self._is_running = False
         self._is_unwanted = False
         self._lock = threading.Lock()
@@ -95,8 +113,15 @@ class Child:
             process = child._process
             assert process is not None
             drops = command.drops_output
-            await child._read(ChildOutput("stdout", on_line, drops=drops), process.stdout)
+            output = ChildOutput(
+                "stdout", on_line, drops=drops, line_bytes=command.line_bytes
+            )
+            await child._read(output, process.stdout)
             await child._read(ChildOutput("stderr", on_line, drops=drops), process.stderr)
+            if command.takes_input:
+                child._input, child._input_end = await child._loop.connect_write_pipe(
+                    _InputEnd, process.stdin
+                )
         except BaseException:
             child.kill()
             raise
@@ -114,6 +139,16 @@ class Child:
         assert self._process is not None, "a child that was started has one"
         return self._process.pid
 
+    def write(self, data: bytes) -> int:
+        """Write to its standard input; return how many bytes wait to be taken.
+
+        To a child that has closed its input, or has ended, nothing is written.
+        """
+        if self._input is None or self._input.is_closing():
+            return 0
+        self._input.write(data)
+        return self._input.get_write_buffer_size()
+
     async def wait(self) -> Ended:
         """Wait for the child's end; all its lines were handed over by then."""
         return await asyncio.shield(self._ended)
@@ -123,7 +158,9 @@ class Child:
 
         What still runs after `within` seconds, or when this is cancelled, is killed.
         """
-        if self._process is not None and self._process.stdin is not None:
+        if self._input is not None:
+            self._input.close()
+        elif self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._signal(signal.SIGTERM)
         try:
@@ -214,6 +251,9 @@ class Child:
                 output.close()  # still open: a process that left the group holds it
             await asyncio.wait(closed)
         assert self._process is not None
+        if self._input is not None and self._input_end is not None:
+            self._input.abort()
+            await self._input_end.closed
         _close_pipes(self._process)
         self._is_closed.set()
         self._ended.set_result(ended)

@@ -26,8 +26,16 @@ class ChildOutput(asyncio.Protocol):
     never waits for its reader.
     """
 
-    def __init__(self, source: Source, on_line: OnLine, *, drops: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        on_line: OnLine,
+        *,
+        drops: bool = False,
+        line_bytes: int = LINE_BYTES,
+    ) -> None:
         self._source = source
+        self._line_bytes = line_bytes
         self._drops = drops
         self._dropped = 0
         self._on_line = on_line
@@ -58,7 +66,7 @@ class ChildOutput(asyncio.Protocol):
             part = self._unread[:end] if end >= 0 else self._unread[:]
             del self._unread[: len(part) + (end >= 0)]
             self._bytes += len(part)
-            room = LINE_BYTES - len(self._line)
+            room = self._line_bytes - len(self._line)
             self._is_cut = self._is_cut or len(part) > room
             self._line += part[:room]
             if end >= 0:

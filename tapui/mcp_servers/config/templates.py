@@ -32,7 +32,7 @@ class MissingValueError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FilledPlace:
     """A place in a template. `name` is a variable's or a path; `default` stands for a variable that
     is not set (`${NAME:-default}`)."""
 
@@ -48,7 +48,7 @@ class Template:
     text: str = field(repr=False)
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[FilledPlace, ...]:
         """What is filled in, in order."""
         return tuple(_place(found[1]) for found in _PLACE.finditer(self.text))
 
@@ -83,10 +83,10 @@ def template(text: str) -> Template:
     return Template(text)
 
 
-def _place(inner: str) -> Place:
+def _place(inner: str) -> FilledPlace:
     kind, colon, rest = inner.partition(":")
     if inner in _FOLDERS:
-        return Place("folder", inner)
+        return FilledPlace("folder", inner)
     if kind == "input" and colon:
         raise TemplateError(
             "${input:…} asks for a value while the server starts, which tapui does not: put the "
@@ -97,20 +97,20 @@ def _place(inner: str) -> Place:
     if kind == "file" and colon:
         if not rest or "\0" in rest:
             raise TemplateError("${file:PATH} names no file")
-        return Place("file", rest)
+        return FilledPlace("file", rest)
     if _NAME.match(inner.partition(":-")[0]):
         return _variable(inner)
     raise TemplateError("tapui fills in ${env:NAME}, ${file:PATH} and ${workspaceFolder} only")
 
 
-def _variable(text: str) -> Place:
+def _variable(text: str) -> FilledPlace:
     name, dash, default = text.partition(":-")
     if not _NAME.match(name):
         raise TemplateError("${env:NAME} names no variable")
-    return Place("env", name, default if dash else None)
+    return FilledPlace("env", name, default if dash else None)
 
 
-def _filled(place: Place, environ: Mapping[str, str], folder: str) -> str:
+def _filled(place: FilledPlace, environ: Mapping[str, str], folder: str) -> str:
     if place.kind == "folder":
         return folder
     if place.kind == "file":

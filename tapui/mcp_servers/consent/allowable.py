@@ -64,6 +64,11 @@ class Allowable(Struct, frozen=True, kw_only=True):
         return f"{name or '?'}:{port}" if port else name or "?"
 
     @property
+    def program(self) -> str:
+        """What is started, or the host that is called."""
+        return self.host or self.command or ""
+
+    @property
     def shown_url(self) -> str | None:
         """The address without what may be a secret in it: user, password, query."""
         if self.url is None:

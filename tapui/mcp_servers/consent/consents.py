@@ -104,6 +104,8 @@ class MayRun:
     """It may be started: exactly `entry`."""
 
     entry: Allowable
+    files: tuple[str, ...] = ()
+    """Files of the folder whose contents are covered."""
 
 
 class ServerConsents:
@@ -145,7 +147,7 @@ class ServerConsents:
             why = f"files that it names: {safe_text(names, limit=_NAMES)}"
         elif kept is not None:
             self._used(folder, kept)
-            return MayRun(wanted)
+            return MayRun(wanted, tuple(name for name, _ in files))
         loads = tuple(
             f"the variable {safe_text(one.name)} decides what programs find or load"
             for one in wanted.env

@@ -30,6 +30,7 @@ MAX_TOOLS = 1_000
 MAX_SAID = 8 * 1024
 """Characters that are kept of what a tool says; its digest is over all of it."""
 _MAX_BYTES = 16 * 1024 * 1024
+_MAX_NAME = 128
 _MAX_DIFF = 400
 """Lines that are shown of a change."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -54,13 +55,9 @@ class ToolChange:
     """A tool that waits for a yes; `before` is None for one that is new."""
 
     name: str
+    digest: str
     before: str | None
     after: str
-
-    @property
-    def detail(self) -> dict[str, object]:
-        """What is shown of it, for the approval's sheet."""
-        return {"name": self.name, "isNew": self.before is None, "diff": self.diff()}
 
     def diff(self) -> list[str]:
         """Return the lines of both, each behind `-`, `+` or a blank."""
@@ -153,5 +150,21 @@ def tool_changes(
         former = before.get(tool.name)
         if former is None or former.digest != tool.digest:
             said = None if former is None else former.said
-            found.append(ToolChange(tool.name, said, said_by(tool)))
+            found.append(ToolChange(tool.name, tool.digest, said, said_by(tool)))
     return tuple(found)
+
+
+def tools_detail(name: str, changes: Sequence[ToolChange]) -> dict[str, object]:
+    """Return what is shown of tools that wait, for the approval's sheet."""
+    return {
+        "purpose": "tools",
+        "name": name,
+        "tools": [
+            {
+                "name": safe_text(one.name, limit=_MAX_NAME),
+                "isNew": one.before is None,
+                "diff": one.diff(),
+            }
+            for one in changes
+        ],
+    }

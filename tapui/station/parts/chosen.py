@@ -5,6 +5,7 @@ from tapui.station.parts.copilot import Copilot
 from tapui.station.parts.emitters import EmittersPart
 from tapui.station.parts.index import Index
 from tapui.station.parts.local_session import LocalSession
+from tapui.station.parts.mcp_servers import McpServersPart
 from tapui.station.parts.part import Part
 from tapui.station.parts.rules import Rules
 from tapui.station.parts.tools import Tools
@@ -19,6 +20,8 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
         parts.append(LocalSession())
     parts.append(Tools())
     parts.append(EmittersPart())
+    if not options.is_demo:
+        parts.append(McpServersPart())
     parts.append(Index())
     if not (options.is_demo or options.is_private):
         parts.append(ToolsToken())

@@ -1,0 +1,1 @@
+"""MCP servers beside the gateway: which are wanted, their bridges, and what they ask."""

@@ -1,0 +1,122 @@
+"""The pins of a running server: its first tools are pinned, changed ones wait for the person."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from tapui.core.approvals.part_questions import PartQuestion
+from tapui.emitters.folder_file import reason
+from tapui.mcp_servers.consent.pins import (
+    PinnedTool,
+    ToolChange,
+    ToolPins,
+    pinned,
+    tool_changes,
+    tools_detail,
+)
+from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
+from tapui.runtime.person import Person
+from tapui.station.mcp_servers.permission import Limited
+
+_log = logging.getLogger(__name__)
+_questions = count(1)
+
+
+class Pinning:
+    """The pins of one server.
+
+    `allow` sends pins to its bridge, `asked` is told the id of the approval that changed tools wait
+    for, None once that is settled; `session` gives the session in which the person is asked.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        person: Person,
+        allow: Callable[[ToolsAllowed], None],
+        asked: Callable[[str | None], None],
+        session: Callable[[], str | None],
+    ) -> None:
+        self._name = name
+        self._person = person
+        self._allow = allow
+        self._asked = asked
+        self._session = session
+        self._kept: ToolPins | None = None
+        self._pins: dict[str, PinnedTool] | None = None
+        self._limited = Limited()
+        self._asking: asyncio.Task[None] | None = None
+        self._about: frozenset[tuple[str, str]] = frozenset()
+        """What the person is asked about, or has denied: names and digests."""
+        self._work = asyncio.Lock()
+
+    async def begin(self, kept: ToolPins) -> dict[str, str] | None:
+        """A bridge is about to start: return what is pinned; None where nothing is."""
+        self._kept = kept
+        self._pins = await asyncio.to_thread(kept.read)
+        return self._digests()
+
+    async def take(self, tools: Sequence[MappedTool]) -> None:
+        """The server has these tools now."""
+        async with self._work:
+            if self._pins is None:
+                await self._keep(pinned(tools))
+                return
+            changes = tool_changes(self._pins, tools)
+            about = frozenset((one.name, one.digest) for one in changes)
+            if about == self._about:
+                return
+            self.close()
+            self._about = about
+            if changes:
+                self._asking = asyncio.get_running_loop().create_task(
+                    self._ask(changes, {one.name: one for one in tools})
+                )
+
+    async def _ask(self, changes: Sequence[ToolChange], tools: dict[str, MappedTool]) -> None:
+        session_id = self._session()
+        if session_id is None or not self._limited.may_ask():
+            return
+        question = PartQuestion(
+            id=f"mcp tools {next(_questions)}",
+            kind="mcpServer",
+            detail=tools_detail(self._name, changes),
+            session_id=session_id,
+        )
+        try:
+            ended = await self._person.ask(
+                question,
+                self._asked,
+                withdrawn="its tools have changed again, or it ended",
+            )
+        finally:
+            self._asked(None)
+        if ended.outcome == "withdrawn":
+            self._about = frozenset()
+            return
+        if ended.outcome == "approved":
+            allowed = pinned([tools[one.name] for one in changes])
+            await self._keep({**(self._pins or {}), **allowed})
+
+    async def _keep(self, pins: dict[str, PinnedTool]) -> None:
+        """Pin tools, on disk and in the bridge."""
+        self._pins = pins
+        if self._kept is not None:
+            try:
+                await asyncio.to_thread(self._kept.keep, pins)
+            except OSError as error:
+                _log.warning("the tools of %s could not be pinned: %s", self._name, reason(error))
+        self._allow(ToolsAllowed(self._digests() or {}))
+
+    def _digests(self) -> dict[str, str] | None:
+        if self._pins is None:
+            return None
+        return {name: one.digest for name, one in self._pins.items()}
+
+    def close(self) -> None:
+        """What was asked is withdrawn."""
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+        self._about = frozenset()
