@@ -18,6 +18,7 @@ from tapui.cli.arguments import (
 from tapui.cli.door_parser import add_doors
 from tapui.cli.emitters_parser import add_emitters
 from tapui.cli.provider_parser import add_provider
+from tapui.cli.mcp_parser import BEHIND, add_mcp, server_command
 from tapui.cli.session_parser import add_run, add_sessions, add_steering
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ COMMANDS = (
     "run",
     "emitters",
     "provider",
+    "mcp",
     "next",
     "approve",
     "deny",
@@ -71,7 +73,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
     Ends the process for `--help`, and for wrong use.
     """
+    argv, behind = server_command(argv)
     args, unknown = build().parse_known_args(argv)
+    setattr(args, BEHIND, behind)
     if unknown:
         # Told by the command's own parser, as its help is the one to read.
         args.parser.error(f"unrecognized arguments: {' '.join(unknown)}{_meant(args, unknown)}")
@@ -116,6 +120,7 @@ def build() -> CommandParser:
     add_run(commands)
     add_emitters(commands)
     add_provider(commands)
+    add_mcp(commands)
     _add_decisions(commands)
     _add_local_commands(commands)
     return parser

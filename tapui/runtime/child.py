@@ -113,9 +113,7 @@ class Child:
             process = child._process
             assert process is not None
             drops = command.drops_output
-            output = ChildOutput(
-                "stdout", on_line, drops=drops, line_bytes=command.line_bytes
-            )
+            output = ChildOutput("stdout", on_line, drops=drops, line_bytes=command.line_bytes)
             await child._read(output, process.stdout)
             await child._read(ChildOutput("stderr", on_line, drops=drops), process.stderr)
             if command.takes_input:

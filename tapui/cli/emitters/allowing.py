@@ -3,11 +3,8 @@
 import argparse
 import asyncio
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
-
-import psutil
 
 from tapui.cli import output
 from tapui.cli.agreeing import is_agreed
@@ -16,16 +13,14 @@ from tapui.cli.emitters.chosen import folder_of
 from tapui.cli.emitters.configured import entry_of, tell_problems
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.ordering import session_of
-from tapui.cli.starting import gateway, home, loaded
+from tapui.cli.person_only import need_person
+from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
-from tapui.core.trust.command_line import ALWAYS
 from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.folder_file import reason
-from tapui.emitters.runner.processes import MARK
-from tapui.hosts.copilot.stored import stored_sessions
 from tapui.projection.asking import RIGHTS, detail_of, emitter_text
 from tapui.projection.state import is_waiting
 from tapui.station.emitters.shown import asking, folder_emitters
@@ -181,7 +176,7 @@ async def _decide(
 
 def _allow_file(args: argparse.Namespace) -> int:
     """Keep consents to what a folder's file says."""
-    _need_person(args)
+    need_person(args)
     configuration = read(folder_of(args))
     tell_problems(configuration)
     consents = EmitterConsents(home().state)
@@ -218,32 +213,3 @@ def revoke(args: argparse.Namespace) -> int:
     else:
         output.say(f"{count} that were allowed in {folder} are not any more")
     return 0 if count or not args.name else FAILED
-
-
-def _need_person(args: argparse.Namespace) -> None:
-    """Refuse whom a gateway would refuse, as far as that can be told without one."""
-    if loaded(args).settings.approvals.command_line == ALWAYS:
-        return
-    why = None
-    if MARK in os.environ or "TAP_PROVIDER_TOKEN" in os.environ:
-        why = "it was started by an emitter or a provider"
-    elif not _has_terminal():
-        why = "it has no terminal"
-    else:
-        line = {os.getpid(), *(one.pid for one in psutil.Process().parents())}
-        above = [one for one in stored_sessions(home().copilot) if one.pid in line]
-        why = f"it was started by session {above[0].id}" if above else None
-    if why is not None:
-        raise Failure(
-            f"{why}: allow it in the tower or in a terminal of your own (the setting "
-            f'approvals.command-line = "{ALWAYS}" allows it)'
-        )
-
-
-def _has_terminal() -> bool:
-    """Return whether a terminal controls this process."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return sys.stdin.isatty()

@@ -85,6 +85,8 @@ class McpServers:
         """A server is there, or something of it changed."""
         self._clock.now = now
         known = self._out.state.mcp_servers
+        if known.get(server.id) == server:
+            return
         if server.id in known or len(known) < limits.MAX_MCP_SERVERS:
             self._out.emit(McpServerChanged(server=server))
 

@@ -14,15 +14,15 @@ def install_line() -> str:
     return invocation.install_line("tapui[mcp]")
 
 
-def fault() -> str | None:
-    """Return what is wrong with the package, or None."""
+def fault(user: str = "the MCP door needs") -> str | None:
+    """Return what is wrong with the package for whoever needs it, or None."""
     try:
         version = metadata.version(NAME)
     except metadata.PackageNotFoundError:
-        return f"the package {NAME} is not installed, which the MCP door needs"
+        return f"the package {NAME} is not installed, which {user}"
     found = re.match(r"\d{1,9}", version)
     if found is None or int(found[0]) != _MAJOR:
-        return f"the package {NAME} is {version}, and the MCP door needs {_MAJOR}"
+        return f"the package {NAME} is {version}, and {user} {_MAJOR}"
     return None
 
 

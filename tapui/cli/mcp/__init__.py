@@ -1,0 +1,1 @@
+"""`tapui mcp`: MCP servers whose tools are offered in sessions."""
