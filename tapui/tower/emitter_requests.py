@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tapui.projection import asking
 from tapui.projection.state import is_waiting
 from tapui.tower.reader import Paragraph, title, value
+from tapui.tower.request_facts import covered, fact, list_of, origin, text_of
 from tapui.tower.requests import Option, judged_lines
 from tapui.tower.urgency import Request, asker
 from tapui.tower.view import View
@@ -19,7 +20,6 @@ PROMPTS = "Sent to the agent as a prompt, without your doing."
 PROVIDES = "A provider: its tools are the session's, and it may send the agent messages."
 LATER_VERSIONS = "laterVersions"
 """In the answer: the files that the command names may change."""
-_NAME_WIDTH = 13
 
 
 class AskedEmitter(NamedTuple):
@@ -64,7 +64,7 @@ def headline(view: View, asked: Sequence[AskedEmitter]) -> str:
     if len(asked) > 1:
         what = "emitters and providers" if has_providers else "emitters"
         return f"{who} has {len(asked)} {what} that are to start"
-    name = _text(first.detail, "name") or "it has no name"
+    name = text_of(first.detail, "name") or "it has no name"
     if is_agents(*first):
         return f"{who} asks to start an emitter: {name}"
     return f"{who} has {'a provider' if has_providers else 'an emitter'} that is to start: {name}"
@@ -86,7 +86,7 @@ def answers(asked: Sequence[AskedEmitter], *, others: int) -> list[Option]:
     what = "exactly this" if count == 1 else f"these {count}"
     starts = "it starts" if count == 1 else "they start"
     found = [Option("allow", f"allow {what}", f"allows {what}: {starts}")]
-    files = sum(len(_list(one.detail, "files")) for one in asked)
+    files = sum(len(list_of(one.detail, "files")) for one in asked)
     if files:
         named = "the file it names" if files == 1 else f"the {files} files named"
         also = f"allow {what}, and later versions of {named}"
@@ -104,15 +104,15 @@ def explained(view: View, asked: Sequence[AskedEmitter]) -> list[Paragraph]:
     """Return everything that the person should know before they decide, nothing cut."""
     # First, for the end of a long command may be out of sight.
     parts: list[Paragraph] = []
-    if any(_text(one.detail, "command") for one in asked):
+    if any(text_of(one.detail, "command") for one in asked):
         parts.append(Paragraph(asking.RIGHTS, "strong"))
-    if any(not _text(one.detail, "command") for one in asked):
+    if any(not text_of(one.detail, "command") for one in asked):
         prompts = PROMPTS if len(asked) == 1 else f"Prompts: {PROMPTS[0].lower()}{PROMPTS[1:]}"
         parts.append(Paragraph(prompts, "strong"))
     parts.append(Paragraph(""))
     for number, one in enumerate(asked, 1):
         if len(asked) > 1:
-            name = " ".join(_text(one.detail, "name").split())
+            name = " ".join(text_of(one.detail, "name").split())
             parts += [title(f"{number} of {len(asked)}: {name}"), Paragraph("")]
         parts += _one(view, one)
         if number < len(asked):
@@ -126,7 +126,7 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
     for key in ("emitterId", "asker", "name"):
         rest.pop(key, None)
     is_provider = _is_provider(rest)
-    is_command = _text(rest, "command") != ""
+    is_command = text_of(rest, "command") != ""
     parts = [value(asking.emitter_text(rest), "strong"), Paragraph("")]
     for key in ("kind", "command", "args", "prompt"):
         rest.pop(key, None)
@@ -143,24 +143,24 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
     runs = rest.pop("maxRuns", None)
     outside = ", outside of the session's folder" if rest.pop("isOutside", False) else ""
     if is_command:
-        parts += _fact("in", f"{_text(rest, 'cwd')}{outside}", "warning" if outside else "")
+        parts += fact("in", f"{text_of(rest, 'cwd')}{outside}", "warning" if outside else "")
         shell = "none: it is a program" if is_provider else "bash -lc"
-        parts += _fact("shell", _text(rest, "shell") or shell)
+        parts += fact("shell", text_of(rest, "shell") or shell)
         variables = rest.get("env")
         if isinstance(variables, Mapping) and variables:
             parts.append(Paragraph("variables", "muted"))
             parts += [value(f"{name}={text}") for name, text in variables.items()]
     if runs is not None:
-        parts += _fact("runs", f"at most {runs}")
+        parts += fact("runs", f"at most {runs}")
     if rest.get("autoStart") is False:
-        parts += _fact("starts", "not by itself")
+        parts += fact("starts", "not by itself")
     if rest.get("includeStderr") is False:
-        parts += _fact("its errors", "are left out")
+        parts += fact("its errors", "are left out")
     for key in ("cwd", "shell", "env", "autoStart", "includeStderr"):
         rest.pop(key, None)
     parts += _lines_of(rest, has_filter=is_command and not is_provider)
-    parts += _origin(rest)
-    parts += _covered(rest)
+    parts += origin(rest)
+    parts += covered(rest)
     for key in sorted(rest):
         if rest[key] not in (None, "", [], {}):
             parts += [title(key), value(str(rest[key]))]
@@ -169,51 +169,23 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
 
 def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
     """Return what becomes of its lines."""
-    stream, injector = _text(rest, "stream"), _text(rest, "injector")
-    delivery, rules = _text(rest, "delivery"), _list(rest, "rules")
+    stream, injector = text_of(rest, "stream"), text_of(rest, "injector")
+    delivery, rules = text_of(rest, "delivery"), list_of(rest, "rules")
     for key in ("stream", "injector", "delivery", "rules"):
         rest.pop(key, None)
     if not has_filter:
-        return _fact("stream", stream)
+        return fact("stream", stream)
     said = {
         "disabled": "off: nothing of it is sent to the agent",
         "enabled": "on: what the filter injects is sent to the agent, and that it failed",
     }.get(injector, "what the filter injects is sent to the agent")
     if delivery == "all" and injector != "disabled":
         said = "every line that is kept is sent to the agent"
-    parts = [*_fact("stream", stream), *_fact("injector", said)]
+    parts = [*fact("stream", stream), *fact("injector", said)]
     if not rules:
-        return [*parts, *_fact("filter", "none: every line is kept")]
+        return [*parts, *fact("filter", "none: every line is kept")]
     parts.append(Paragraph("filter, the first that matches", "muted"))
     return parts + [value(_rule(one)) for one in rules]
-
-
-def _origin(rest: dict[str, Any]) -> list[Paragraph]:
-    """Return where it is written, and what it says of itself."""
-    file, line = _text(rest, "file"), rest.pop("line", None)
-    rest.pop("file", None)
-    place = f"{file}:{line}" if file and line is not None else file
-    parts = _fact("from", place)
-    return parts + _fact("calls itself", str(rest.pop("description", "") or ""))
-
-
-def _covered(rest: dict[str, Any]) -> list[Paragraph]:
-    """Return the files whose contents are allowed with it, and what is not seen."""
-    files, uncovered = _list(rest, "files"), _list(rest, "uncovered")
-    doubts = _list(rest, "doubts")
-    for key in ("files", "uncovered", "doubts"):
-        rest.pop(key, None)
-    parts: list[Paragraph] = []
-    if files:
-        parts.append(Paragraph("files it names: you are asked again when one changes", "muted"))
-        parts += [value(_word(one)) for one in files]
-    if uncovered:
-        parts.append(Paragraph("not covered: a change there is not noticed", "warning"))
-        parts += [value(_word(one)) for one in uncovered]
-    if doubts:
-        parts.append(Paragraph("it may run more than its words name", "warning"))
-        parts += [value(_word(one)) for one in doubts]
-    return parts
 
 
 def _rule(found: object) -> str:
@@ -221,26 +193,4 @@ def _rule(found: object) -> str:
         return f"{found.get('outcome') or '?':<8} {found.get('match') or ''}"
     if isinstance(found, Sequence) and not isinstance(found, str) and len(found) == 2:
         return f"{found[1]!s:<8} {found[0]!s}"
-    return str(found)
-
-
-def _fact(name: str, found: str, tone: str = "") -> list[Paragraph]:
-    if not found:
-        return []
-    return [Paragraph(f"{name:<{_NAME_WIDTH}}{' '.join(found.splitlines())}", tone or "muted")]
-
-
-def _text(detail: Mapping[str, Any], key: str) -> str:
-    found = detail.get(key)
-    return found if isinstance(found, str) else ""
-
-
-def _list(detail: Mapping[str, Any], key: str) -> list[Any]:
-    found = detail.get(key)
-    return found if isinstance(found, list) else []
-
-
-def _word(found: object) -> str:
-    if isinstance(found, Sequence) and not isinstance(found, str) and found:
-        return str(found[0])
     return str(found)

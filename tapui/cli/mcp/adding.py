@@ -75,7 +75,8 @@ def _pair(option: str, given: str) -> tuple[str, str]:
     if _check(value) and is_secret(name) and value:
         raise Failure(
             f"{option} {name} holds a secret, which is not written in clear: put it into a "
-            f"variable and write '{name}=${{env:NAME}}', or into a file and write '{name}=${{file:PATH}}'",
+            f"variable and write '{name}=${{env:NAME}}', or into a file and write "
+            f"'{name}=${{file:PATH}}'",
             WRONG_USE,
         )
     return name, value

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from tapui.projection import asking
 from tapui.projection.state import is_unsettled, is_waiting
-from tapui.tower import emitter_requests, marks
+from tapui.tower import emitter_requests, marks, mcp_requests
 from tapui.tower.earlier_requests import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.emitter_requests import AskedEmitter
 from tapui.tower.keys.bindings import bindings
@@ -185,6 +185,8 @@ class ApprovalScreen(Sheet):
         if is_partial != self._is_partial:
             if approval.kind == "emitter":
                 parts = emitter_requests.explained(view, self._emitters(approval))
+            elif approval.kind == "mcpServer":
+                parts = mcp_requests.explained(bodies.detail(whole))
             else:
                 parts = explain(view, whole, bodies.detail(whole))
             if is_partial:
@@ -224,6 +226,8 @@ class ApprovalScreen(Sheet):
     def _headline(self, view: View, approval: subjects.Approval) -> str:
         if approval.kind == "emitter":
             return emitter_requests.headline(view, self._emitters(approval))
+        if approval.kind == "mcpServer":
+            return mcp_requests.headline(view, approval, self.tower.bodies.detail(approval))
         return headline(view, approval)
 
     def action_one_by_one(self) -> None:
@@ -239,7 +243,7 @@ class ApprovalScreen(Sheet):
     def copied(self) -> str:
         """Return what is asked, or the text where there is no such thing."""
         approval = self.approval
-        if approval is None or approval.kind == "emitter":
+        if approval is None or approval.kind in ("emitter", "mcpServer"):
             return super().copied()
         whole = self.tower.bodies.whole(approval)
         return subject(whole, self.tower.bodies.detail(whole)) or super().copied()
@@ -359,7 +363,7 @@ class ApprovalScreen(Sheet):
 
     def _keep(self) -> None:
         approval = self.approval
-        if approval is not None and approval.kind == "emitter":
+        if approval is not None and approval.kind in ("emitter", "mcpServer"):
             self._send("approve", {emitter_requests.LATER_VERSIONS: True})
         else:
             self._send("approve", keep=True)
@@ -537,6 +541,9 @@ class ApprovalScreen(Sheet):
         if approval.kind == "emitter":
             others = len(emitter_requests.together(self.tower.view, approval))
             return emitter_requests.answers(self._emitters(approval), others=others)
+        if approval.kind == "mcpServer":
+            bodies = self.tower.bodies
+            return mcp_requests.answers(bodies.detail(bodies.whole(approval)))
         return options(approval)
 
     def _option(self, answer: Answer) -> Option | None:
