@@ -32,7 +32,7 @@ _VERBS = {
     "userInput": "question",
     "elicitation": "form",
     "emitter": "emitter",
-    "mcpServer": "MCP server",
+    "mcpServer": "MCP",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
 _OTHERS = {

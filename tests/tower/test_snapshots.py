@@ -51,6 +51,7 @@ from tapui.wire.emitters import EmitterTried, EmitterTry
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
 from tests.rig.waiting import until_async
+from tests.tower import mcp_world
 from tests.tower.emitters_world import asked_by_agent, quiet, ran, watched
 from tests.tower.emitters_world import asking as asking_emitters
 from tests.tower.finders import ScriptedFinder, found
@@ -322,6 +323,15 @@ EMITTERS: dict[str, Callable[[], State]] = {
 @pytest.mark.parametrize("name", EMITTERS)
 def test_request_of(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["a"], state=EMITTERS[name]())
+
+
+MCP_SERVERS = {"start": mcp_world.START, "called": mcp_world.CALLED, "tools": mcp_world.TOOLS}
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", MCP_SERVERS)
+def test_request_of_mcp_server(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["a"], state=mcp_world.asking(MCP_SERVERS[name]))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.events import as_agent, as_mode
+from tapui.hosts.copilot.events import as_agent, as_mode, own_mcp_servers
 from tapui.hosts.copilot.titles import session_label
 from tapui.hosts.port import Report
 
@@ -46,21 +46,26 @@ async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | 
 async def describe(
     client: "CopilotClient", session: "CopilotSession", *, cwd: str, report: Report
 ) -> dict[str, Any]:
-    """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools.
+    """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools,
+    mcp_servers.
 
     `cwd` is the session's folder where the CLI does not say another. What the CLI does not tell
     is None, and reported.
     """
     from copilot.rpc import ToolsListRequest
 
-    mode, model, name, snapshot, agents, own = await asyncio.gather(
-        ask("mode", session.rpc.mode.get(), report),
-        ask("model", session.rpc.model.get_current(), report),
-        ask("name", session.rpc.name.get(), report),
-        ask("folder", session.rpc.metadata.snapshot(), report),
-        ask("agents", session.rpc.agent.list(), report),
-        ask("tools", client.rpc.tools.list(ToolsListRequest()), report),
+    told, servers = await asyncio.gather(
+        asyncio.gather(
+            ask("mode", session.rpc.mode.get(), report),
+            ask("model", session.rpc.model.get_current(), report),
+            ask("name", session.rpc.name.get(), report),
+            ask("folder", session.rpc.metadata.snapshot(), report),
+            ask("agents", session.rpc.agent.list(), report),
+            ask("tools", client.rpc.tools.list(ToolsListRequest()), report),
+        ),
+        ask("MCP servers", session.rpc.mcp.list(), report),
     )
+    mode, model, name, snapshot, agents, own = told
     cwd = (snapshot.working_directory if snapshot else None) or cwd
     return {
         "label": session_label(name.name if name else None) or Path(cwd).name or cwd,
@@ -72,4 +77,5 @@ async def describe(
         "reserved_tools": sorted(
             UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS
         ),
+        "mcp_servers": own_mcp_servers(servers.servers) if servers else None,
     }

@@ -27,6 +27,8 @@ ARGUMENTS_BYTES = 256 * 1024
 _MODES = ("interactive", "plan", "autopilot")
 _PROTOCOL = "model."
 """How the names of events begin that repeat what was said to the model, whole, each turn."""
+_NO_SERVER = frozenset({"disabled", "stopped", "not_configured"})
+"""States of MCP servers that the CLI does not run."""
 _REMEMBERED_CALLS = 1_000
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
 
@@ -34,6 +36,12 @@ _REMEMBERED_CALLS = 1_000
 def as_mode(mode: str) -> Mode | None:
     """Return the mode, or None for one that this conversation has no word for."""
     return cast("Mode", mode) if mode in _MODES else None
+
+
+def own_mcp_servers(servers: Iterable[Any]) -> list[str]:
+    """Return the names of the MCP servers that the CLI runs, or tries to."""
+    found = [one.name for one in servers if one.status.value not in _NO_SERVER]
+    return [name for name in found if len(name) <= limits.MAX_ID][: limits.MAX_IDS]
 
 
 def as_agent(name: str, tools: list[str] | None) -> Agent:
@@ -98,6 +106,7 @@ class Translator:
             "session.title_changed": self._title,
             "session.context_changed": self._folder,
             "session.custom_agents_updated": self._agents,
+            "session.mcp_servers_loaded": self._mcp_servers,
             "abort": self._plain("reason"),
             "tool.execution_start": self._tool_start,
             "tool.execution_complete": self._tool_complete,
@@ -245,6 +254,9 @@ class Translator:
 
     def _agents(self, event: "CopilotEvent", data: Any) -> list[Message]:
         return self._update(event, agents=[as_agent(one.name, one.tools) for one in data.agents])
+
+    def _mcp_servers(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        return self._update(event, mcp_servers=own_mcp_servers(data.servers))
 
     def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
         if self._is_ours(data.tool_name):

@@ -62,11 +62,12 @@ class ToolChange:
     def diff(self) -> list[str]:
         """Return the lines of both, each behind `-`, `+` or a blank."""
         old = [] if self.before is None else self.before.split("\n")
-        lines = [
-            line for line in difflib.ndiff(old, self.after.split("\n")) if not line.startswith("?")
-        ]
+        new = self.after.split("\n")
+        # Behind two lines with names of files, and one with places.
+        whole = difflib.unified_diff(old, new, n=len(old) + len(new), lineterm="")
+        lines = list(whole)[3:]
         left = len(lines) - _MAX_DIFF
-        shown = [f"{line[0]} {line[2:]}" for line in lines[:_MAX_DIFF]]
+        shown = [f"{line[:1]} {line[1:]}" for line in lines[:_MAX_DIFF]]
         return [*shown, f"  … {left:,} more lines"] if left > 0 else shown
 
 

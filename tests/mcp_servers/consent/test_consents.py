@@ -1,0 +1,173 @@
+"""Consent to a folder's servers: exactly what was shown is what may start."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapui.mcp_servers.config.entries import ServerEntry
+from tapui.mcp_servers.config.reading import read_folder
+from tapui.mcp_servers.consent.consents import MayRun, ServerConsents, ServerProposal
+from tapui.mcp_servers.consent.starting import CannotStartError, server_start
+
+LITERAL = "hunter2hunter2"
+ENTRY: dict[str, Any] = {
+    "command": "node",
+    "args": ["server.js", "${workspaceFolder}"],
+    "env": {"API_TOKEN": LITERAL, "OTHER": "${env:GITHUB_TOKEN}"},
+}
+
+
+def entry_of(folder: Path, entry: dict[str, Any]) -> ServerEntry:
+    folder.mkdir(exist_ok=True)
+    (folder / "server.js").touch()
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"files": entry}}))
+    (file,) = read_folder(str(folder))
+    (found,) = file.entries
+    return found
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    return tmp_path / "repo"
+
+
+@pytest.fixture
+def consents(tmp_path: Path) -> ServerConsents:
+    return ServerConsents(tmp_path / "state")
+
+
+def asked(consents: ServerConsents, entry: ServerEntry) -> ServerProposal:
+    found = consents.standing(entry)
+    assert isinstance(found, ServerProposal)
+    return found
+
+
+def test_nothing_may_run_before_it_was_allowed(consents: ServerConsents, repo: Path) -> None:
+    entry = entry_of(repo, ENTRY)
+    shown = asked(consents, entry)
+    consents.allow(shown)
+    standing = consents.standing(entry)
+    assert isinstance(standing, MayRun)
+    assert standing.files == ("server.js",)
+    assert consents.revoke(str(repo), "files")
+    assert asked(consents, entry).digest == shown.digest
+
+
+def test_the_names_of_all_values_are_shown_and_no_value(
+    consents: ServerConsents, repo: Path, tmp_path: Path
+) -> None:
+    shown = asked(consents, entry_of(repo, ENTRY))
+    detail = shown.detail
+    assert detail["variables"] == [["API_TOKEN", ""], ["OTHER", "$GITHUB_TOKEN"]]
+    assert detail["args"] == ["server.js", str(repo)]
+    assert detail["files"] == ["server.js"]
+    assert detail["file"] == str(repo / ".mcp.json")
+    consents.allow(shown)
+    kept = (tmp_path / "state" / "mcp" / "consents.json").read_text()
+    assert LITERAL not in json.dumps(detail) + kept
+    called = {
+        "url": "https://me:pass@mcp.example.com:8443/mcp?key=abc",
+        "headers": {"X-Key": "${K}"},
+    }
+    detail = asked(consents, entry_of(repo, called)).detail
+    assert detail["host"] == "mcp.example.com:8443"
+    assert detail["url"] == "https://mcp.example.com:8443/mcp?…"
+    assert detail["headers"] == [["X-Key", "$K"]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"command": "deno"}, "another command"),
+        ({"args": ["server.js", "--all"]}, "other arguments"),
+        ({"env": {"API_TOKEN": "another"}}, "other variables: API_TOKEN, OTHER"),
+        ({"env": {**ENTRY["env"], "API_TOKEN": "x"}}, "other variables: API_TOKEN"),
+        ({"env": {**ENTRY["env"], "LD_PRELOAD": "x.so"}}, "other variables: LD_PRELOAD"),
+        ({"args": ["server.js", "${env:HOME}"]}, "other values are filled in"),
+        ({"cwd": "/"}, "runs in /"),
+    ],
+)
+def test_whatever_decides_what_runs_is_asked_again(
+    consents: ServerConsents, repo: Path, changed: dict[str, Any], why: str
+) -> None:
+    consents.allow(asked(consents, entry_of(repo, ENTRY)))
+    assert why in asked(consents, entry_of(repo, {**ENTRY, **changed})).why
+    assert isinstance(consents.standing(entry_of(repo, ENTRY)), MayRun)
+
+
+def test_a_variable_that_loads_things_is_a_doubt(consents: ServerConsents, repo: Path) -> None:
+    entry = entry_of(repo, {"command": "node", "env": {"NODE_OPTIONS": "--require ./x.js"}})
+    assert any("NODE_OPTIONS" in one for one in asked(consents, entry).doubts)
+
+
+def test_a_file_that_it_names_is_asked_again_unless_later_versions_are_allowed(
+    consents: ServerConsents, repo: Path
+) -> None:
+    entry = entry_of(repo, ENTRY)
+    consents.allow(asked(consents, entry))
+    (repo / "server.js").write_text("evil()")
+    assert asked(consents, entry).why == "files that it names: server.js"
+    consents.allow(asked(consents, entry), later_versions=True)
+    (repo / "server.js").write_text("other()")
+    assert isinstance(consents.standing(entry), MayRun)
+
+
+def test_consent_is_of_one_folder_and_one_name(
+    consents: ServerConsents, repo: Path, tmp_path: Path
+) -> None:
+    entry = entry_of(repo, ENTRY)
+    consents.allow(asked(consents, entry))
+    other = entry_of(tmp_path / "other", ENTRY)
+    assert not asked(consents, other).why
+    assert not asked(consents, replace(entry, name="another")).why
+
+
+def test_damage_allows_nothing(consents: ServerConsents, repo: Path, tmp_path: Path) -> None:
+    entry = entry_of(repo, ENTRY)
+    consents.allow(asked(consents, entry))
+    (tmp_path / "state" / "mcp" / "consents.json").write_text("{")
+    assert isinstance(consents.standing(entry), ServerProposal)
+    assert "damaged" in consents.damage
+
+
+def test_the_persons_own_servers_need_none(consents: ServerConsents, repo: Path) -> None:
+    own = replace(entry_of(repo, ENTRY), source="own", folder=None)
+    assert isinstance(consents.standing(own), MayRun)
+
+
+def test_what_starts_has_only_the_values_that_were_named(
+    consents: ServerConsents, repo: Path
+) -> None:
+    entry = entry_of(repo, ENTRY)
+    consents.allow(asked(consents, entry))
+    standing = consents.standing(entry)
+    assert isinstance(standing, MayRun)
+    environ = {"GITHUB_TOKEN": "t0ken", "AWS_SECRET": "no"}
+    start = server_start(entry, standing.entry, environ, "ws://localhost:9400")
+    assert start.args == ["server.js", str(repo)]
+    values = {name: one.reveal() for name, one in start.env.items()}
+    assert values == {"API_TOKEN": LITERAL, "OTHER": "t0ken", "TAP_RUN": "mcp:files"}
+    assert start.cwd == str(repo)
+    assert LITERAL not in repr(start)
+    with pytest.raises(CannotStartError, match=r"env\.OTHER: the variable GITHUB_TOKEN is not set"):
+        server_start(entry, standing.entry, {}, "")
+
+
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ({"command": "x", "env": {"TAP_PROVIDER_TOKEN": "y"}}, "not given to programs"),
+        ({"url": "${env:URL}"}, "http://"),
+        ({"url": "https://x", "headers": {"A": "${env:LINES}"}}, "headers.A"),
+    ],
+)
+def test_what_may_not_be_given_is_refused(
+    consents: ServerConsents, repo: Path, entry: dict[str, Any], why: str
+) -> None:
+    found = entry_of(repo, entry)
+    environ = {"URL": "gopher://x", "LINES": "a\r\nHost: b"}
+    with pytest.raises(CannotStartError, match=why):
+        server_start(found, asked(consents, found).entry, environ, "")

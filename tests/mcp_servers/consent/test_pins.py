@@ -1,0 +1,106 @@
+"""Pins: what tools said is kept, and what they say now is compared with it."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tapui.mcp_servers.consent.allowable import Allowable
+from tapui.mcp_servers.consent.pins import (
+    MAX_SAID,
+    MAX_TOOLS,
+    ToolPins,
+    forget_pins,
+    pinned,
+    said_by,
+    tool_changes,
+    tools_detail,
+)
+from tapui.mcp_servers.messages import MappedTool
+
+ENTRY = Allowable(kind="own", name="files", command="x")
+
+
+def tool(name: str, description: str = "Read", digest: str = "d1", **schema: Any) -> MappedTool:
+    parameters = Raw(msgspec.json.encode({"type": "object", "properties": schema}))
+    return MappedTool(name, digest, description, parameters, offered_as=name)
+
+
+def test_pins_are_kept_for_exactly_what_was_started(tmp_path: Path) -> None:
+    pins = ToolPins(tmp_path, ENTRY, None)
+    assert pins.read() is None
+    kept = pinned([tool("a"), tool("b", digest="d2")])
+    pins.keep(kept)
+    assert ToolPins(tmp_path, ENTRY, None).read() == kept
+    (file,) = (tmp_path / "mcp" / "pins").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    other = msgspec.structs.replace(ENTRY, args=("--all",))
+    assert ToolPins(tmp_path, other, None).read() is None
+    assert ToolPins(tmp_path, ENTRY, "/repo").read() is None
+    forget_pins(tmp_path, "files", None)
+    assert pins.read() is None
+    forget_pins(tmp_path, "files", None)
+
+
+def test_what_is_damaged_or_planted_pins_nothing(tmp_path: Path) -> None:
+    pins = ToolPins(tmp_path, ENTRY, None)
+    pins.keep(pinned([tool("a")]))
+    (file,) = (tmp_path / "mcp" / "pins").iterdir()
+    text = file.read_bytes()
+    for data in (b"", b"{", b"[" * 10_000, text.replace(b'"version":1', b'"version":2')):
+        file.write_bytes(data)
+        assert pins.read() is None
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_bytes(text)
+    file.unlink()
+    file.symlink_to(elsewhere)
+    assert pins.read() is None
+    pins.keep(pinned([tool("b")]))
+    assert elsewhere.read_bytes() == text
+
+
+def test_new_and_changed_tools_wait_with_both_texts() -> None:
+    before = pinned([tool("same"), tool("text"), tool("gone")])
+    now = [tool("same"), tool("text", "Read it all", "d9", path={"type": "string"}), tool("new")]
+    text, new = tool_changes(before, now)
+    assert (text.name, new.name, new.before) == ("text", "new", None)
+    diff = text.diff()
+    assert "- Read" in diff
+    assert "+ Read it all" in diff
+    assert any(line.startswith("+") and '"path"' in line for line in diff)
+    assert all(line.startswith("+") for line in new.diff())
+    detail = tools_detail("files", (text, new))
+    assert [one["isNew"] for one in detail["tools"]] == [False, True]  # type: ignore[attr-defined]
+    assert not tool_changes({**before, **pinned(now)}, now)
+
+
+def test_only_the_digest_decides_and_annotations_are_shown() -> None:
+    before = pinned([tool("a")])
+    assert tool_changes(before, [tool("a", digest="d2")])
+    noted = msgspec.structs.replace(tool("a"), annotations=Raw(b'{"readOnlyHint":true}'))
+    assert "readOnlyHint" in said_by(noted)
+
+
+def test_what_is_kept_of_a_tool_is_bounded_and_safe() -> None:
+    hostile = tool("a", "\x1b[31m" + "x" * 100_000)
+    said = said_by(hostile)
+    assert len(said) < MAX_SAID + 100
+    assert "\x1b" not in said
+    (change,) = tool_changes({}, [hostile])
+    assert len(change.diff()) < 500
+    lines = tool("b", "\n" * 5_000)
+    (change,) = tool_changes({}, [lines])
+    assert len(change.diff()) < 500
+    assert "more lines" in change.diff()[-1]
+    assert len(pinned([tool(str(number)) for number in range(MAX_TOOLS + 5)])) == MAX_TOOLS
+
+
+def test_a_diff_of_much_text_is_made_in_time() -> None:
+    """Both texts are as long as they may be, and have no line in common."""
+    old = "\n".join(f"a{number}" for number in range(2_000))
+    new = "\n".join(f"b{number}" for number in range(2_000))
+    before = pinned([tool("a", old)])
+    (change,) = tool_changes(before, [tool("a", new, "d2")])
+    assert change.diff()
