@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapui.core.effects import (
+    AnswerPart,
     Authenticated,
     CheckEmitter,
     Close,
@@ -17,6 +18,7 @@ from tapui.core.effects import (
     LeaveEmitters,
     MakeDurable,
     MakePersistDir,
+    McpSessionsChanged,
     Mention,
     NotCopied,
     ReadEmitters,
@@ -32,6 +34,7 @@ from tapui.core.effects import (
     TryFilter,
 )
 from tapui.core.gateway import Gateway
+from tapui.core.mcp_servers.given import McpSession
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
 from tapui.policies.guarded import Guards
@@ -276,6 +279,10 @@ class Conversation:
         self.finds_askers = True
         self.asked_for: list[Identify] = []
         self.runner = EmitterShell(self)
+        self.mcp_sessions: tuple[McpSession, ...] = ()
+        """The sessions in which MCP servers are offered, as they were told last."""
+        self.answers: list[AnswerPart] = []
+        """How questions of parts ended."""
         self.earlier: dict[str, list[Turn]] = {}
         """Turns of earlier runs that the records have, by session."""
 
@@ -367,6 +374,10 @@ class Conversation:
                 | TryFilter()
             ):
                 self.runner.carry_out(effect)
+            case McpSessionsChanged(sessions):
+                self.mcp_sessions = sessions
+            case AnswerPart():
+                self.answers.append(effect)
             case StopGateway():
                 self.is_stopped = True
 

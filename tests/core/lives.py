@@ -7,6 +7,7 @@ session, a provider and a tower that stay, to whom the same things happen.
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied
 from tapui.core.emitters.given import TriedRules
@@ -21,6 +22,7 @@ from tapui.wire.builtin import (
     EmitterWanted,
     InjectorAsked,
 )
+from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import Message
 from tapui.wire.provider import Hello
 from tapui.wire.subjects import Asker, Program
@@ -95,6 +97,8 @@ class Stage:
         self._alarms(self.host, "s0")
         self._emitters(host, f"a{number}")
         self._emitters(self.host, "s0")
+        self._mcp_servers(host, f"a{number}")
+        self._mcp_servers(self.host, "s0")
         self._agent_emitters(self.host, "s0")
         self._pairing(f"b{number}")
         self._reads("s0", f"log@visitor{number}")
@@ -392,6 +396,46 @@ class Stage:
         talk.wait(limits.PROVIDER_PAUSE)
         shell.write(folder)
         shell.end_of_run(shell.run_of(program), code=0)
+        host.hear()
+
+    def _mcp_servers(self, host: Peer, session: str) -> None:
+        """A server asks, enters the session with a token, changes and goes."""
+        talk, servers = self.talk, self.talk.gateway.mcp_servers
+        questions = talk.gateway.part_questions
+        servers.begin(talk.now)
+        host.say(type="session.update", sessionId=session, mcpServers=[f"own{self.number}"])
+        for decision in ("approve", "deny", "expired", "withdrawn"):
+            id_ = f"{decision}{self.number}"
+            detail = {"name": id_, "command": _LONG}
+            questions.ask(
+                PartQuestion(id=id_, kind="mcpServer", detail=detail, session_id=session), talk.now
+            )
+            talk.turn()
+            if decision == "expired":
+                talk.wait(limits.HOST_APPROVAL_TIMEOUT)
+            elif decision == "withdrawn":
+                questions.withdraw(id_, "changed", talk.now)
+            else:
+                self._decide("mcpServer", decision)
+        server = McpServer(
+            id=f"mcp{self.number}",
+            name="files",
+            source="own",
+            state="ready",
+            program=_LONG,
+            file="/mcp.json",
+            line=1,
+        )
+        servers.changed(server, talk.now)
+        token = servers.token(session, talk.now)
+        assert token is not None
+        visitor = talk.provider(session, token=token.reveal(), name="files", tools=[tool("read")])
+        visitor.drop()
+        servers.revoke(token, talk.now)
+        talk.wait(limits.RECONNECT_TTL)
+        servers.gone(server.id, "not configured", talk.now)
+        talk.turn()
+        talk.answers.clear()
         host.hear()
 
     def _agent_emitters(self, host: Peer, session: str) -> None:

@@ -15,7 +15,7 @@ from tapui.emitters.config.finding import Signature, signature
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import ServerEntry, ServerFile
 from tapui.mcp_servers.config.reading import FOLDER_FILES, own_file, read_folder, read_own
-from tapui.station.mcp_servers.server import Server
+from tapui.station.mcp_servers.running_server import RunningServer
 from tapui.station.mcp_servers.surroundings import Surroundings
 from tapui.text import safe_text
 from tapui.wire import limits
@@ -38,7 +38,7 @@ class _Key(NamedTuple):
 
 
 class _Running(NamedTuple):
-    server: Server
+    server: RunningServer
     task: "asyncio.Task[None]"
 
 
@@ -180,7 +180,7 @@ class Servers:
         return wanted
 
     def _begin(self, key: _Key, entry: ServerEntry, sessions: list[McpSession]) -> _Running:
-        server = Server(key.id, entry, self._around)
+        server = RunningServer(key.id, entry, self._around)
         server.set_sessions(sessions)
         task = asyncio.get_running_loop().create_task(server.run(), name=f"MCP server {key.name}")
         self._running[key] = running = _Running(server, task)

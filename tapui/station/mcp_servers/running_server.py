@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
-class Server:
+class RunningServer:
     """Make it, `run()` it in a task, and tell it of its sessions; `stop()` ends it."""
 
     def __init__(self, id_: str, entry: ServerEntry, around: Surroundings) -> None:
@@ -159,7 +159,7 @@ class Server:
         finally:
             if not task.done():
                 task.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
+                with contextlib.suppress(asyncio.CancelledError):  # that is what was wanted
                     await task
 
     async def _is_as(self, standing: MayRun | ServerProposal) -> bool:
