@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tapui.cli import output
 from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.cli.diagnosis_mcp import mcp_door
+from tapui.cli.diagnosis_mcp_servers import mcp_servers
 from tapui.client.gateways import difference, restart_line
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
@@ -36,6 +37,7 @@ def diagnose(
     found += _extension(folders.copilot)
     found += _skills(folders.copilot)
     found += mcp_door(folders)
+    found += mcp_servers(folders)
     found += _gateways(gateways)
     found += _sessions(folders, list(clis), port_rule)
     return found

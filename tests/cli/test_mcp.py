@@ -1,0 +1,208 @@
+"""`tapui mcp`: what is added, listed, allowed and removed, and by whom."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.hidden_package import hide_the_package
+from tests.cli.running import HOSTILE, RAW
+from tests.rig.gateway import ANYBODY, Home
+from tests.rig.tmux import Tmux
+
+README = (Path(__file__).parents[2] / "README.md").read_text()
+LITERAL = "hunter2hunter2"
+
+
+def mcp(
+    home: Home, *args: str, code: int = 0, env: dict[str, str] | None = None
+) -> tuple[str, str]:
+    """Run `tapui mcp` as the person; return what it prints."""
+    ended = home.run("mcp", *args, env=home.env(**ANYBODY, **(env or {})))
+    assert ended.returncode == code, ended.stderr
+    assert not RAW.search(ended.stdout + ended.stderr)
+    return ended.stdout, ended.stderr
+
+
+def listed(home: Home, *args: str) -> dict[str, dict[str, Any]]:
+    out, _ = mcp(home, "list", "--json", *args)
+    return {one["name"]: one for one in map(json.loads, out.splitlines())}
+
+
+def own(home: Home) -> dict[str, Any]:
+    servers: dict[str, Any] = json.loads((home.tapui / "mcp.json").read_text())["mcpServers"]
+    return servers
+
+
+def repository(folder: Path, **servers: Any) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    return str(folder.resolve())
+
+
+def test_the_readmes_commands_work(home: Home) -> None:
+    (block,) = re.findall(
+        r"^```console\n(\$ tapui mcp add .*?)^```$", README, re.DOTALL | re.MULTILINE
+    )
+    lines = [shlex.split(line.removeprefix("$ tapui ")) for line in block.splitlines()]
+    said = []
+    for line in lines:
+        ended = home.run(*line, env=home.env(**ANYBODY))
+        assert ended.returncode == 0, ended.stderr
+        said.append(ended.stdout)
+    assert len(said) == 3
+    assert "added clock" in said[0]
+    assert "clock  stopped" in said[1]
+    assert "removed clock" in said[2]
+
+
+def test_what_is_added_is_written_as_it_was_said(home: Home) -> None:
+    out, _ = mcp(home, "add", "a", "--env", "LEVEL=x=y", "--", "node", "s.js", "--env", "-x")
+    assert out == f"added a to {home.tapui}/mcp.json\n"
+    mcp(home, "add", "b", "--url", "https://x.example/mcp", "--header", "Authorization=${env:T}")
+    out, _ = mcp(home, "add", "c", "--json", "--cwd", "/tmp", "--", "c")
+    assert json.loads(out)["name"] == "c"
+    assert own(home) == {
+        "a": {"command": "node", "args": ["s.js", "--env", "-x"], "env": {"LEVEL": "x=y"}},
+        "b": {
+            "type": "http",
+            "url": "https://x.example/mcp",
+            "headers": {"Authorization": "${env:T}"},
+        },
+        "c": {"command": "c", "args": [], "cwd": "/tmp"},
+    }
+    found = listed(home)
+    assert {name: one["state"] for name, one in found.items()} == dict.fromkeys("abc", "stopped")
+    assert found["b"]["program"] == "x.example"
+    assert "already" in mcp(home, "add", "a", "--", "x", code=1)[1]
+    assert mcp(home, "remove", "a")[0] == f"removed a from {home.tapui}/mcp.json\n"
+    assert "no server a" in mcp(home, "remove", "a", code=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--header", "Authorization=Bearer abc", "--url", "https://x"), "'Authorization=${env:"),
+        (("--env", "API_KEY=abc", "--", "x"), "'API_KEY=${env:NAME}'"),
+        (("--env", "A=${input:b}", "--", "x"), "${env:NAME}"),
+        (("--env", "A", "--", "x"), "NAME=VALUE"),
+        (("--url", "https://x", "--", "x"), "behind --"),
+        ((), "behind --"),
+        (("--url", "ftp://x"), "http://"),
+        (("--url", "https://x", "--env", "A=b"), "--env"),
+        (("--header", "A=b", "--", "x"), "--header"),
+    ],
+)
+def test_what_cannot_be_added_is_refused_and_nothing_is_written(
+    home: Home, args: tuple[str, ...], said: str
+) -> None:
+    _, err = mcp(home, "add", "a", *args, code=2)
+    assert said in err
+    assert not (home.tapui / "mcp.json").exists()
+    assert "letters" in mcp(home, "add", "../a", "--", "x", code=2)[1]
+
+
+def test_a_package_without_a_version_is_warned_of(home: Home) -> None:
+    _, err = mcp(home, "add", "a", "--", "npx", "-y", "@scope/foo")
+    assert "@scope/foo is fetched in whatever version there is" in err
+    assert "whatever version" not in mcp(home, "add", "b", "--", "npx", "@scope/foo@1.2")[1]
+
+
+def test_without_the_package_it_says_how_to_install_it(home: Home) -> None:
+    hidden = {"PYTHONPATH": hide_the_package(home)["PYTHONPATH"]}
+    _, err = mcp(home, "add", "a", "--", "x", env=hidden)
+    assert "the package mcp is not installed, which MCP servers need" in err
+    assert "tapui[mcp]" in err
+    assert "tapui[mcp]" in mcp(home, "list", env=hidden)[1]
+    assert "tapui[mcp]" in mcp(home, "test", "a", env=hidden, code=1)[1]
+
+
+def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", files={"command": "x"})
+    refused = home.run("mcp", "add", "a", "--", "x")
+    assert refused.returncode == 1
+    assert "it has no terminal: add it in a terminal of your own" in refused.stderr
+    assert not (home.tapui / "mcp.json").exists()
+    refused = home.run("mcp", "allow", "files", "--yes", "--folder", repo)
+    assert refused.returncode == 1
+    assert "it has no terminal" in refused.stderr
+    assert listed(home, "--folder", repo)["files"]["state"] == "notAllowed"
+
+
+def test_a_folders_server_is_shown_in_full_and_allowed(home: Home, tmp_path: Path) -> None:
+    hostile = HOSTILE.replace("\0", "")
+    entry = {
+        "command": "npx",
+        "args": ["foo", hostile],
+        "env": {"API_TOKEN": LITERAL, "B": "${env:C}"},
+    }
+    repo = repository(tmp_path / "repo", files=entry, search={"url": "https://x.example/m?k=1"})
+    where = ("--folder", repo)
+    _, err = mcp(home, "allow", "files", *where, code=2)
+    for part in (
+        "with the variable API_TOKEN, as the file has it",
+        "with the variable B, from $C",
+        "fetches foo in whatever version there is",
+        f"from {repo}/.mcp.json:1",
+        "Runs with your rights",
+        "allow files? Say so with --yes",
+    ):
+        assert part in err
+    assert LITERAL not in err
+    out, _ = mcp(home, "allow", "files", *where, "--yes")
+    assert out == "allowed files\n"
+    found = listed(home, *where)
+    assert {name: one["state"] for name, one in found.items()} == {
+        "files": "stopped",
+        "search": "notAllowed",
+    }
+    assert "calls x.example" in mcp(home, "allow", "search", *where, code=2)[1]
+    assert "does not wait" in mcp(home, "allow", "files", *where, "--yes", code=1)[1]
+    repository(tmp_path / "repo", files={**entry, "command": "bunx"})
+    assert "another command" in mcp(home, "allow", "files", *where, code=2)[1]
+    repository(tmp_path / "repo", files=entry)
+    out, _ = mcp(home, "remove", "files", *where)
+    assert "not allowed any more" in out
+    assert listed(home, *where)["files"]["state"] == "notAllowed"
+
+
+def test_a_server_that_is_not_allowed_is_not_tried(home: Home, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", files={"command": "touch", "args": ["/tmp/never"]})
+    _, err = mcp(home, "test", "files", "--folder", repo, code=1)
+    assert "files is not allowed yet" in err
+    assert "there is no server other" in mcp(home, "test", "other", code=1)[1]
+
+
+def test_the_doctor_names_servers_that_cannot_start(home: Home) -> None:
+    mcp(home, "add", "good", "--", "sh")
+    mcp(home, "add", "gone", "--", "no-such-program-here")
+    mcp(home, "add", "bare", "--env", "A=${env:NOT_SET_HERE}", "--", "sh")
+    text = (home.tapui / "mcp.json").read_text()
+    (home.tapui / "mcp.json").write_text(text.replace('"good"', '"odd one": {}, "good"', 1))
+    found = json.loads(home.run("doctor", "--json").stdout)["findings"]
+    mine = [(one["state"], one["text"]) for one in found if one["id"] == "mcp-servers"]
+    assert ("ok", "1 MCP servers can start") in mine
+    said = "\n".join(text for state, text in mine if state == "warning")
+    assert "MCP server gone starts no-such-program-here, which is not there" in said
+    assert "the variable NOT_SET_HERE is not set" in said
+    assert "mcp.json:" in said
+
+
+@pytest.mark.pty
+async def test_a_person_in_a_terminal_is_asked(home: Home, tmux: Tmux, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", files={"command": "npx", "args": ["foo"]})
+    screen = tmux.start(["sh"], env=home.env(PS1="ready "), cwd=Path(repo), size=(140, 40))
+    screen.wait_for("ready")
+    screen.type("TAP_RUN=mcp:x tapui mcp add evil -- sh; echo left with $?\n")
+    await screen.seen("left with 1")
+    screen.type("clear; tapui mcp allow; echo ended with $?\n")
+    await screen.seen(r"allow files\?")
+    screen.type("y\n")
+    await screen.seen("ended with 0")
+    await screen.seen("allowed files")
+    screen.type("clear; tapui mcp add mine -- sh; echo added with $?\n")
+    await screen.seen("added with 0")
+    assert set(own(home)) == {"mine"}
