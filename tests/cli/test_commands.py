@@ -33,6 +33,7 @@ COMMANDS = [
     ("provider", "describe"),
     ("provider", "call"),
     ("provider", "mcp"),
+    ("mcp",),
     ("next",),
     ("approve",),
     ("deny",),
