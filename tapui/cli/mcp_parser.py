@@ -28,9 +28,9 @@ def add_mcp(commands: "Commands") -> None:
         "mcp",
         _MODULE,
         "offer the tools of MCP servers in sessions: add, list, test, allow or remove one",
-        "Your servers are in mcp.json beside config.toml and are offered in every session.\n"
-        "Those of a folder's .mcp.json and .vscode/mcp.json are offered in its sessions,\n"
-        "once you allowed them. A server that a session's own CLI runs is left to it.",
+        "Your servers are in mcp.json beside config.toml, and are offered in every\n"
+        "session. Those of a folder's .mcp.json and .vscode/mcp.json are offered in its\n"
+        "sessions, once you allowed them. One that a session's own CLI runs is left to it.",
     )
     mcp.set_defaults(action="list", name=None, folder=None, json=False)
     actions = mcp.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)

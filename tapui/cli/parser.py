@@ -17,8 +17,8 @@ from tapui.cli.arguments import (
 )
 from tapui.cli.door_parser import add_doors
 from tapui.cli.emitters_parser import add_emitters
-from tapui.cli.provider_parser import add_provider
 from tapui.cli.mcp_parser import BEHIND, add_mcp, server_command
+from tapui.cli.provider_parser import add_provider
 from tapui.cli.session_parser import add_run, add_sessions, add_steering
 
 if TYPE_CHECKING:
