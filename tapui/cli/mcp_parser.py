@@ -30,7 +30,7 @@ def add_mcp(commands: "Commands") -> None:
         "offer the tools of MCP servers in sessions: add, list, test, allow or remove one",
         "Your servers are in mcp.json beside config.toml, and are offered in every\n"
         "session. Those of a folder's .mcp.json and .vscode/mcp.json are offered in its\n"
-        "sessions, once you allowed them. One that a session's own CLI runs is left to it.",
+        "sessions, once you allowed them. What a session's own CLI runs is left to it.",
     )
     mcp.set_defaults(action="list", name=None, folder=None, json=False)
     actions = mcp.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)
@@ -39,7 +39,7 @@ def add_mcp(commands: "Commands") -> None:
         "add",
         _MODULE,
         "add a server to yours: a program, or an address",
-        "tapui mcp add files -- npx -y @modelcontextprotocol/server-filesystem@2026.8.31 ~/notes\n"
+        "tapui mcp add files -- npx -y @acme/files-server@1.2.3 ~/notes\n"
         "tapui mcp add search --url https://mcp.example.com/mcp \\\n"
         "    --header 'Authorization=Bearer ${env:SEARCH_TOKEN}'\n\n"
         "Values may name a variable, ${env:NAME}, or a file, ${file:PATH}: secrets are\n"

@@ -66,7 +66,7 @@ class Stage:
         talk, self.number = self.talk, number
         host = talk.host(f"host{number}")
         for id_ in (f"a{number}", f"b{number}"):
-            host.open(id_, workspace=f"/work/{id_}")
+            host.open(id_, workspace=f"/folders/{id_}")
         guest = talk.provider(
             f"a{number}", name=f"guest{number}", metadata={"about": _LONG},
             tools=[tool(f"greet{number}")],
@@ -129,7 +129,7 @@ class Stage:
         provider.result(call("wrong"), data=1, error="both")
         id_ = call("progress")
         provider.say(type="tool.progress", id=id_, message="60 %").result(id_, data=None)
-        talk.files["/providers/x"] = Copied("/work/x", 42)
+        talk.files["/providers/x"] = Copied("/folders/x", 42)
         file = {"path": "/providers/x", "mimeType": "text/plain", "size": 1}
         provider.result(call("file"), file=file)
         provider.result(call("no file"), file={**file, "path": "/elsewhere"})
