@@ -12,7 +12,7 @@ import msgspec
 
 from tapui.provider.conversation import Listener
 from tapui.provider.declared import Declared
-from tapui.provider.errors import GatewayRefusal
+from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
 from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.printing import patient_printing
@@ -43,6 +43,9 @@ def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
         asyncio.run(_serve(provider, arguments.session, arguments.port, dict(os.environ)))
     except GatewayRefusal as error:
         _say(f"{provider.name}: the gateway refuses it: {error}", is_error=True)
+        return True
+    except DeclarationError as error:
+        _say(f"{provider.name}: it cannot be declared: {error}", is_error=True)
         return True
     return False
 

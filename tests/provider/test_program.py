@@ -143,6 +143,29 @@ def test_nobody_reads_what_it_prints(tmp_path: Path, is_closed: bool) -> None:
                 os.close(reads)
 
 
+def test_what_is_too_large_for_a_hello_ends_it_with_words(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    file = tmp_path / "large.py"
+    file.write_text(
+        "from tapui.provider import Provider\n"
+        "large = Provider('large')\n"
+        "for number in range(40):\n"
+        "    large.append(f'section {number}', 'x' * 100_000)\n"
+        "large.run()\n"
+    )
+    with Gateway(home, "--no-attach"):
+        done = subprocess.run(
+            [sys.executable, str(file)],
+            env=home.env(),
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "large: it cannot be declared: hello: larger than 2 MiB\n"
+
+
 def test_help_names_the_provider(tmp_path: Path) -> None:
     file = tmp_path / "loud.py"
     file.write_text(PROGRAM)
