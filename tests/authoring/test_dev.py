@@ -263,6 +263,31 @@ async def test_a_program_that_dies_in_a_call_answers_it_and_is_started_again(
         assert await dev.provider_id() == id_
 
 
+async def test_a_child_that_outlives_its_program_holds_nothing_up(
+    served: Gateway, tmp_path: Path
+) -> None:
+    leaves = f"""
+import time
+@provider.tool
+def leave() -> None:
+    "Leave a child behind, and end."
+    if (child := os.fork()) == 0:
+        os.setsid()
+        Path({str(tmp_path / "child")!r}).write_text(str(os.getpid()))
+        time.sleep(3600)
+    while not Path({str(tmp_path / "child")!r}).exists():
+        pass
+    os._exit(7)
+"""
+    try:
+        async with developing(served, tmp_path, HEAD, leaves) as dev:
+            assert "ended during the call" in (await dev.call("leave"))["error"]
+            await dev.until_told("in force")
+            assert isinstance(await dev.call("pid"), int)
+    finally:
+        psutil.Process(int((tmp_path / "child").read_text())).kill()
+
+
 async def test_what_the_gateway_refuses_leaves_the_tools_before(
     served: Gateway, tmp_path: Path
 ) -> None:

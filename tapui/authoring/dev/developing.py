@@ -33,6 +33,8 @@ LONGEST_PAUSE = 30.0
 """Seconds before a program that has ended by itself is started again: doubled each time."""
 STEADY_SECONDS = 60.0
 """How long a program runs that has not ended soon."""
+LAST_WORDS = 1.0
+"""Seconds for what a program that has ended said last."""
 _MODULE = "tapui.authoring.dev.program"
 
 
@@ -101,7 +103,8 @@ class _Program:
         hearing = asyncio.create_task(self._hear(channel, heard))
         try:
             ended = await child.wait()
-            await hearing  # the end of the process is the end of its channel
+            # The end of the process is the end of its channel, unless a child of it lives on.
+            await asyncio.wait([hearing], timeout=LAST_WORDS)
         except asyncio.CancelledError:
             await child.stop()
             raise
