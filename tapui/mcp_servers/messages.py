@@ -52,6 +52,8 @@ class ServerStart(BridgeMessage, tag="start", frozen=True):
     headers: dict[str, Secret] = {}
     pinned: dict[str, str] | None = None
     legacy: bool = False
+    patience: float = 60.0
+    """How long it may take until the server has answered the handshake."""
 
 
 class ServerSession(BridgeMessage, tag="session.opened", frozen=True):

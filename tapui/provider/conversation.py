@@ -363,6 +363,8 @@ class LinkConversation:
         """The provider's tools are others now."""
         if self.is_bound:
             self.updates.want(ToolsUpdate(list(self._provider.tools)))
+        elif self._again is not None:
+            self._say_hello()  # a name may be free that was taken
 
     def context_changed(self) -> None:
         """What is told with every prompt is another text now."""

@@ -140,6 +140,15 @@ class Declared:
 
         return declare if function is None else declare(function)
 
+    def replace_tools(self, tools: Iterable[ToolFunction]) -> None:
+        """Have these tools and no others, told to sessions at once. Their names are unique."""
+        made = {tool.name: tool for tool in tools}
+        if len(made) > limits.MAX_TOOLS:
+            raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS} tools")
+        self._tools = made
+        for follower in self._followers:
+            follower.tools_changed()
+
     def remove_tool(self, name: str) -> None:
         """Take a tool away, also from sessions that have it by now."""
         del self._tools[name]

@@ -134,6 +134,13 @@ class Signature:
         raise ToolError(INVALID_ARGS, codec.explain(error)) from None
 
 
+def name_of_given(function: Callable[..., Any], given: type) -> str | None:
+    """Return the name of the parameter that is annotated with the type `given`, if there is one."""
+    return next(
+        (name for name, kind in _hints(function).items() if _is_or_may_be(kind, given)), None
+    )
+
+
 def _named(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 

@@ -12,7 +12,7 @@ from msgspec import Raw
 from tapui.provider.context import Context
 from tapui.provider.docstrings import read_docstring
 from tapui.provider.errors import INVALID_ARGS, DeclarationError, ToolError
-from tapui.provider.signature import Signature
+from tapui.provider.signature import Signature, name_of_given
 from tapui.wire import codec
 from tapui.wire.limits import MAX_CALL_TIMEOUT, MAX_SCHEMA_DEPTH
 from tapui.wire.message import Tool
@@ -37,7 +37,7 @@ class ToolFunction:
         parameters: Mapping[str, Any] | None = None,
     ) -> None:
         """`timeout` is seconds. With `parameters`, a JSON Schema, the function is given the
-        arguments as one dict, unchecked. Raises `DeclarationError`."""
+        arguments as one dict, unchecked, before its `Context`. Raises `DeclarationError`."""
         found = name or getattr(function, "__name__", None)
         if found is None:
             raise DeclarationError("a tool of a callable object needs a name: tool(name=…)")
@@ -59,6 +59,7 @@ class ToolFunction:
             self._context_name = self._signature.given_name
             schema = self._signature.schema
         else:
+            self._context_name = name_of_given(function, Context)
             schema = _schema(found, parameters)
         self.definition = Tool(
             name=found,
@@ -74,9 +75,12 @@ class ToolFunction:
 
     def bind(self, arguments: Raw, context: Context) -> Bound:
         """Return the function with a call's arguments; raises `ToolError` for what does not fit."""
+        positional: list[Any]
+        by_name: dict[str, Any]
         if self._signature is None:
-            return functools.partial(self.function, _decoded(arguments))
-        positional, by_name = self._signature.read(arguments)
+            positional, by_name = [_decoded(arguments)], {}
+        else:
+            positional, by_name = self._signature.read(arguments)
         if self._context_name is not None:
             by_name[self._context_name] = context
         if not positional and not by_name:

@@ -1,0 +1,283 @@
+"""One connection to the server: the handshake, the list of its tools, calls.
+
+The package binds a connection to the task that opened it, and cancels that task when the server is
+gone. So one task of its own holds each connection, and nothing else happens in it.
+"""
+
+import asyncio
+import contextlib
+import contextvars
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import mcp_types as types
+import msgspec
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext, IncomingMessage
+from mcp.client.subscriptions import SubscriptionLost
+from mcp.shared.dispatcher import ProgressFnT
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Raw
+from pydantic import TypeAdapter
+
+from tapui.mcp_servers.bridge.faults import HandshakeTimeout, ServerEnded
+from tapui.mcp_servers.bridge.naming import ServerTool
+
+if TYPE_CHECKING:
+    from mcp.client._transport import TransportStreams
+
+Transport = AbstractAsyncContextManager["TransportStreams"]
+
+LIST_SECONDS = 30.0
+"""For each page of the list of tools."""
+MAX_PAGES = 100
+MAX_LISTED = 1_000
+MAX_ROUNDS = 10
+"""Answers to one call that ask for something first."""
+CLOSE_SECONDS = 10.0
+"""For the end of a connection, the process of the server included."""
+LISTEN_PAUSE = 5.0
+STATE_PAUSE = 0.25
+SETTLE_SECONDS = 1.0
+"""How long an error in a call waits for the news that the server is gone altogether."""
+
+_ANSWER: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAdapter(
+    types.CallToolResult | types.InputRequiredResult
+)
+_BROKEN = "SSE stream "
+"""How the package begins what it says of an answer that broke off, over HTTP."""
+_GONE = ("Session not found", "Session terminated", "Connection closed")
+
+calling: contextvars.ContextVar[str | None] = contextvars.ContextVar("calling", default=None)
+"""The session whose call the current task serves."""
+
+
+class ServerRequests(Protocol):
+    """What a server may ask of its client, and tell it."""
+
+    async def elicit(
+        self, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        """Ask the person."""
+
+    def roots(self) -> list[types.Root]:
+        """Return the folders that the server may work in."""
+
+    def logged(self, text: str) -> None:
+        """The server logs something."""
+
+    def tools_changed(self) -> None:
+        """The list of tools is another one now."""
+
+
+class ServerConnection:
+    """A connection that stands. Made by `connected`."""
+
+    def __init__(self, client: Client, gone: asyncio.Event) -> None:
+        self._client = client
+        self.gone = gone
+        """Set when the server will answer nothing more."""
+        self.protocol = client.protocol_version
+        self.is_legacy = self.protocol not in MODERN_PROTOCOL_VERSIONS
+        info = client.server_info
+        self.server_name = info.name if info is not None else ""
+        self.server_version = info.version if info is not None else ""
+
+    async def list_tools(self) -> list[ServerTool]:
+        """Return all pages of the list. Raises what the package raises, and `TimeoutError`."""
+        found: dict[str, ServerTool] = {}
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
+            async with asyncio.timeout(LIST_SECONDS):
+                page = await self._client.session.list_tools(params=params)
+            for tool in page.tools:
+                found.setdefault(tool.name, _told(tool))
+            following = page.next_cursor
+            if following is None or following == cursor or len(found) >= MAX_LISTED:
+                break
+            cursor = following
+        return list(found.values())[:MAX_LISTED]
+
+    async def call(
+        self, name: str, arguments: dict[str, object], progress: ProgressFnT
+    ) -> types.CallToolResult:
+        """Call a tool; answers what the server asks for meanwhile.
+
+        Raises `MCPError` where the server refuses, `ServerEnded` where it is gone, and pydantic's
+        `ValidationError` for an answer that is none.
+        """
+        responses: types.InputResponses | None = None
+        state: str | None = None
+        for _ in range(MAX_ROUNDS):
+            params = types.CallToolRequestParams(
+                name=name, arguments=arguments, input_responses=responses, request_state=state
+            )
+            answer = await self._request(types.CallToolRequest(params=params), progress)
+            if isinstance(answer, types.CallToolResult):
+                return answer
+            state = answer.request_state
+            responses = None
+            if answer.input_requests:
+                responses = await self._inputs(answer.input_requests)
+            else:
+                await asyncio.sleep(STATE_PAUSE)
+        raise MCPError(types.INTERNAL_ERROR, f"it asked for more {MAX_ROUNDS} times")
+
+    async def _request(
+        self, request: types.CallToolRequest, progress: ProgressFnT
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        try:
+            return await self._client.session.send_request(
+                request, _ANSWER, progress_callback=progress
+            )
+        except MCPError as error:
+            if await self._is_gone(error):
+                raise ServerEnded from error
+            raise
+
+    async def _is_gone(self, error: MCPError) -> bool:
+        """Return whether a call failed for the connection, not for the tool."""
+        if error.error.message.startswith(_BROKEN):
+            if self.is_legacy:
+                self.gone.set()  # its session may be gone with the server
+            return True
+        if error.error.message not in _GONE:
+            return False
+        if error.error.code != types.CONNECTION_CLOSED:
+            self.gone.set()  # a server at an address has forgotten the session
+            return True
+        with contextlib.suppress(TimeoutError):  # then that was the tool's own error
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await self.gone.wait()
+        return self.gone.is_set()
+
+    async def _inputs(self, asked: types.InputRequests) -> types.InputResponses:
+        session = self._client.session
+        responses: types.InputResponses = {}
+        for key, request in asked.items():
+            context = ClientRequestContext(session=session, request_id=key)
+            answer = await session.dispatch_input_request(context, request)
+            if isinstance(answer, types.ErrorData):
+                raise MCPError.from_error_data(answer)
+            responses[key] = answer
+        return responses
+
+    async def check(self, name: str, answer: types.CallToolResult) -> str | None:
+        """Return in which way an answer is not what the tool's output schema says, or None."""
+        try:
+            await self._client.session.validate_tool_result(name, answer)
+        except RuntimeError as error:
+            return str(error).partition("\n")[0]
+        return None
+
+    async def tell_roots(self) -> None:
+        """Tell the server that its folders are others now; newer servers ask when they need it."""
+        if self.is_legacy:
+            await self._client.session.send_notification(types.RootsListChangedNotification())
+
+    async def listen(self, changed: Callable[[], None]) -> None:
+        """Hear of changes of the list of tools until it is cancelled; older servers tell anyhow."""
+        tools = self._client.server_capabilities.tools
+        if self.is_legacy or tools is None or not tools.list_changed:
+            return
+        while True:
+            try:
+                async with self._client.listen(tools_list_changed=True) as subscription:
+                    async for _ in subscription:
+                        changed()
+            except MCPError:
+                return  # it does not do this, in spite of its words, or is gone
+            except SubscriptionLost:
+                changed()  # what happened meanwhile is not told again
+            await asyncio.sleep(LISTEN_PAUSE)
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    transport: Transport,
+    requests: ServerRequests,
+    *,
+    mode: Literal["auto", "legacy"],
+    patience: float,
+    ended: asyncio.Event,
+    version: str,
+) -> AsyncIterator[ServerConnection]:
+    """Connect, and close the connection when the block is left.
+
+    Raises what the transport and the package raise, and `HandshakeTimeout`. `ended` is set by the
+    transport when the server says nothing more.
+    """
+
+    async def elicit(
+        context: ClientRequestContext,  # noqa: ARG001 - the package names it
+        params: types.ElicitRequestParams,
+    ) -> types.ElicitResult | types.ErrorData:
+        return await requests.elicit(params)
+
+    async def roots(
+        context: ClientRequestContext,  # noqa: ARG001
+    ) -> types.ListRootsResult:
+        return types.ListRootsResult(roots=requests.roots())
+
+    async def logged(params: types.LoggingMessageNotificationParams) -> None:
+        text = params.data if isinstance(params.data, str) else repr(params.data)
+        requests.logged(f"{params.level}: {text}")
+
+    async def came(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            requests.tools_changed()
+
+    client = Client(
+        transport,
+        mode=mode,
+        elicitation_callback=elicit,
+        list_roots_callback=roots,
+        logging_callback=logged,
+        message_handler=came,
+        client_info=types.Implementation(name="tapui", version=version),
+        cache=None,
+    )
+    stands: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    leave = asyncio.Event()
+
+    async def hold() -> None:
+        try:
+            async with client:
+                stands.set_result(None)
+                await leave.wait()
+        finally:
+            ended.set()
+
+    holding = asyncio.create_task(hold(), name="the connection to the server")
+    try:
+        await asyncio.wait({holding, stands}, timeout=patience, return_when="FIRST_COMPLETED")
+        if not stands.done():
+            if not holding.done():
+                raise HandshakeTimeout
+            await holding
+        yield ServerConnection(client, ended)
+    finally:
+        leave.set()
+        stands.cancel()
+        if not stands.cancelled():
+            await asyncio.wait({holding}, timeout=CLOSE_SECONDS)
+        holding.cancel()
+        await asyncio.wait({holding}, timeout=CLOSE_SECONDS)
+        if holding.done() and not holding.cancelled():
+            holding.exception()  # why the connection broke was told where it was used
+
+
+def _told(tool: types.Tool) -> ServerTool:
+    annotations = None
+    if tool.annotations is not None:
+        shown = tool.annotations.model_dump(by_alias=True, mode="json", exclude_none=True)
+        annotations = Raw(msgspec.json.encode(shown))
+    return ServerTool(
+        name=tool.name,
+        description=tool.description or tool.title or "",
+        parameters=Raw(msgspec.json.encode(tool.input_schema)),
+        annotations=annotations,
+    )

@@ -1,0 +1,159 @@
+"""The server's tools as sessions see them: legal and unique names, what is pinned, what is held
+back."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tapui.mcp_servers.messages import MappedTool
+from tapui.schemas.references import remote_reference
+from tapui.wire import codec, limits
+
+MAX_TOOL_BYTES = 256 * 1024
+"""Description and schema of one tool."""
+_RESERVE = 64 * 1024
+_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+_DRAFT = re.compile(
+    r"http://json-schema\.org/draft-0[467]/schema#?\Z"
+    r"|https://json-schema\.org/draft/20(19-09|20-12)/schema#?\Z"
+)
+_HASH = 8
+
+
+@dataclass(frozen=True)
+class ServerTool:
+    """A tool as its server tells of it."""
+
+    name: str
+    description: str
+    parameters: Raw
+    annotations: Raw | None
+
+    @property
+    def digest(self) -> str:
+        """What is pinned: all that the person saw when they allowed it."""
+        told = {
+            "name": self.name,
+            "description": self.description,
+            "schema": msgspec.json.decode(self.parameters),
+            "annotations": msgspec.json.decode(self.annotations or b"null"),
+        }
+        text = msgspec.json.encode(told, order="sorted")
+        return f"sha256:{hashlib.sha256(text).hexdigest()}"
+
+
+class ToolNames:
+    """Maps tools of one server. What it decided once stays, so that names do not change."""
+
+    def __init__(self, server: str, pinned: Mapping[str, str] | None) -> None:
+        self._server = server
+        self._pinned = None if pinned is None else dict(pinned)
+        self._clashes: set[str] = set()
+
+    def allow(self, pins: Mapping[str, str]) -> None:
+        """These digests take the place of all former ones."""
+        self._pinned = dict(pins)
+
+    def clash(self, offered_as: str, tools: Iterable[MappedTool]) -> bool:
+        """A name is taken in a session: its tool is offered as `NAME_tool` from now on.
+
+        Returns False where that cannot help: it has such a name already.
+        """
+        for tool in tools:
+            if tool.offered_as == offered_as and tool.name not in self._clashes:
+                self._clashes.add(tool.name)
+                return True
+        return False
+
+    def map(self, tools: Iterable[ServerTool]) -> list[MappedTool]:
+        """Return the tools with their names; the first one of a name keeps it."""
+        taken: set[str] = set()
+        mapped = []
+        left = limits.MAX_DECLARED_BYTES - _RESERVE
+        offered = 0
+        for tool in tools:
+            digest = tool.digest
+            is_changed = self._pinned is not None and self._pinned.get(tool.name) != digest
+            problem = fault_of(tool)
+            size = len(tool.description) * 4 + len(memoryview(tool.parameters))
+            if problem is None and offered >= limits.MAX_TOOLS:
+                problem = f"a provider has at most {limits.MAX_TOOLS} tools"
+            elif problem is None and size > left:
+                problem = "the definitions of all tools are too large together"
+            name = None
+            if problem is None and not is_changed:
+                name = self._free_name(tool.name, taken)
+                taken.add(name)
+                offered += 1
+                left -= size
+            mapped.append(
+                MappedTool(
+                    name=tool.name,
+                    digest=digest,
+                    description=tool.description,
+                    parameters=tool.parameters,
+                    offered_as=name,
+                    annotations=tool.annotations,
+                    is_changed=is_changed,
+                    problem=problem,
+                )
+            )
+        return mapped
+
+    def _free_name(self, name: str, taken: set[str]) -> str:
+        legal = legal_name(name)
+        if legal not in taken and name not in self._clashes:
+            return legal
+        longer = legal_name(f"{self._server}_{name}")
+        if longer not in taken:
+            return longer
+        return next(
+            numbered
+            for number in range(2, limits.MAX_TOOLS + 2)
+            if (numbered := legal_name(f"{longer}_{number}")) not in taken
+        )
+
+
+def legal_name(name: str) -> str:
+    """Return a name of 1 to 64 letters, digits, `_` and `-`; a long one ends with a hash."""
+    legal = _ILLEGAL.sub("_", name).strip("_") or "tool"
+    if len(legal) <= limits.MAX_NAME:
+        return legal
+    mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_HASH]
+    return f"{legal[: limits.MAX_NAME - _HASH - 1]}_{mark}"
+
+
+def fault_of(tool: ServerTool) -> str | None:
+    """Return why a tool cannot be offered to a model, or None."""
+    if len(tool.description) + len(memoryview(tool.parameters)) > MAX_TOOL_BYTES:
+        return f"its description and schema have more than {MAX_TOOL_BYTES // 1024} KiB"
+    if codec.depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
+        return f"its schema is nested deeper than {limits.MAX_SCHEMA_DEPTH} levels"
+    schema: Any = msgspec.json.decode(tool.parameters)
+    if schema.get("type") != "object":
+        return "its schema is not one of an object"
+    if remote_reference(schema) is not None:
+        return "its schema refers to another document"
+    return _unusable(schema)
+
+
+def _unusable(schema: Any) -> str | None:
+    """Models' services refuse all tools of a request for one schema that is none."""
+    import jsonschema_rs
+
+    if not _DRAFT.match(str(schema.get("$schema", ""))):
+        # An unknown draft would be fetched.
+        schema = {key: value for key, value in schema.items() if key != "$schema"}
+    try:
+        jsonschema_rs.meta.validate(schema)
+    except jsonschema_rs.ValidationError as error:
+        place = "/".join(str(part) for part in error.instance_path)
+        return f"its schema is not valid: {place or 'at its top'}"
+    except (jsonschema_rs.ReferencingError, ValueError):
+        return "its schema is not valid"
+    return None

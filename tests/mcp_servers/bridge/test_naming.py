@@ -1,0 +1,125 @@
+"""Names, pins and what is held back."""
+
+import msgspec
+import pytest
+
+from tapui.mcp_servers.bridge.naming import ServerTool, ToolNames, legal_name
+from tapui.wire.codec import raw
+
+OBJECT = raw({"type": "object", "properties": {}})
+
+
+def tool(name: str, description: str = "", schema: object = None) -> ServerTool:
+    return ServerTool(name, description, OBJECT if schema is None else raw(schema), None)
+
+
+def test_a_name_that_two_tools_come_to_goes_to_the_first() -> None:
+    names = ToolNames("git hub", None)
+    mapped = names.map([tool("a b"), tool("a.b"), tool("a/b"), tool("ok")])
+    assert [one.offered_as for one in mapped] == [
+        "a_b",
+        "git_hub_a_b",
+        "git_hub_a_b_2",
+        "ok",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "legal"),
+    [("a.b", "a_b"), ("", "tool"), ("日本", "tool"), ("x" * 64, "x" * 64), ("-a-", "-a-")],
+)
+def test_names_become_legal(name: str, legal: str) -> None:
+    assert legal_name(name) == legal
+
+
+def test_long_names_stay_apart() -> None:
+    one, two = legal_name("x" * 70 + "1"), legal_name("x" * 70 + "2")
+    assert one != two
+    assert (len(one), len(two)) == (64, 64)
+
+
+def test_a_clash_changes_the_name_once_and_for_good() -> None:
+    names = ToolNames("git", None)
+    tools = [tool("log"), tool("diff")]
+    mapped = names.map(tools)
+    assert names.clash("log", mapped)
+    mapped = names.map(tools)
+    assert [one.offered_as for one in mapped] == ["git_log", "diff"]
+    assert not names.clash("git_log", mapped)
+    assert not names.clash("nothing", mapped)
+
+
+def test_the_digest_covers_all_that_is_shown() -> None:
+    told = tool("a", "b", {"type": "object", "title": "c"})
+    same = ServerTool("a", "b", msgspec.Raw(b'{ "title": "c", "type":"object" }'), None)
+    assert told.digest == same.digest
+    others = [
+        tool("x", "b", {"type": "object", "title": "c"}),
+        tool("a", "x", {"type": "object", "title": "c"}),
+        tool("a", "b", {"type": "object", "title": "x"}),
+        ServerTool("a", "b", told.parameters, raw({"readOnlyHint": True})),
+    ]
+    assert told.digest not in [one.digest for one in others]
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "array"}, "its schema is not one of an object"),
+        ({}, "its schema is not one of an object"),
+        ({"type": "object", "properties": []}, "its schema is not valid: properties"),
+        ({"type": "object", "required": ["a", "a"]}, "its schema is not valid: required"),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}},
+            "its schema refers to another document",
+        ),
+        ({"type": "object", "x": "y" * 300_000}, "its description and schema have more than"),
+        ({"type": "object", "$schema": "http://127.0.0.1:9/never-fetched"}, None),
+        (
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "type": "object",
+                "properties": {"a": {"items": [{"type": "string"}]}},
+            },
+            None,
+        ),
+    ],
+)
+def test_a_schema_that_a_model_cannot_have_keeps_one_tool_back(
+    schema: object, problem: str | None
+) -> None:
+    bad, good = ToolNames("git", None).map([tool("bad", schema=schema), tool("good")])
+    assert good.offered_as == "good"
+    if problem is None:
+        assert bad.offered_as == "bad"
+    else:
+        assert bad.offered_as is None
+        assert (bad.problem or "").startswith(problem)
+
+
+def test_a_schema_that_is_too_deep_is_kept_back() -> None:
+    schema: dict[str, object] = {"type": "object"}
+    for _ in range(40):
+        schema = {"type": "object", "properties": {"a": schema}}
+    (mapped,) = ToolNames("git", None).map([tool("deep", schema=schema)])
+    assert mapped.problem == "its schema is nested deeper than 32 levels"
+
+
+def test_no_more_tools_are_offered_than_a_provider_may_have() -> None:
+    mapped = ToolNames("many", None).map([tool(f"t{number}") for number in range(120)])
+    assert len([one for one in mapped if one.offered_as]) == 100
+    assert mapped[119].problem == "a provider has at most 100 tools"
+    large = [tool(f"t{number}", "x" * 200_000) for number in range(12)]
+    mapped = ToolNames("large", None).map(large)
+    assert 0 < len([one for one in mapped if one.offered_as]) < 12
+    assert mapped[11].problem == "the definitions of all tools are too large together"
+
+
+def test_what_is_not_as_it_was_pinned_waits() -> None:
+    told = [tool("a", "one"), tool("b", "two"), tool("c", "three")]
+    names = ToolNames("git", {"a": told[0].digest, "b": "sha256:other"})
+    mapped = names.map(told)
+    assert [one.offered_as for one in mapped] == ["a", None, None]
+    assert [one.is_changed for one in mapped] == [False, True, True]
+    names.allow({one.name: one.digest for one in told})
+    assert [one.offered_as for one in names.map(told)] == ["a", "b", "c"]

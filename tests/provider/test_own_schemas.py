@@ -1,0 +1,72 @@
+"""Tools whose schemas are the author's own, and text beside files."""
+
+from pathlib import Path
+from typing import Any
+
+from tapui.provider import Context, File, Image, Provider
+from tapui.provider.tool import ToolFunction
+from tests.provider.conftest import Bench
+
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}}
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+
+
+async def with_context(arguments: dict[str, Any], context: Context) -> str:
+    context.progress(1, 2)
+    return f"{arguments} in {context.session.id}"
+
+
+def plain(arguments: dict[str, Any]) -> str:
+    return f"{arguments}"
+
+
+async def test_a_function_gets_the_arguments_and_its_context(bench: Bench) -> None:
+    provider = Provider("own")
+    provider.tool(name="told", parameters=SCHEMA)(with_context)
+    provider.tool(name="plain", parameters=SCHEMA)(plain)
+    await bench.serve(provider)
+    assert (await bench.call("told", {"a": 1}))["data"] == f"{{'a': 1}} in {bench.session}"
+    assert (await bench.call("plain", {"a": 1}))["data"] == "{'a': 1}"
+
+
+async def test_tools_are_replaced_in_one_go(bench: Bench) -> None:
+    provider = Provider("replaced")
+    provider.tool(name="old", parameters=SCHEMA)(plain)
+    await bench.serve(provider)
+    provider.replace_tools(
+        ToolFunction(plain, name=name, parameters=SCHEMA) for name in ("one", "two")
+    )
+    names: list[str] = []
+    while names != ["one", "two"]:
+        told = await bench.host.expect("tools.changed")
+        names = [one["name"] for one in told["tools"] if one["provider"] == "replaced"]
+    assert (await bench.call("two"))["data"] == "{}"
+    assert (await bench.call("old"))["errorCode"] == "NOT_FOUND"
+
+
+async def test_a_name_that_was_taken_and_is_changed_is_offered_at_once(bench: Bench) -> None:
+    first, second = Provider("first"), Provider("second")
+    for provider in (first, second):
+        provider.tool(name="same", parameters=SCHEMA)(plain)
+    await bench.serve(first)
+    served = await bench.serve(second, is_bound=False)
+    await served.told.heard("waiting: Tool 'same' already registered")
+    second.replace_tools([ToolFunction(plain, name="other", parameters=SCHEMA)])
+    await served.told.heard("bound: ", within=1.5)  # two seconds, without the change
+    assert (await bench.call("other"))["data"] == "{}"
+
+
+async def test_text_goes_with_a_file_or_an_image(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "x.txt"
+    file.write_text("inside")
+    results = {"file": File(file, note="A file."), "image": Image(PNG, note="n" * 20_000)}
+    provider = Provider("noted")
+
+    @provider.tool
+    def give(what: str) -> Any:
+        return results[what]
+
+    await bench.serve(provider)
+    assert (await bench.call("give", {"what": "file"}))["file"]["note"] == "A file."
+    note = (await bench.call("give", {"what": "image"}))["file"]["note"]
+    assert note == "n" * 16_384
