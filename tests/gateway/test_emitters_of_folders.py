@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import psutil
+
 from tests.gateway.emitting import Watcher, helper_of, repository, until_dead
 from tests.rig.gateway import Gateway
 
@@ -35,16 +37,22 @@ async def test_they_go_on_over_clear_and_to_the_next_session_and_end_with_the_la
         assert seen.waiting == {}
 
 
+async def begun(seen: Watcher, gateway: Gateway, repo: str) -> tuple[str, psutil.Process]:
+    """Have the emitter `one` of a folder run; return its command's id and the runner's helper."""
+    await seen.host.open("s1", cwd=repo)
+    await seen.allow("one")
+    pid = await seen.line("pid", "one@tap")
+    helper = helper_of(gateway)
+    assert helper is not None
+    return pid, helper
+
+
 async def test_a_killed_helper_is_replaced_and_its_commands_run_again(
     gateway: Gateway, tmp_path: Path
 ) -> None:
     repo = repository(tmp_path / "repo", {"name": "one", "command": f"setsid sleep 1003 & {SAYS}"})
     async with Watcher(gateway) as seen:
-        await seen.host.open("s1", cwd=repo)
-        await seen.allow("one")
-        first = await seen.line("pid", "one@tap")
-        helper = helper_of(gateway)
-        assert helper is not None
+        first, helper = await begun(seen, gateway, repo)
         helper.kill()
         await until_dead(first)
         second = await seen.next_line("pid", "one@tap", first)
@@ -59,11 +67,7 @@ async def test_a_helper_that_hangs_holds_nobody_up_at_the_end(
 ) -> None:
     repo = repository(tmp_path / "repo", {"name": "one", "command": f"trap '' TERM; {SAYS}"})
     async with Watcher(gateway) as seen:
-        await seen.host.open("s1", cwd=repo)
-        await seen.allow("one")
-        pid = await seen.line("pid", "one@tap")
-        helper = helper_of(gateway)
-        assert helper is not None
+        pid, helper = await begun(seen, gateway, repo)
         helper.suspend()
         assert gateway.stop() == 0
         await until_dead(pid, str(helper.pid))
