@@ -147,6 +147,11 @@ class Child:
         self._input.write(data)
         return self._input.get_write_buffer_size()
 
+    def end_input(self) -> None:
+        """Close its standard input, behind all that was written to it."""
+        if self._input is not None:
+            self._input.close()
+
     async def wait(self) -> Ended:
         """Wait for the child's end; all its lines were handed over by then."""
         return await asyncio.shield(self._ended)
@@ -157,7 +162,7 @@ class Child:
         What still runs after `within` seconds, or when this is cancelled, is killed.
         """
         if self._input is not None:
-            self._input.close()
+            self.end_input()
         elif self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._signal(signal.SIGTERM)
@@ -250,7 +255,8 @@ class Child:
             await asyncio.wait(closed)
         assert self._process is not None
         if self._input is not None and self._input_end is not None:
-            self._input.abort()
+            if not self._input.is_closing():
+                self._input.abort()
             await self._input_end.closed
         _close_pipes(self._process)
         self._is_closed.set()

@@ -1,8 +1,8 @@
 """A small MCP server over stdio, of the older protocol: its tools are in a file beside it.
 
 `tools.json` is a list of tools; when it changes the client is told. Each tool answers with what it
-was called with and the variables of its own process that begin with `TINY_`; the tool `ask` first
-asks the person for a name.
+was called with and how long the variables of its own process are that begin with `TINY_`; the tool
+`ask` first asks the person for a name.
 """
 
 import json
@@ -51,7 +51,7 @@ def call(id_: Any, params: dict[str, Any]) -> None:
         "tool": name,
         "arguments": given,
         "pid": os.getpid(),
-        "variables": {key: value for key, value in os.environ.items() if key.startswith("TINY_")},
+        "variables": {key: len(one) for key, one in os.environ.items() if key.startswith("TINY_")},
         "secrets": sorted(key for key in os.environ if "SECRET" in key),
     }
     if name == "ask":

@@ -267,3 +267,58 @@ def test_cancelled_start_leaves_no_child(run: Callable[[Test], None]) -> None:
         await asyncio.wait([starting])
 
     run(test)
+
+
+ECHO = """
+import sys
+for line in sys.stdin:
+    print(len(line), flush=True)
+print("end", flush=True)
+"""
+
+
+def test_what_is_written_to_its_input_comes_whole_and_in_order(
+    run: Callable[[Test], None],
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        command = replace(python(ECHO), takes_input=True, line_bytes=4 * LINE_BYTES)
+        child = await Child.start(command, lines)
+        for size in (1, 200_000, 3):
+            child.write(b"x" * (size - 1) + b"\n")
+        child.end_input()
+        assert (await child.wait()).code == 0
+        assert [text for _, text in lines] == ["1", "200000", "3", "end"]
+        assert child.write(b"late\n") == 0
+
+    run(test)
+
+
+@pytest.mark.parametrize("way", ["by itself", "closed", "killed"])
+def test_one_that_does_not_read_its_input_ends_all_the_same(
+    run: Callable[[Test], None], way: str
+) -> None:
+    async def test() -> None:
+        lines = Lines()
+        program = "import sys; sys.exit(3)" if way == "by itself" else READY + WAITS
+        child = await Child.start(replace(python(program), takes_input=True), lines)
+        child.write(b"x" * 1_000_000)
+        if way == "closed":
+            assert (await child.stop(within=5)).signal == signal.SIGTERM
+        elif way == "killed":
+            child.kill()
+        ended = await child.wait()
+        assert ended.code == (3 if way == "by itself" else None)
+
+    run(test)
+
+
+def test_a_long_line_is_cut_where_the_command_says(run: Callable[[Test], None]) -> None:
+    async def test() -> None:
+        lines = Lines()
+        program = f"print('x' * {3 * LINE_BYTES})"
+        command = replace(python(program), line_bytes=4 * LINE_BYTES)
+        await (await Child.start(command, lines)).wait()
+        assert [len(text) for _, text in lines] == [3 * LINE_BYTES]
+
+    run(test)

@@ -85,9 +85,8 @@ def _print(args: argparse.Namespace, ready: ServerReady) -> None:
         )
         return
     about = f"{ready.server_name} {ready.server_version}".strip() or args.name
-    output.say(
-        f"{about}, protocol {ready.protocol}: {len(ready.tools)} tools in {ready.seconds:.1f} s"
-    )
+    tools = "1 tool" if len(ready.tools) == 1 else f"{len(ready.tools)} tools"
+    output.say(f"{about}, protocol {ready.protocol}: {tools} in {ready.seconds:.1f} s")
     output.table(
         ["TOOL", "OFFERED AS", "DESCRIPTION"],
         [

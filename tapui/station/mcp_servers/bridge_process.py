@@ -76,6 +76,7 @@ class BridgeProcess:
     async def stop(self) -> None:
         """Let it end its server, and end it."""
         self.send(ServerStop())
+        self._running.end_input()
         try:
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self.wait()
