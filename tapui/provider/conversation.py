@@ -14,6 +14,7 @@ from tapui.provider.declared import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
 from tapui.provider.link import Link, LinkLost
+from tapui.provider.listener import Listener
 from tapui.provider.members import Members
 from tapui.provider.outbox import Outbox
 from tapui.provider.results import ResultFolder
@@ -59,19 +60,6 @@ _FATAL = (
     ErrorCode.PAYLOAD_TOO_LARGE,
 )
 """Refusals of a hello that the same hello would get again."""
-
-
-class Listener:
-    """Hears what becomes of a provider, in words for the person. All of it may be overridden."""
-
-    def waiting(self, why: str) -> None:
-        """It is not bound, and tries again by itself."""
-
-    def bound(self, sessions: list[ActiveSession]) -> None:
-        """It is in these sessions now."""
-
-    def noticed(self, text: str) -> None:
-        """The gateway has refused something, or does not do a part of it."""
 
 
 class SharedOfLinks(Protocol):

@@ -1,22 +1,19 @@
 """What a provider declares with decorators: its tools, rules and handlers."""
 
-import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeVar, overload
 
+from tapui.provider.checks import call_match, check_name, checked_part, checked_regex
 from tapui.provider.errors import DeclarationError
 from tapui.provider.gates import DeclaredGate
 from tapui.provider.sending import json_object, sendable, short_context
 from tapui.provider.tool import ToolFunction, is_coroutine
-from tapui.wire import codec, limits
-from tapui.wire.errors import WireError
+from tapui.wire import limits
 from tapui.wire.message import BUILTIN_PROVIDER, Tool
 from tapui.wire.provider import (
     Concurrency,
     FilterRule,
     Hello,
-    HookMatch,
     HookRule,
     Hooks,
     Transform,
@@ -60,7 +57,7 @@ class Declared:
     ) -> None:
         for what, given in (("name", name), ("instance", instance)):
             if given is not None:
-                _named(what, given, limits.MAX_NAME, without="@")
+                check_name(what, given, limits.MAX_NAME, without="@")
         if name == BUILTIN_PROVIDER:
             raise DeclarationError(f"name: '{name}' is tapui's own")
         self.name = name
@@ -178,7 +175,7 @@ class Declared:
                 id_ = f"{id_}-{len(self._gates) + 1}"
             self._rule(
                 HookRule(
-                    "gate", _match(tool, args, file, provider), gate_id=id_, fail_open=fail_open
+                    "gate", call_match(tool, args, file, provider), gate_id=id_, fail_open=fail_open
                 )
             )
             self._gates[id_] = DeclaredGate(id_, function, reason, fail_open)
@@ -197,7 +194,7 @@ class Declared:
     ) -> None:
         """Refuse calls that match, whatever is given here of: the `tool`'s name, a regex over the
         `args` as compact JSON, a pattern of the `file`'s name, the `provider` of the tool."""
-        self._rule(HookRule("deny", _match(tool, args, file, provider), reason=reason))
+        self._rule(HookRule("deny", call_match(tool, args, file, provider), reason=reason))
 
     def context_rule(
         self,
@@ -211,7 +208,7 @@ class Declared:
         """Tell the agent something with each call that matches; see `deny` for the match."""
         if not content:
             raise DeclarationError("context_rule: the content is empty")
-        self._rule(HookRule("context", _match(tool, args, file, provider), content=content))
+        self._rule(HookRule("context", call_match(tool, args, file, provider), content=content))
 
     def transform(self, section: str) -> Callable[[F], F]:
         """Have a function rewrite a section of the system prompt: it takes the text, and returns
@@ -239,18 +236,18 @@ class Declared:
     def filter(self, stream: str, rules: Iterable[tuple[str, Outcome]]) -> None:
         """Filter a stream of the provider's own: the first regex that a line matches decides
         whether it is dropped, kept, surfaced or injected."""
-        _named("filter: a stream of your own", stream, limits.MAX_NAME, without="@")
-        made = [FilterRule(_regex("filter", match), outcome) for match, outcome in rules]
+        check_name("filter: a stream of your own", stream, limits.MAX_NAME, without="@")
+        made = [FilterRule(checked_regex("filter", match), outcome) for match, outcome in rules]
         if len(made) > limits.MAX_HOOK_RULES:
             raise DeclarationError(f"filter: at most {limits.MAX_HOOK_RULES} rules")
         if stream not in self._filters and len(self._filters) >= limits.MAX_STREAMS:
             raise DeclarationError(f"filter: at most {limits.MAX_STREAMS} streams")
-        self._filters[stream] = _checked(made, list[FilterRule], "filter")
+        self._filters[stream] = checked_part(made, list[FilterRule], "filter")
 
     def on(self, event: str) -> Callable[[F], F]:
         """Call a function with each `SessionNews` of this name: `session.started`, `session.idle`
         and `session.ending`, or an event of the session such as `tool.execution_complete`."""
-        _named("on: an event", event, limits.MAX_ID)
+        check_name("on: an event", event, limits.MAX_ID)
 
         def declare(function: F) -> F:
             if event not in LIFECYCLE:
@@ -342,7 +339,7 @@ class Declared:
         self._followers.remove(follower)
 
     def _subscribe(self, event: str) -> None:
-        _named("subscribe: an event", event, limits.MAX_ID)
+        check_name("subscribe: an event", event, limits.MAX_ID)
         if event not in self._subscribed and len(self._subscribed) >= limits.MAX_SUBSCRIPTIONS:
             raise DeclarationError(f"at most {limits.MAX_SUBSCRIPTIONS} events can be subscribed")
         self._subscribed[event] = None
@@ -350,53 +347,13 @@ class Declared:
     def _rule(self, rule: HookRule) -> None:
         if len(self._rules) >= limits.MAX_HOOK_RULES:
             raise DeclarationError(f"a provider has at most {limits.MAX_HOOK_RULES} rules")
-        self._rules.append(_checked(rule, HookRule, rule.action))
+        self._rules.append(checked_part(rule, HookRule, rule.action))
 
     def _change(self, section: str, transform: Transform) -> None:
-        _named("a section", section, limits.MAX_ID)
+        check_name("a section", section, limits.MAX_ID)
         if section in PROTECTED_SECTIONS and transform.action != "append":
             raise DeclarationError(f"the section '{section}' can only be appended to")
         if section not in self._transforms and len(self._transforms) >= limits.MAX_SECTIONS:
             raise DeclarationError(f"at most {limits.MAX_SECTIONS} sections can be changed")
         self._rewriters.pop(section, None)
         self._transforms[section] = without_surrogates(transform)
-
-
-def _named(what: str, name: str, most: int, *, without: str = "") -> None:
-    """Check a name. Raises `DeclarationError`."""
-    if not 1 <= len(name) <= most or (without and without in name):
-        but = f", without {without}" if without else ""
-        raise DeclarationError(f"{what}: a name has 1 to {most} characters{but}")
-    if name != without_surrogates(name):
-        raise DeclarationError(f"{what}: the name has half a character, which JSON cannot hold")
-
-
-def _match(tool: str | None, args: str | None, file: str | None, provider: str | None) -> HookMatch:
-    args = None if args is None else _regex("args", args)
-    return HookMatch(tool, args, provider, None if file is None else _pattern("file", file))
-
-
-def _pattern(what: str, pattern: str) -> str:
-    """Check a pattern's length. Raises `DeclarationError`."""
-    if len(pattern) > limits.MAX_PATTERN:
-        raise DeclarationError(f"{what}: a pattern has at most {limits.MAX_PATTERN} characters")
-    return pattern
-
-
-def _regex(what: str, pattern: str) -> str:
-    """Check a regex, as far as Python's own syntax goes. Raises `DeclarationError`."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what Python will read otherwise some day
-            re.compile(_pattern(what, pattern))
-    except (re.error, OverflowError, RecursionError) as error:
-        raise DeclarationError(f"{what}: '{pattern}' is no regex: {error}") from None
-    return pattern
-
-
-def _checked(value: Any, kind: Any, what: str) -> Any:
-    """Return a part of a hello, checked as the gateway checks it. Raises `DeclarationError`."""
-    try:
-        return codec.decode_as(codec.raw(value), kind, what)
-    except WireError as error:
-        raise DeclarationError(error.text) from None

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tapui.provider.conversation import Listener
 from tapui.provider.declared import Declared
 from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
+from tapui.provider.listener import Listener
 from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving

@@ -7,11 +7,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from tapui.provider.conversation import LinkConversation, Listener
+from tapui.provider.conversation import LinkConversation
 from tapui.provider.declared import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
 from tapui.provider.link import Dial, LinkLost
+from tapui.provider.listener import Listener
 from tapui.provider.members import Members
 from tapui.provider.pacing import PushPace
 from tapui.provider.threads import Threads

@@ -22,9 +22,9 @@ from tapui.authoring.dev.channel import (
     Retire,
 )
 from tapui.authoring.loading import LoadedFile, LoadError, load
-from tapui.provider.conversation import Listener
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.link import Link, LinkLost
+from tapui.provider.listener import Listener
 from tapui.provider.serving import Serving
 from tapui.wire.message import Message
 
