@@ -252,10 +252,14 @@ class LinkConversation:
         """A session ends: its handlers are heard, then the gateway may go on."""
         serving, members, session_id = self._serving, self._serving.members, session.id
         self.calls.cancel_all("the session ends", session_id)
-        work = asyncio.gather(
-            members.end(session_id),
-            serving.functions.tell(self._provider, session, "session.ending", Raw(b"{}")),
-        )
+
+        async def clean() -> None:
+            await asyncio.gather(
+                members.end(session_id),
+                serving.functions.tell(self._provider, session, "session.ending", Raw(b"{}")),
+            )
+
+        work = asyncio.create_task(clean())
         limit = asyncio.ensure_future(serving.sleep(SHARE_OF_DEADLINE * (deadline or 0) / 1000))
         both: tuple[asyncio.Future[object], ...] = (work, limit)  # type: ignore[assignment]  # results are not read
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)

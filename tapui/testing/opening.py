@@ -6,7 +6,7 @@ from types import TracebackType
 from tapui.provider import Provider
 from tapui.testing.hosting import HostedSession
 from tapui.testing.session import ProviderSession
-from tapui.testing.stage import Stage
+from tapui.testing.stage import LAST_MOMENT, Stage
 
 PATIENCE = 10.0
 """Real seconds that anything may take, unless the test says otherwise."""
@@ -51,7 +51,7 @@ class OpenTest:
         stage, self._stage = self._stage, None
         if stage is None:
             return
-        await stage.settled()
+        await stage.has_settled(LAST_MOMENT)
         await stage.stop()
         if error is None:
             stage.faults.check()

@@ -11,7 +11,7 @@ from tapui.testing.results import (
     SentPrompt,
     StartedCall,
 )
-from tapui.testing.stage import Stage
+from tapui.testing.stage import LAST_MOMENT, Stage
 from tapui.wire import limits
 from tapui.wire.message import OfferedTool
 
@@ -209,7 +209,7 @@ class ProviderSession:
     async def shutdown(self) -> bool:
         """Close the session; return whether the provider was done before its deadline."""
         self._stage.host.close(self._hosted)
-        await self._stage.settled()
+        await self._stage.has_settled(LAST_MOMENT)
         is_in_time = not self._hosted.is_open
         if not is_in_time:
             await self._stage.advance(limits.SHUTDOWN_MS / 1000)

@@ -29,8 +29,8 @@ _QUIET_PASSES = 12
 come was read, its function has begun, and what that sends without waiting was sent."""
 _LOOK = 0.001
 """Real seconds between two looks whether functions in threads have returned."""
-_LAST_MOMENT = 1.0
-"""Real seconds that functions in threads have to return at the end."""
+LAST_MOMENT = 1.0
+"""Real seconds that functions have to return at the end of a session or a test."""
 _LONGEST_BACK_OFF = 120.0
 """Seconds of the clock within which a provider that was cut off is back."""
 
@@ -169,7 +169,7 @@ class Stage:
         """Give functions in threads a moment to return, which nobody waits for any more."""
         assert self._serving is not None, "it was started"
         threads = self._serving.functions.threads
-        looks = int(_LAST_MOMENT / _LOOK)
+        looks = int(LAST_MOMENT / _LOOK)
         while threads.at_work and looks:
             looks -= 1
             await asyncio.sleep(_LOOK)
@@ -189,10 +189,25 @@ class Stage:
             seen = now
 
     async def settled(self) -> None:
-        """Return when nothing goes on and no handler of the provider runs; calls may."""
+        """Return when nothing goes on and no handler of the provider runs; calls may.
+
+        Raises `NoAnswer` for a handler that does not return.
+        """
+        if not await self.has_settled(self.patience):
+            text = f"a handler has not returned within {self.patience:g} s{whereabouts()}"
+            raise NoAnswer(text)
+
+    async def has_settled(self, within: float) -> bool:
+        """Return whether handlers have returned within so many real seconds."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + within
         await self.settle()
         while self._serving is not None and self._serving.functions.telling:
-            await self.wait(asyncio.sleep(_LOOK), "handlers of the provider have not returned")
+            if loop.time() > end:
+                return False
+            await asyncio.sleep(_LOOK)
+        await self.settle()
+        return True
 
     async def advance(self, seconds: float) -> None:
         """Turn the clock, one deadline after the other, each with all that comes of it."""

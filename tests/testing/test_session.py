@@ -365,7 +365,31 @@ async def test_shutdown_waits_for_the_clean_up() -> None:
         assert cleaned == ["done"]
 
 
+async def test_a_clean_up_that_does_not_end_is_not_waited_for() -> None:
+    provider = Provider("slow")
+
+    @provider.on("session.ending")
+    async def clean(news: object) -> None:
+        await asyncio.Event().wait()
+
+    async with provider.test() as session:
+        assert not await session.shutdown()
+
+
 # What fails a test
+
+
+async def test_a_handler_that_does_not_return_is_named() -> None:
+    provider = Provider("slow")
+
+    @provider.on("plan.changed")
+    async def hang(news: object) -> None:
+        await asyncio.Event().wait()
+
+    async with provider.test(patience=0.1) as session:
+        with pytest.raises(NoAnswer, match="a handler has not returned") as caught:
+            await session.happens("plan.changed")
+        assert "await asyncio.Event().wait()" in str(caught.value)
 
 
 @pytest.mark.expects_error_log("the background function crash failed")
