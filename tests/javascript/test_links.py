@@ -164,3 +164,18 @@ async def _bound(bench: Bench) -> list[str]:
         for one in providers
         if one["state"] == "bound" and one.get("sessionId") == bench.session
     ]
+
+
+def test_a_provider_that_declares_too_much_together_ends_with_words(
+    running: Gateway, tmp_path: Path
+) -> None:
+    text = """
+import { Provider } from "./tap-provider.js";
+const large = new Provider("large");
+large.tool("a", { description: "x".repeat(1_500_000) }, () => 1);
+for (let i = 0; i < 20; i++) large.append(`section ${i}`, "y".repeat(50_000));
+await large.run();
+"""
+    with Program(tmp_path, environment(running, "local"), text) as large:
+        assert large.process.wait(10) == 1
+        assert large.err == "large: what the provider declares: larger than 2 MiB together\n"

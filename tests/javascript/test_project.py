@@ -5,16 +5,24 @@ import re
 import subprocess
 from pathlib import Path
 
+from tapui.authoring.projects import Language, make
 from tests.javascript.conftest import environment
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.node import MODULE, node
 from tests.rig.waiting import until
 
 
-def made(home: Home, language: str) -> Path:
+def made(home: Home, language: Language) -> Path:
     """Make a project in a home; return its folder."""
+    home.root.mkdir(exist_ok=True)
+    make("my-tools", language, home.root)
+    return home.root / "my-tools"
+
+
+def test_a_project_runs_and_its_test_passes(home: Home, running: Gateway) -> None:
+    new = ("provider", "new", "my-tools", "--lang", "javascript")
     done = subprocess.run(
-        tapui_argv("provider", "new", "my-tools", "--lang", language),
+        tapui_argv(*new),
         env=home.env(),
         cwd=home.root,
         capture_output=True,
@@ -23,11 +31,8 @@ def made(home: Home, language: str) -> Path:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return home.root / "my-tools"
-
-
-def test_a_project_runs_and_its_test_passes(home: Home, running: Gateway) -> None:
-    folder = made(home, "javascript")
+    assert "npm start" in done.stdout
+    folder = home.root / "my-tools"
     text = "".join(file.read_text() for file in folder.iterdir())
     assert "{{" not in text.replace("${{", "")
     done = subprocess.run(

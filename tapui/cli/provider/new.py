@@ -13,6 +13,7 @@ _OURS = "tapui "
 _NEXT = {
     "python": ("tapui provider dev {module}.py", "tapui call greet name=Ada"),
     "javascript": ("npm test", "npm start", "tapui call greet name=Ada"),
+    "browser": ("npm test", "npm start", "tapui call read_page"),
 }
 
 
@@ -28,10 +29,8 @@ def run(args: argparse.Namespace) -> int:
     output.say("")
     output.say("next:")
     output.say(f"  cd {shlex.quote(args.name)}")
-    for line in _NEXT.get(args.lang, ()):
+    for line in _NEXT[args.lang]:
         line = line.format(module=module)  # noqa: PLW2901 - filled in
         is_ours = line.startswith(_OURS)
         output.say(f"  {command(line.removeprefix(_OURS)) if is_ours else line}")
-    if args.lang == "browser":
-        output.say("  README.md says how it is run")
     return 0

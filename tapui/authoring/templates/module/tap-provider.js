@@ -2031,8 +2031,11 @@ async function runProgram(provider, argv = process.argv.slice(2)) {
     });
     say(`${provider.name}: left`);
   } catch (error) {
-    if (!(error instanceof GatewayRefusal)) throw error;
-    console.error(safe(`${provider.name}: the gateway refuses it: ${error.message}`));
+    if (error instanceof GatewayRefusal) {
+      console.error(safe(`${provider.name}: the gateway refuses it: ${error.message}`));
+    } else if (error instanceof DeclarationError) {
+      console.error(safe(`${provider.name}: ${error.message}`));
+    } else throw error;
     process.exitCode = 1;
   } finally {
     for (const name of ["SIGINT", "SIGTERM"]) process.off(name, leave);
