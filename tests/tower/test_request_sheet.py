@@ -16,6 +16,7 @@ from tapui.tower.screens.call import CallScreen
 from tapui.tower.screens.letters import Letters
 from tapui.tower.screens.line import LineScreen
 from tapui.tower.screens.provider import ProviderScreen
+from tapui.tower.screens.rule_panel import RulePanel
 from tapui.tower.screens.session import SessionScreen
 from tapui.tower.screens.sheet import Sheet
 from tapui.wire import events as ev
@@ -398,7 +399,7 @@ async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written(
         assert written == ['[[rules]]\nallow = "pnpm test"\nfolder = "/code/s1"\n']
         assert rig.feed.sent == []
         assert "The rule is written" in rig.text
-        assert not found.query(".proposal")
+        assert not found.query(RulePanel)
 
 
 async def test_a_rule_is_shown_with_what_the_records_say_while_the_sheet_goes_on() -> None:

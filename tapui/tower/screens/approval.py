@@ -1,13 +1,11 @@
 """The sheet of a request: shown in full; a letter chooses, Enter decides, the next follows."""
 
-import asyncio
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable
 from pathlib import PurePath
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
@@ -15,17 +13,19 @@ from textual.widgets import Static
 from tapui.projection import asking
 from tapui.projection.state import is_unsettled, is_waiting
 from tapui.tower import emitter_requests, marks, mcp_requests
-from tapui.tower.earlier_requests import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.emitter_requests import AskedEmitter
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.plain import plain, plain_lines
+from tapui.tower.plain import plain
 from tapui.tower.reader import Paragraph
 from tapui.tower.requests import Answer, Option, explain, headline, options, subject
 from tapui.tower.rule_proposal import RuleProposal, proposal
-from tapui.tower.screens.answer import AnswerError, AnswerForm, AnswerInput
+from tapui.tower.screens.answer import AnswerError, AnswerInput
+from tapui.tower.screens.approval_prompt import prompt_line
 from tapui.tower.screens.form_answer import FormAnswer
 from tapui.tower.screens.letters import Letter, Letters
 from tapui.tower.screens.pairing import PairingPanel
+from tapui.tower.screens.request_fields import Field, RequestFields
+from tapui.tower.screens.rule_panel import RulePanel
 from tapui.tower.screens.sheet import Sheet
 from tapui.tower.table import Table
 from tapui.tower.urgency import requests, standing
@@ -36,9 +36,6 @@ from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
 DEAF_SECONDS = 0.5
 """A request takes no answer for so long after it came on screen."""
-
-
-_TAKES = "Enter takes this answer."
 
 
 class ApprovalScreen(Sheet):
@@ -90,7 +87,7 @@ class ApprovalScreen(Sheet):
 
     def below(self) -> Iterable[Widget]:
         """What is to be filled in, the letters, and what happens."""
-        yield Vertical(classes="fill")
+        yield RequestFields()
         yield Letters()
         yield Static("", classes="prompt", markup=False)
 
@@ -167,7 +164,7 @@ class ApprovalScreen(Sheet):
         if approval.state == "revealed" and not self._was_opened:
             self._was_opened, self._is_sent, self._chosen = self._is_sent, False, None
         self._show(view, approval)
-        for panel in self._panels():
+        for panel in self._fields.panels(self.key):
             panel.show(view, approval, dirty)
 
     def _show(self, view: View, approval: subjects.Approval) -> None:
@@ -250,24 +247,21 @@ class ApprovalScreen(Sheet):
 
     # Fields to fill in
 
+    @property
+    def _fields(self) -> RequestFields:
+        return self.query_one(RequestFields)
+
     def _fill(self, approval: subjects.Approval | None = None) -> None:
         """Show the fields of the request on show, in place of those of another."""
         self._drop_fields()
         approval = approval or self.approval
         if approval is None or not is_unsettled(approval):
             return
-        field: PairingPanel | AnswerForm | FormAnswer | None = None
-        if approval.kind == "pairing":
-            field = PairingPanel(approval)
-        elif approval.kind == "userInput":
-            field = AnswerForm(approval, self.tower.bodies.detail(approval))
-        elif approval.kind == "elicitation":
-            field = FormAnswer(approval, self.tower.bodies.detail(approval))
+        field = self._fields.fill(approval, self.tower.bodies.detail(approval))
         if field is not None:
-            self.query_one(".fill").mount(field)
             self.call_after_refresh(self._focus_field, field)
 
-    def _focus_field(self, field: PairingPanel | AnswerForm | FormAnswer) -> None:
+    def _focus_field(self, field: Field) -> None:
         if field.is_attached and field.approval_id == self.key:
             field.focus_inside()
             approval = self.approval
@@ -278,20 +272,7 @@ class ApprovalScreen(Sheet):
     def _drop_fields(self) -> None:
         if self.focused not in (None, self.reader):
             self.set_focus(self.reader)
-        for found in self.query_one(".fill").children:
-            found.remove()
-
-    def _panels(self) -> list[PairingPanel]:
-        found = [one for one in self.query(PairingPanel) if one.is_mounted]
-        return [one for one in found if one.approval_id == self.key]
-
-    def _forms(self) -> list[AnswerForm | FormAnswer]:
-        found: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
-        return [one for one in found if one.approval_id == self.key]
-
-    def _told(self) -> AnswerInput | None:
-        """Return the line with what the agent is to be told."""
-        return next(iter(self.query("#tell").results(AnswerInput)), None)
+        self._fields.empty()
 
     # Answering
 
@@ -332,9 +313,7 @@ class ApprovalScreen(Sheet):
             self._take_back()
             self._chosen = answer
             if answer == "deny-and-tell":
-                line = AnswerInput(placeholder="what the agent is told", id="tell")
-                self.query_one(".fill").mount(line)
-                self.call_after_refresh(line.focus)
+                self.call_after_refresh(self._fields.add_reason().focus)
             elif answer == "make-rule":
                 self._propose()
         self._prompt()
@@ -352,11 +331,11 @@ class ApprovalScreen(Sheet):
         elif self._chosen == "make-rule":
             self._write_rule()
         elif self._chosen == "deny-and-tell":
-            line = self._told()
-            if line is None or not line.value.strip():
+            reason = self._fields.reason
+            if reason is None or not reason.value.strip():
                 self._trouble = "Write what the agent is told."
             else:
-                self._send("deny", reason=line.value.strip())
+                self._send("deny", reason=reason.value.strip())
         else:
             self._allow()
         self._prompt()
@@ -369,11 +348,11 @@ class ApprovalScreen(Sheet):
             self._send("approve", keep=True)
 
     def _allow(self) -> None:
-        for panel in self._panels():
+        for panel in self._fields.panels(self.key):
             self._is_sent = True
             self.send(ApprovalReveal(approval_id=self.key, sessions=panel.chosen or None))
             return
-        for form in self._forms():
+        for form in self._fields.forms(self.key):
             try:
                 answer = form.answer()
             except AnswerError as error:
@@ -397,21 +376,7 @@ class ApprovalScreen(Sheet):
             self._trouble = made.fault or f"Rules cannot be written {where}."
             return
         self._proposal = made
-        looks = self.tower.earlier_requests is not None
-        shown = Static(_lines(made.lines("In the records: looking …" if looks else "")))
-        shown.add_class("proposal")
-        self.query_one(".fill").mount(shown)
-        if looks:
-            self.run_worker(self._look_back(made, shown), group="proposal", exclusive=True)
-
-    async def _look_back(self, made: RuleProposal, shown: Static) -> None:
-        """Show what the rules would have allowed of all that was recorded in their folder."""
-        earlier = self.tower.earlier_requests
-        if earlier is None:
-            return
-        told = await asyncio.to_thread(_recorded, earlier, made)
-        if shown.is_attached and self._proposal is made:
-            shown.update(_lines(made.lines(told)))
+        self._fields.mount(RulePanel(made, self.tower.earlier_requests))
 
     def _write_rule(self) -> None:
         """Write the rules that are shown; the gateway reads them, and answers by them."""
@@ -451,17 +416,14 @@ class ApprovalScreen(Sheet):
         """Nothing is chosen any more."""
         self._chosen = None
         self._proposal = None
-        for shown in self.query(".proposal"):
-            shown.remove()
-        line = self._told()
-        if line is not None:
+        if self._fields.reason is not None:
             self.set_focus(self.reader)
-            line.remove()
+        self._fields.drop_choice()
 
     def action_pick(self) -> None:
         """Choose or drop the session under the cursor (pairing)."""
         if self._is_open:
-            for panel in self._panels():
+            for panel in self._fields.panels(self.key):
                 panel.toggle()
 
     def action_close(self) -> None:
@@ -469,7 +431,7 @@ class ApprovalScreen(Sheet):
         if self._chosen is not None and not self._is_sent:
             self._take_back()
             self._prompt()
-        elif self._is_open and any(form.has_focus_inside for form in self._forms()):
+        elif self._is_open and self._fields.has_focus_in_form(self.key):
             self.set_focus(self.reader)
             self._prompt()
         else:
@@ -491,7 +453,7 @@ class ApprovalScreen(Sheet):
     def on_table_opened(self, event: Table.Opened) -> None:
         """Enter in a list is Enter; in one of choices it chooses first."""
         event.stop()
-        if self._chosen is None and self._forms():
+        if self._chosen is None and self._fields.forms(self.key):
             self.action_choose("allow")
         else:
             self.action_decide()
@@ -517,7 +479,7 @@ class ApprovalScreen(Sheet):
 
     def on_input_changed(self, event: AnswerInput.Changed) -> None:
         """Another answer is another decision."""
-        if event.input.id != "tell" and not self._is_sent:
+        if event.input is not self._fields.reason and not self._is_sent:
             self._chosen = None
         self._prompt()
 
@@ -557,47 +519,14 @@ class ApprovalScreen(Sheet):
         self.query_one(Letters).set_letters(letters, self._chosen)
         self.query_one(Letters).display = bool(letters)
         note = [plain(self._note, "$text-muted", limit=self.size.width - 6)] if self._note else []
-        lines = [*note, self._prompt_line()]
-        self.query_one(".prompt", Static).update(Content("\n").join(lines))
-
-    def _prompt_line(self) -> Content:
-        approval = self.approval
-        if approval is None:
-            return plain("It waits no longer.", "$text-muted")
-        if not is_waiting(approval):
-            return plain(asking.outcome(approval), "$text-muted", limit=200)
-        if self._is_sent:
-            return plain("sent, waiting for the gateway …", "$text-muted")
-        trouble = plain(f"{self._trouble}  " if self._trouble else "", "bold $error", limit=300)
         option = self._option(self._chosen) if self._chosen else None
-        if option is not None:
-            return trouble + self._then(option)
-        if approval.state == "revealed":
-            return trouble + plain("Enter this code on the page that asks for it.")
-        if any(form.has_focus_inside for form in self._forms()):
-            is_form = approval.kind == "elicitation"
-            enter = "Enter goes on, in the last field to your answer." if is_form else _TAKES
-            return trouble + plain(f"{enter} Esc leaves the field.", "$text-muted")
-        choose = "  Space chooses sessions." if approval.kind == "pairing" else ""
-        return trouble + plain(f"A letter, then Enter.{choose}", "$text-muted")
-
-    def _then(self, option: Option) -> Content:
-        allows = option.answer in ("allow", "keep", "make-rule")
-        below = self.reader.lines_below if allows else 0
-        tone = "bold $success" if allows else "bold $error"
-        unseen = plain_lines(f"{below:,} more lines below\n" if below else "", "bold")
-        rest = plain("    Esc takes the choice back", "$text-muted")
-        return unseen + plain(f"Enter {option.enter}", tone) + rest
-
-
-def _lines(texts: Sequence[str]) -> Content:
-    return Content("\n").join([plain(one, limit=300) for one in texts])
-
-
-def _recorded(earlier: EarlierRequests, made: RuleProposal) -> str:
-    """Return what rules would have allowed of what was recorded. Blocks for as long as it takes."""
-    try:
-        found = matched(earlier(made.folder, MOST), made.given, made.folder)
-    except EarlierFault as fault:
-        return str(fault)
-    return found.words("In the records of this folder")
+        line = prompt_line(
+            self.approval,
+            chosen=option,
+            trouble=self._trouble,
+            is_sent=self._is_sent,
+            is_in_form=self._fields.has_focus_in_form(self.key),
+            lines_below=self.reader.lines_below,
+        )
+        lines = [*note, line]
+        self.query_one(".prompt", Static).update(Content("\n").join(lines))
