@@ -25,6 +25,7 @@ from tapui.tower.rings import Ring
 from tapui.wire.message import Line
 from tests.bench import (
     beside_emitters,
+    bridging,
     crowd,
     disk_lag,
     echo,
@@ -171,6 +172,16 @@ def memory_call(seconds: float) -> Iterator[Row]:
     for way, (p50, p99) in in_memory.latencies(seconds).items():
         yield f"a call in memory, {way}", f"p50 {p50:7.3f}  p99 {p99:7.3f} ms", "p50 < 0.5 ms"
     yield "a session in memory, opened and closed", f"{in_memory.opening():7.3f} ms", ""
+
+
+def bridge(seconds: float) -> Iterator[Row]:
+    """A call of an MCP server's tool through the bridge, beside the package's own client."""
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        found = bridging.p50s(gateway, max(seconds, 5.0))
+    client, bridged, lean = found["client"], found["bridge"], found["by-hand"]
+    yield "an MCP call: the package's own client", f"p50 {client:6.2f} ms", ""
+    figures = f"p50 {bridged:6.2f} ms; without the gateway {bridged - lean - client:+.2f} ms"
+    yield "the same over the gateway and the bridge", figures, "< +1 ms"
 
 
 def reload(_seconds: float) -> Iterator[Row]:
@@ -550,6 +561,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "emitters": emitters,
     "kit": kit,
     "memory-call": memory_call,
+    "bridge": bridge,
     "reload": reload,
     "rules": rules,
     "pushes": pushes,
