@@ -17,7 +17,7 @@ from tests.javascript.test_project import made
 from tests.rig.chromium import Chromium
 from tests.rig.gateway import Gateway, Home
 from tests.rig.node import node
-from tests.rig.peers import Tower
+from tests.rig.peers import Host, Tower
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 
@@ -161,10 +161,31 @@ async def test_a_page_comes_back_after_a_lost_link_and_asks_anew_after_a_restart
         await panel.shows("busy", "The gateway is gone. Trying again …")
         await panel.shows("bound", "in local")
         assert relay.connections > before
-        await asyncio.to_thread(gateway.stop)
+        gateway.kill()
         await panel.shows("busy", "Trying again …")
         serve("--no-attach", port=gateway.port)
         await panel.shows("start", "tapui has restarted. Connect again.", within=30)
+
+
+async def test_one_tab_is_in_a_session_and_leaves_it_when_it_ends(
+    site: Site, gateway: Gateway
+) -> None:
+    tower = await Tower.hello(gateway.url, gateway.internal_token)
+    host = await Host.hello(gateway.url, gateway.internal_token)
+    async with tower, host, Chromium() as browser:
+        await host.open("s1", label="Fix pairing")
+        panel = Panel(await browser.open(site.url))
+        await panel.connect(gateway.url)
+        await panel.enter(await revealed(tower, ("s1",)))
+        await panel.shows("bound", "in Fix pairing")
+        other = Panel(await browser.open(site.url))
+        await other.ready()
+        await other.shows("busy", "Another tab of this page is connected. Trying again …")
+        await panel.page.close()
+        await other.shows("bound", "in Fix pairing")
+        await host.send({"type": "session.close", "sessionId": "s1"})
+        await other.shows("start", "The session has ended, or tapui has restarted. Connect again.")
+        assert await other.page.eval(TOKEN) is None
 
 
 async def test_the_panel_fits_narrow_pages_and_says_what_is_wrong(site: Site) -> None:

@@ -2,13 +2,14 @@
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 from tapui.authoring.projects import Language, make
-from tests.javascript.conftest import environment
+from tests.javascript.conftest import PROGRAMS, environment
 from tests.rig.gateway import Gateway, Home, tapui_argv
-from tests.rig.node import MODULE, node
+from tests.rig.node import MODULE, module_in, node, typescript
 from tests.rig.waiting import until
 
 
@@ -83,3 +84,18 @@ def test_the_types_name_what_the_module_has(tmp_path: Path) -> None:
         one for one in members if not re.search(rf"^  (?:readonly )?{one}\b", types, re.MULTILINE)
     ]
     assert untyped == []
+
+
+def test_the_types_fit_what_a_provider_is_written_like(tmp_path: Path) -> None:
+    module_in(tmp_path)
+    shutil.copy(PROGRAMS / "typed.mts", tmp_path)
+    options = ("--noEmit", "--strict", "--target", "esnext", "--module", "nodenext")
+    done = subprocess.run(
+        [node(), typescript(), *options, "--lib", "esnext,dom", "typed.mts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")

@@ -26,6 +26,14 @@ def node() -> str:
     raise AssertionError
 
 
+def typescript() -> str:
+    """Return the program that checks types; skips the test without it."""
+    found = _MODULES / "typescript" / "bin" / "tsc"
+    if not found.exists():
+        missing("TypeScript is not installed (npm ci in tests/live)")
+    return str(found)
+
+
 def _version(program: str) -> int:
     said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
     return int(said.stdout.lstrip("v").partition(".")[0])

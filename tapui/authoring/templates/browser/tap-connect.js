@@ -140,7 +140,7 @@ export class TapConnect extends HTMLElement {
     this.#busy("connecting", "Connecting …");
     const listener = {
       bound: (sessions) => this.#bound(sessions),
-      waiting: (why) => this.#busy("waiting", `${sentence(why)} Trying again …`),
+      waiting: (why, code) => this.#busy("waiting", `${reason(why, code)} Trying again …`),
     };
     try {
       await this.#provider.serve({
@@ -232,6 +232,10 @@ export class TapConnect extends HTMLElement {
 
 function sentence(text) {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+function reason(why, code) {
+  return code === "DUPLICATE_INSTANCE" ? "Another tab of this page is connected." : sentence(why);
 }
 
 /** What the person is told of an error. */

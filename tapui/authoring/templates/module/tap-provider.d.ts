@@ -147,8 +147,8 @@ export interface ProviderOptions {
 
 /** Hears what becomes of a provider, in words for the person. */
 export interface Listener {
-  /** It is not bound, and tries again by itself. */
-  waiting?(why: string): void;
+  /** It is not bound, and tries again by itself; `code` is the gateway's, where it refused. */
+  waiting?(why: string, code?: string): void;
   /** It is in these sessions now. */
   bound?(sessions: Session[]): void;
   /** The gateway has refused something, or does not do a part of it. */

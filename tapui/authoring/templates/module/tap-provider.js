@@ -1279,6 +1279,7 @@ class Updates {
   }
 }
 
+const ENDED = ["AUTH_FAILED", "the sessions that this was let into have ended"];
 const FATAL = ["AUTH_FAILED", "UNSUPPORTED_VERSION", "INVALID_JSON", "PAYLOAD_TOO_LARGE"];
 
 /** What is said over one link. */
@@ -1291,6 +1292,7 @@ class Conversation {
   #ended = Promise.withResolvers();
   #active = new Map();
   #isEverywhere = false;
+  #isPaired = false;
   #maySayHello = false;
   #again;
   #queries = new Map();
@@ -1315,6 +1317,7 @@ class Conversation {
   async run(token, signal) {
     const leave = () => this.#end(undefined);
     const late = () => this.#end(new LinkLost("the gateway does not answer"));
+    this.#isPaired = isPaired(token);
     this.answerIsLate = setTimeout(late, ANSWER_SECONDS * 1000);
     this.#socket.addEventListener("message", (event) => this.#receive(event.data));
     this.#socket.addEventListener("close", (event) => {
@@ -1423,18 +1426,19 @@ class Conversation {
   }
 
   #sayHello() {
-    const { session, reconnectToken, listener } = this.#serving;
-    let wanted;
     try {
-      wanted = choose([...this.#active.values()], session);
+      const { session, reconnectToken } = this.#serving;
+      const wanted = choose([...this.#active.values()], session);
+      const hello = this.#provider.hello(wanted, reconnectToken);
+      clearTimeout(this.#again);
+      this.#maySayHello = false;
+      this.#isEverywhere = wanted === ALL;
+      this.outbox.put(hello);
     } catch (error) {
-      if (!(error instanceof NoSuchSession)) throw error;
-      return listener.waiting(error.message);
+      if (!(error instanceof NoSuchSession)) this.#end(error);
+      else if (this.#isPaired && this.#active.size === 0) this.#end(new GatewayRefusal(...ENDED));
+      else this.#serving.listener.waiting(error.message);
     }
-    clearTimeout(this.#again);
-    this.#maySayHello = false;
-    this.#isEverywhere = wanted === ALL;
-    this.outbox.put(this.#provider.hello(wanted, reconnectToken));
   }
 
   #sayHelloLater() {
@@ -1581,7 +1585,7 @@ class Conversation {
     const isForAll = this.#isEverywhere && code === "UNAUTHORIZED";
     if (FATAL.includes(code) || (code === "UNAUTHORIZED" && !isForAll))
       throw new GatewayRefusal(code, text);
-    this.#serving.listener.waiting(text);
+    this.#serving.listener.waiting(text, code);
     if (isForAll || code === "INVALID_SESSION")
       this.#maySayHello = true; // once the list changes
     else this.#sayHelloLater();
@@ -1752,14 +1756,14 @@ class Serving {
       try {
         const found = await this.#find();
         shown = found.token;
-        if (shown?.startsWith("ext-")) checkPaired(this.provider);
+        if (isPaired(shown)) checkPaired(this.provider);
         const socket = await openSocket(found.url, this.#signal);
         this.conversation = new Conversation(this, socket);
         await this.conversation.run(shown, this.#signal);
       } catch (error) {
         if (this.#signal?.aborted && error instanceof LinkLost) return;
         if (!(error instanceof LinkLost) && !(await this.#hasOtherToken(error, shown))) throw error;
-        this.listener.waiting(error.text ?? error.message);
+        this.listener.waiting(error.text ?? error.message, error.code);
       } finally {
         boundAt = this.conversation?.boundAt;
         this.conversation = undefined;
@@ -1809,6 +1813,11 @@ class Serving {
       ...(session && { sessionId: session.id }),
     });
   }
+}
+
+/** Whether a token came out of a pairing: it dies with the sessions that it is for. */
+function isPaired(token) {
+  return typeof token === "string" && token.startsWith("ext-");
 }
 
 function checkPaired(provider) {
