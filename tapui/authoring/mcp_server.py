@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tapui.authoring.calling import outcome_of
 from tapui.authoring.loading import load
 from tapui.hosts.mcp.door import McpDoor
 from tapui.provider import Provider
+from tapui.provider.alone import outcome_of
 from tapui.wire.message import OfferedTool, ToolOutcome
 
 _INSTRUCTIONS = "Tools of the provider {name}."

@@ -2,7 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.cli.arguments import CommandParser, add_command, add_port
+from tapui.cli.arguments import (
+    CommandParser,
+    add_arguments_of_a_call,
+    add_command,
+    add_port,
+)
 
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
@@ -61,7 +66,11 @@ def add_mcp(commands: "Commands") -> None:
         actions, "list", _MODULE, "list them, with what each offers (also without an action)"
     )
     test = add_command(
-        actions, "test", _MODULE, "start one, and list its tools with the time that took"
+        actions,
+        "test",
+        _MODULE,
+        "start one, and list its tools with the time that took, or call one of them",
+        "tapui mcp test files list_directory path=.",
     )
     allow = add_command(
         actions,
@@ -87,6 +96,9 @@ def add_mcp(commands: "Commands") -> None:
     for name, parser in every.items():
         parser.set_defaults(action=name)
         _add_name(parser, is_optional=name in ("list", "allow"))
+        if name == "test":
+            parser.add_argument("tool", metavar="TOOL", nargs="?", help="call this tool, too")
+            add_arguments_of_a_call(parser)
         if name != "add":
             parser.add_argument("--folder", metavar="DIR", help="those of this folder (this one)")
         if name in ("list", "allow"):

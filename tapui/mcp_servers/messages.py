@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tapui.secret import Secret
-from tapui.wire.message import OptionalRaw
+from tapui.wire.message import OptionalRaw, ToolOutcome
 from tapui.wire.surrogates import without_surrogates
 
 M = TypeVar("M")
@@ -87,6 +87,16 @@ class AnsweredForm(BridgeMessage, tag="answer", frozen=True):
     content: OptionalRaw = None
 
 
+class TrialCall(BridgeMessage, tag="try", frozen=True):
+    """Call a tool by the name that it is offered as, for the person, in no session.
+
+    The answer is `tried`. One at a time.
+    """
+
+    tool: str
+    arguments: Raw
+
+
 class ServerStop(BridgeMessage, tag="stop", frozen=True):
     """Leave all sessions, end the server, end."""
 
@@ -158,6 +168,13 @@ class ServerAsks(BridgeMessage, tag="asks", frozen=True):
     session_id: str | None = None
 
 
+class TrialEnded(BridgeMessage, tag="tried", frozen=True):
+    """How a call on trial ended, after `seconds`. A file of its result goes with the bridge."""
+
+    seconds: float
+    outcome: ToolOutcome
+
+
 class WithdrawnForm(BridgeMessage, tag="withdrawn", frozen=True):
     """What was asked needs no answer any more."""
 
@@ -173,9 +190,17 @@ class ServerTold(BridgeMessage, tag="told", frozen=True):
 
 
 ToBridge = (
-    ServerStart | ServerSession | ServerSessionEnded | ToolsAllowed | AnsweredForm | ServerStop
+    ServerStart
+    | ServerSession
+    | ServerSessionEnded
+    | ToolsAllowed
+    | AnsweredForm
+    | TrialCall
+    | ServerStop
 )
-FromBridge = ServerReady | ServerTools | ServerLost | ServerAsks | WithdrawnForm | ServerTold
+FromBridge = (
+    ServerReady | ServerTools | ServerLost | ServerAsks | WithdrawnForm | TrialEnded | ServerTold
+)
 
 
 class LineError(Exception):

@@ -1,4 +1,4 @@
-"""A call of a tool without any gateway."""
+"""A call of a tool without any gateway, also with the outcome that a gateway would tell."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,7 +13,7 @@ from tapui.provider.errors import INVALID_ARGS, ToolError
 from tapui.provider.session import Session
 from tapui.provider.threads import Threads
 from tapui.wire import codec
-from tapui.wire.message import ActiveSession, FileResult, Message
+from tapui.wire.message import ActiveSession, FileResult, Message, ToolOutcome
 from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolResult
 
 T = TypeVar("T")
@@ -83,3 +83,18 @@ async def call(
     if isinstance(result.file, FileResult):
         return result.file
     return msgspec.json.decode(bytes(result.data) if isinstance(result.data, Raw) else b"null")
+
+
+async def outcome_of(
+    provider: Declared, tool: str, arguments: dict[str, Any], progress: Progress | None = None
+) -> ToolOutcome:
+    """Run a tool and return how the call ended; `progress` is told how far it is."""
+    try:
+        result = await call(provider, tool, arguments, progress)
+    except ToolError as error:
+        return ToolOutcome(
+            id=tool, error=error.text, error_code=error.code, retryable=error.retryable
+        )
+    if isinstance(result, FileResult):
+        return ToolOutcome(id=tool, file=result)
+    return ToolOutcome(id=tool, data=codec.raw(result))

@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.rig.tmux import Tmux
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 LITERAL = "hunter2hunter2"
+TINY = Path(__file__).parents[1] / "mcp_servers" / "tiny_server.py"
 
 
 def mcp(
@@ -174,6 +176,29 @@ def test_a_server_that_is_not_allowed_is_not_tried(home: Home, tmp_path: Path) -
     _, err = mcp(home, "test", "files", "--folder", repo, code=1)
     assert "files is not allowed yet" in err
     assert "there is no server other" in mcp(home, "test", "other", code=1)[1]
+
+
+def test_a_tool_of_a_server_is_tried_without_a_session(home: Home, tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    schema = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
+    object_ = {"type": "object"}
+    tools.write_text(
+        json.dumps(
+            [
+                {"name": "find", "description": "Find it.", "inputSchema": schema},
+                {"name": "ask", "description": "Ask.", "inputSchema": object_},
+            ]
+        )
+    )
+    mcp(home, "add", "tiny", "--", sys.executable, str(TINY), str(tools))
+    out, err = mcp(home, "test", "tiny", "find", "at=3")
+    assert json.loads(json.loads(out))["arguments"] == {"at": 3}
+    assert re.search(r"find ended after \d+\.\d\d s", err)
+    called = json.loads(mcp(home, "test", "tiny", "ask", "--json")[0])
+    assert [one["name"] for one in called["tools"]] == ["find", "ask"]
+    assert '"action": "decline"' in called["call"]["outcome"]["data"]
+    assert "find requires at (integer)" in mcp(home, "test", "tiny", "find", code=2)[1]
+    assert "did you mean find?" in mcp(home, "test", "tiny", "fnd", code=1)[1]
 
 
 def test_the_doctor_names_servers_that_cannot_start(home: Home) -> None:

@@ -9,9 +9,9 @@ import sys
 import msgspec
 from msgspec import Raw
 
-from tapui.authoring.calling import outcome_of
 from tapui.cli.given_call import Given, check_arguments, find_tool, object_of, print_outcome
 from tapui.cli.provider.author_file import loaded
+from tapui.provider.alone import outcome_of
 
 
 def run(args: argparse.Namespace) -> int:

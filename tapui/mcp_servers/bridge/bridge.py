@@ -3,6 +3,7 @@
 import asyncio
 import re
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,11 @@ from tapui.mcp_servers.messages import (
     ServerTools,
     ToBridge,
     ToolsAllowed,
+    TrialCall,
+    TrialEnded,
 )
 from tapui.provider import Context, Provider
+from tapui.provider.alone import outcome_of
 from tapui.provider.tool import ToolFunction
 from tapui.text import safe_text
 
@@ -61,6 +65,7 @@ class Bridge:
         self._files = ResultFiles(Path(self._folder.name))
         self._calls: dict[str, int] = {}
         """How many calls of each session are under way."""
+        self._trial: asyncio.Task[None] | None = None
 
     async def run(self, lines: "asyncio.Queue[ToBridge | None]") -> None:
         """Run the server and take lines until there is None, or `stop`."""
@@ -70,6 +75,9 @@ class Bridge:
             await asyncio.wait({running, taking}, return_when="FIRST_COMPLETED")
         finally:
             taking.cancel()
+            if self._trial is not None:
+                self._trial.cancel()
+                await asyncio.wait([self._trial])
             await self._sessions.close_all()
             running.cancel()
             await asyncio.wait({running, taking})
@@ -94,6 +102,8 @@ class Bridge:
                     self._tell(ServerTools(self._mapped))
                 case AnsweredForm() as answer:
                     self._forms.answered(answer)
+                case TrialCall() as trial:
+                    self._trial = asyncio.create_task(self._try(trial), name="a call on trial")
                 case ServerStart():
                     self.noticed("a second start was ignored: a bridge runs one server")
                 case _:
@@ -194,6 +204,12 @@ class Bridge:
             if not self._calls[session_id]:
                 del self._calls[session_id]
         return result_of(answer, self._files)
+
+    async def _try(self, trial: TrialCall) -> None:
+        began = time.monotonic()
+        arguments = msgspec.json.decode(trial.arguments, type=dict[str, Any])
+        outcome = await outcome_of(self._provider, trial.tool, arguments)
+        self._tell(TrialEnded(round(time.monotonic() - began, 3), outcome))
 
     def _refused(self, session_id: str, text: str) -> None:
         """The gateway refuses something in a session: a name that is taken gets a longer one."""
