@@ -179,3 +179,10 @@ await large.run();
     with Program(tmp_path, environment(running, "local"), text) as large:
         assert large.process.wait(10) == 1
         assert large.err == "large: what the provider declares: larger than 2 MiB together\n"
+
+
+def test_a_node_that_is_too_old_is_named(tmp_path: Path) -> None:
+    env = Home(tmp_path / "home").env(NODE_OPTIONS="--no-experimental-websocket")
+    with Program(tmp_path, env, GREETER) as greeter:
+        assert greeter.process.wait(10) == 1
+        assert greeter.err == "greeter: serve: a browser, or Node 22 or newer, is needed\n"

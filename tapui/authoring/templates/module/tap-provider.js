@@ -529,6 +529,7 @@ export class Provider {
    * lost are dialled anew. Rejects with `GatewayRefusal` when trying again would not help.
    */
   async serve(options) {
+    declare(typeof WebSocket === "function", "serve: a browser, or Node 22 or newer, is needed");
     const serving = new Serving(this, options);
     this.#servings.add(serving);
     for (const push of this.#unsent.splice(0)) serving.pushes.put(push);
