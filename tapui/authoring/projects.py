@@ -1,9 +1,10 @@
 """A new provider's project: the files of a template, with the provider's name in them.
 
 A template is a folder in `templates/`, named for its language. `{{name}}` in its files is the
-provider's name, `{{module}}` that name as an identifier; in names of files `NAME` stands for the
-latter. The ending `.template` is left out: it keeps tools that look for Python files away. What
-several templates share is in one place and copied into each project (`_SHARED`).
+provider's name, `{{module}}` that name as an identifier, `{{source}}` tells uv where tapui is; in
+names of files `NAME` stands for the identifier. The ending `.template` is left out: it keeps tools
+that look for Python files away. What several templates share is in one place and copied into each
+project (`_SHARED`).
 """
 
 import keyword
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
+from tapui.authoring.origin import script_source
 from tapui.wire.message import BUILTIN_PROVIDER
 
 Language = Literal["python", "javascript", "browser"]
@@ -76,7 +78,7 @@ def contents(name: str, module: str, language: Language) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in filter(None, (_SHARED.get(language), language)):
         _collect(templates / folder, "", found)
-    values = {"{{name}}": name, "{{module}}": module}
+    values = {"{{name}}": name, "{{module}}": module, "{{source}}": script_source()}
     filled: dict[str, str] = {}
     for place, text in sorted(found.items()):
         for placeholder, value in values.items():

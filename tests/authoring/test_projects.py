@@ -1,5 +1,6 @@
 """Projects from templates."""
 
+import json
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tapui.authoring import projects
+from tapui.authoring.origin import script_source
 from tapui.authoring.projects import ProjectError, contents, make, module_name
 from tapui.cli import provider_parser
 
@@ -32,6 +34,36 @@ def test_its_programs_name_what_they_need(name: str) -> None:
     read = tomllib.loads("".join(line[2:] for line in block.splitlines(keepends=True)))
     assert read["dependencies"] == ["tapui"]
     assert read["requires-python"] == metadata.metadata("tapui")["Requires-Python"]
+    assert Path(read["tool"]["uv"]["sources"]["tapui"]["path"]) == Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("origin", "source"),
+    [
+        ({"url": "file:///a%20b/tapui", "dir_info": {}}, {"path": "/a b/tapui"}),
+        ({"url": "file:///tapui.whl", "archive_info": {}}, {"path": "/tapui.whl"}),
+        ({"url": "https://a.example/tapui.whl"}, {"url": "https://a.example/tapui.whl"}),
+        (
+            {"url": "https://a.example/tapui", "vcs_info": {"vcs": "git", "commit_id": "4f2"}},
+            {"git": "https://a.example/tapui", "rev": "4f2"},
+        ),
+        ({"url": "https://a.example/tapui", "vcs_info": {"vcs": "hg", "commit_id": "4"}}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_where_tapui_was_installed_from_is_where_uv_finds_it(
+    origin: dict[str, object] | None, source: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Installed:
+        def read_text(self, name: str) -> str | None:
+            assert name == "direct_url.json"
+            return None if origin is None else json.dumps(origin)
+
+    monkeypatch.setattr("tapui.authoring.origin.distribution", lambda _: Installed())
+    lines = script_source().splitlines(keepends=True)
+    read = tomllib.loads("".join(line.removeprefix("#").removeprefix(" ") for line in lines))
+    assert read == ({} if source is None else {"tool": {"uv": {"sources": {"tapui": source}}}})
 
 
 @pytest.mark.parametrize(

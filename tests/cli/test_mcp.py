@@ -198,7 +198,6 @@ def test_a_tool_of_a_server_is_tried_without_a_session(home: Home, tmp_path: Pat
     assert [one["name"] for one in called["tools"]] == ["find", "ask"]
     assert '"action": "decline"' in called["call"]["outcome"]["data"]
     assert "find requires at (integer)" in mcp(home, "test", "tiny", "find", code=2)[1]
-    assert "did you mean find?" in mcp(home, "test", "tiny", "fnd", code=1)[1]
 
 
 def test_the_doctor_names_servers_that_cannot_start(home: Home) -> None:
