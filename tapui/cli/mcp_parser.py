@@ -43,7 +43,7 @@ def add_mcp(commands: "Commands") -> None:
         actions,
         "add",
         _MODULE,
-        "add a server to yours: a program, or an address",
+        "add a server of yours: a program, or an address",
         "tapui mcp add files -- npx -y @acme/files-server@1.2.3 ~/notes\n"
         "tapui mcp add search --url https://mcp.example.com/mcp \\\n"
         "    --header 'Authorization=Bearer ${env:SEARCH_TOKEN}'\n\n"
@@ -51,8 +51,8 @@ def add_mcp(commands: "Commands") -> None:
         "not written in clear.",
     )
     add.usage = (
-        "tapui mcp add NAME [--env NAME=VALUE] [--cwd DIR] -- COMMAND ...\n"
-        "       tapui mcp add NAME --url URL [--header NAME=VALUE]"
+        "tapui mcp add NAME [--json] [--env NAME=VALUE] [--cwd DIR] -- COMMAND ...\n"
+        "       tapui mcp add NAME [--json] --url URL [--header NAME=VALUE]"
     )
     add.add_argument("--url", metavar="URL", help="the address of a server over HTTP")
     add.add_argument(
@@ -63,20 +63,20 @@ def add_mcp(commands: "Commands") -> None:
     )
     add.add_argument("--cwd", metavar="DIR", help="where the program runs (your home)")
     listing = add_command(
-        actions, "list", _MODULE, "list them, with what each offers (also without an action)"
+        actions, "list", _MODULE, "list the servers, with what each offers (also without an action)"
     )
     test = add_command(
         actions,
         "test",
         _MODULE,
-        "start one, and list its tools with the time that took, or call one of them",
+        "start a server, and list its tools with the time that took, or call one of them",
         "tapui mcp test files list_directory path=.",
     )
     allow = add_command(
         actions,
         "allow",
         _MODULE,
-        "show each that waits for you in full, and allow it: a server, or its changed tools",
+        "show in full each server and each changed tool that waits for you, and allow it",
         "Only you may: a command without a terminal, or below a session, is refused, as\n"
         "`tapui approve` is.",
     )
@@ -90,7 +90,7 @@ def add_mcp(commands: "Commands") -> None:
         actions,
         "remove",
         _MODULE,
-        "remove one of yours, or what you allowed of a folder's: it stops",
+        "remove a server of yours, or take back what you allowed of a folder's: it stops",
     )
     every = {"add": add, "list": listing, "test": test, "allow": allow, "remove": remove}
     for name, parser in every.items():
@@ -100,7 +100,9 @@ def add_mcp(commands: "Commands") -> None:
             parser.add_argument("tool", metavar="TOOL", nargs="?", help="call this tool, too")
             add_arguments_of_a_call(parser)
         if name != "add":
-            parser.add_argument("--folder", metavar="DIR", help="those of this folder (this one)")
+            parser.add_argument(
+                "--folder", metavar="DIR", help="the servers of this folder (the current one)"
+            )
         if name in ("list", "allow"):
             add_port(parser, "the gateway's port")
         parser.add_argument(

@@ -1,5 +1,6 @@
 """The arguments of `tapui provider`."""
 
+import argparse
 from typing import TYPE_CHECKING
 
 from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_command, add_port
@@ -57,17 +58,19 @@ def _add_running(actions: "Commands") -> None:
         "provider.run",
         "run a file with tapui's own Python",
         "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
-        "itself, or that is a test, runs as it is; ARGS are passed on to it.",
+        "itself, or that is a test, runs as it is. ARGS are passed on to it: a provider\n"
+        "takes --session ID, the session by its id or label, and --port N.",
     )
     _file(run, "the Python file")
-    run.add_argument("args", metavar="ARGS", nargs="*", help="passed on to the file (after --)")
+    run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="passed on to the file")
     dev = add_command(
         actions,
         "dev",
         "provider.dev",
         "run a file, and take over each save of it; show calls, errors and output",
-        "Its tools stay in the session meanwhile: calls under way end with the program\n"
-        "that has them, new ones go to the new one. A file with an error changes nothing.",
+        "Its tools stay in the session meanwhile: a call under way ends in the program\n"
+        "that it began in, new calls go to the new one. A file with an error changes\n"
+        "nothing.",
     )
     _file(dev)
     dev.add_argument("--session", metavar="ID", help="the session (the foreground one)")

@@ -107,6 +107,20 @@ def test_what_cannot_be_added_is_refused_and_nothing_is_written(
     assert "letters" in mcp(home, "add", "../a", "--", "x", code=2)[1]
 
 
+def test_a_file_that_the_server_would_not_find_in_the_home_is_refused(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "clock.py").touch()
+    _, err = mcp(home, "add", "clock", "--", sys.executable, "clock.py", code=2)
+    assert "whole path of clock.py, or add --cwd ." in err
+    assert not (home.tapui / "mcp.json").exists()
+    mcp(home, "add", "clock", "--cwd", ".", "--", sys.executable, "clock.py")
+    assert own(home)["clock"]["cwd"] == str(tmp_path)
+    mcp(home, "add", "whole", "--", sys.executable, str(tmp_path / "clock.py"))
+    assert "cwd" not in own(home)["whole"]
+
+
 def test_a_package_without_a_version_is_warned_of(home: Home) -> None:
     _, err = mcp(home, "add", "a", "--", "npx", "-y", "@scope/foo")
     assert "@scope/foo is fetched in whatever version there is" in err

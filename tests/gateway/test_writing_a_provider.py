@@ -131,7 +131,7 @@ async def test_the_skills_program_is_a_provider(gateway: Gateway, tmp_path: Path
     async with host:
         await host.open("s1", label="Greeting")
         provider = await asyncio.create_subprocess_exec(
-            *tapui_argv("provider", "run", "greeter.py", "--", "--session", "s1"),
+            *tapui_argv("provider", "run", "greeter.py", "--session", "s1"),
             cwd=tmp_path,
             env=gateway.home.env(),
             stdout=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from tapui.mcp_servers.config.templates import TemplateError, template
 from tapui.mcp_servers.consent.consents import ServerConsents
 from tapui.mcp_servers.consent.pins import forget_pins
 from tapui.mcp_servers.consent.unpinned import unpinned
+from tapui.text import safe_text
 
 
 def add(args: argparse.Namespace) -> int:
@@ -63,6 +64,8 @@ def _entry(args: argparse.Namespace) -> dict[str, Any]:
             entry[key] = dict(_pair(option, one) for one in given)
     if args.cwd:
         entry["cwd"] = str(Path(args.cwd).absolute())
+    else:
+        _check_places(words)
     for text in (args.url or "", *words):
         _check(text)
     return entry
@@ -80,6 +83,19 @@ def _pair(option: str, given: str) -> tuple[str, str]:
             WRONG_USE,
         )
     return name, value
+
+
+def _check_places(words: list[str]) -> None:
+    """Refuse a file of this folder that the program would look for in the person's home."""
+    for word in words:
+        here = Path(word)
+        if not here.is_absolute() and here.is_file() and not (Path.home() / here).exists():
+            text = safe_text(word)
+            raise Failure(
+                f"the program runs in your home, where there is no {text}: write the whole path of "
+                f"{text}, or add --cwd .",
+                WRONG_USE,
+            )
 
 
 def _check(text: str) -> bool:

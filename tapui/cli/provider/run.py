@@ -10,5 +10,6 @@ def run(args: argparse.Namespace) -> int:
     """Run the file until it ends."""
     path = chosen(args.file)
     with told():
-        loading.run(path, args.args)
+        # A `--` in front of the arguments is not one of them.
+        loading.run(path, args.args[args.args[:1] == ["--"] :])
     return 0
