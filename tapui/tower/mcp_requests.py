@@ -14,8 +14,8 @@ from tapui.wire import subjects
 OFFERED = "An MCP server: its tools are offered to the agent in the sessions of this folder."
 CALLED = "What its tools are given is sent there."
 CHANGED = (
-    "Until you allow it, what has changed is not offered to the agent. An agent reads what a tool"
-    " says of itself, and may follow it."
+    "Until you allow it, what is new or changed is not offered to the agent. An agent reads the"
+    " descriptions of its tools, and may follow what is in them."
 )
 
 
@@ -32,8 +32,8 @@ def headline(view: View, approval: subjects.Approval, detail: Mapping[str, Any])
     name = _name(detail)
     if _is_about_tools(detail):
         count = len(list_of(detail, "tools"))
-        has = "a tool that is" if count == 1 else f"{count} tools that are"
-        return f"MCP server {name} has {has} not as you allowed"
+        has = "a new or changed tool" if count == 1 else f"{count} new or changed tools"
+        return f"MCP server {name} has {has}"
     who = asker(view.state, Request(approval))
     return f"{who} has an MCP server that is to start: {name}"
 
@@ -88,7 +88,9 @@ def _server(detail: Mapping[str, Any]) -> list[Paragraph]:
         parts += [Paragraph("Changed since you allowed it:", "warning"), value(changed, "warning")]
         parts.append(Paragraph(""))
     if package := str(rest.pop("unpinned", "") or ""):
-        parts.append(Paragraph("Fetched in whatever version there is each time:", "warning"))
+        parts.append(
+            Paragraph("Fetched without a fixed version, so the program may change:", "warning")
+        )
         parts += [value(package, "warning"), Paragraph("")]
     parts += fact("calls", text_of(rest, "host"), "strong")
     outside = ", outside of the session's folder" if rest.pop("isOutside", False) is True else ""

@@ -123,8 +123,8 @@ def test_a_file_that_the_server_would_not_find_in_the_home_is_refused(
 
 def test_a_package_without_a_version_is_warned_of(home: Home) -> None:
     _, err = mcp(home, "add", "a", "--", "npx", "-y", "@scope/foo")
-    assert "@scope/foo is fetched in whatever version there is" in err
-    assert "whatever version" not in mcp(home, "add", "b", "--", "npx", "@scope/foo@1.2")[1]
+    assert "@scope/foo is fetched without a fixed version" in err
+    assert "fixed version" not in mcp(home, "add", "b", "--", "npx", "@scope/foo@1.2")[1]
 
 
 def test_without_the_package_it_says_how_to_install_it(home: Home) -> None:
@@ -161,7 +161,7 @@ def test_a_folders_server_is_shown_in_full_and_allowed(home: Home, tmp_path: Pat
     for part in (
         "with the variable API_TOKEN, as the file has it",
         "with the variable B, from $C",
-        "fetches foo in whatever version there is",
+        "fetches foo without a fixed version",
         f"from {repo}/.mcp.json:1",
         "Runs with your rights",
         "allow files? Say so with --yes",

@@ -34,7 +34,7 @@ def add(args: argparse.Namespace) -> int:
         output.say(f"added {args.name} to {output.path_text(path)}")
     if package := unpinned(entry.get("command", ""), entry.get("args", [])):
         output.note(
-            f"{package} is fetched in whatever version there is: name one, and it cannot change"
+            f"{package} is fetched without a fixed version: name one, so that it stays the same"
         )
     note_package()
     output.note(f"it starts with every session; try it: {command(f'mcp test {args.name}')}")

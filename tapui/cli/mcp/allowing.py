@@ -71,7 +71,7 @@ def shown(detail: Mapping[str, Any]) -> list[str]:
     """Return what is to be allowed, in full, a line each; everything is safe to print."""
     name = safe_text(str(detail.get("name")))
     if detail.get("purpose") == "tools":
-        lines = [f"{name} has tools that are not as you allowed them:"]
+        lines = [f"{name} has new or changed tools:"]
         for tool in _mappings(detail.get("tools")):
             kind = "new" if tool.get("isNew") else "changed"
             lines.append(f"  {safe_text(str(tool.get('name')))} ({kind})")
@@ -101,7 +101,7 @@ def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
         for name, sources in detail.get(key) or ():
             yield f"{label} {name}, " + (f"from {sources}" if sources else "as the file has it")
     if detail.get("unpinned"):
-        yield f"fetches {detail['unpinned']} in whatever version there is"
+        yield f"fetches {detail['unpinned']} without a fixed version"
     for key, label in (
         ("reads", "reads"),
         ("files", "with the files"),

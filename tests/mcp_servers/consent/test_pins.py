@@ -68,6 +68,7 @@ def test_new_and_changed_tools_wait_with_both_texts() -> None:
     assert (text.name, new.name, new.before) == ("text", "new", None)
     diff = text.diff()
     assert "- Read" in diff
+    assert '    "type": "object",' in diff
     assert "+ Read it all" in diff
     assert any(line.startswith("+") and '"path"' in line for line in diff)
     assert all(line.startswith("+") for line in new.diff())

@@ -55,7 +55,7 @@ export function offerPageTools(provider, page = window) {
   provider.tool(
     "find_elements",
     {
-      description: "List elements: tag, id, text, whether they are seen, and where they are.",
+      description: "List elements: tag, id, text, whether they are visible, and where they are.",
       parameters: { type: "object", properties: { selector }, required: ["selector"] },
     },
     ({ selector }) => {
@@ -124,7 +124,7 @@ function textOf(element) {
 }
 
 function htmlOf(element) {
-  // Copied into a document that is not shown: elements with code of their own stay asleep there.
+  // Copied into a document that is not shown: elements with code of their own do not run it there.
   const copy = element.ownerDocument.implementation
     .createHTMLDocument("")
     .importNode(element, true);

@@ -167,7 +167,7 @@ export interface ServeOptions extends Partial<Gateway> {
   listener?: Listener;
   /** Ends it; the provider leaves in order. */
   signal?: AbortSignal;
-  /** Continues a former link, for half a minute after its end. */
+  /** Continues the previous link, for half a minute after its end. */
   reconnectToken?: string;
   /** Told each new token for that; undefined when there is none any more. */
   onReconnectToken?(token: string | undefined): void;
