@@ -35,7 +35,7 @@ def headline(view: View, approval: subjects.Approval, detail: Mapping[str, Any])
         has = "a new or changed tool" if count == 1 else f"{count} new or changed tools"
         return f"MCP server {name} has {has}"
     who = asker(view.state, Request(approval))
-    return f"{who} has an MCP server that is to start: {name}"
+    return f"MCP server {name} is to start for {who}"
 
 
 def answers(detail: Mapping[str, Any]) -> list[Option]:

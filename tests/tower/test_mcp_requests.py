@@ -45,7 +45,7 @@ async def test_everything_that_would_start_is_shown() -> None:
     state = asking({**START, **more, "changed": "other arguments", "unknownKey": "something new"})
     async with running(state, size=(120, 50)) as rig:
         text = await opened(rig)
-        assert "has an MCP server that is to start: files" in rig.text
+        assert "MCP server files is to start for Fix flaky pairing test" in rig.text
         for part in (
             "│ npx -y @modelcontextprotocol/server-filesystem /code/pairing",
             "Changed since you allowed it:",

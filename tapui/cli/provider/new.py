@@ -10,10 +10,11 @@ from tapui.cli.failure import WRONG_USE, Failure
 from tapui.invocation import command
 
 _OURS = "tapui "
+_ELSEWHERE = "# in another terminal"
 _NEXT = {
-    "python": ("tapui provider dev {module}.py", "tapui call greet name=Ada"),
-    "javascript": ("npm test", "npm start", "tapui call greet name=Ada"),
-    "browser": ("npm test", "npm start", "tapui call read_page"),
+    "python": ("tapui provider dev {module}.py", f"tapui call greet name=Ada   {_ELSEWHERE}"),
+    "javascript": ("npm test", "npm start", f"tapui call greet name=Ada   {_ELSEWHERE}"),
+    "browser": ("npm test", "npm start", "tapui call read_page   # once the page is connected"),
 }
 
 
