@@ -146,6 +146,7 @@ def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
     assert refused.returncode == 1
     assert "it has no terminal" in refused.stderr
     assert listed(home, "--folder", repo)["files"]["state"] == "notAllowed"
+    assert "files  not allowed" in mcp(home, "list", "--folder", repo)[0]
 
 
 def test_a_folders_server_is_shown_in_full_and_allowed(home: Home, tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def _print(servers: Sequence[McpServer]) -> None:
     rows = [
         (
             one.name,
-            one.state,
+            "not allowed" if one.state == "notAllowed" else one.state,
             str(one.tool_count) if one.state == "ready" else "",
             str(len(one.sessions) or ""),
             one.program[:_PROGRAM],
