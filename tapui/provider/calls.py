@@ -72,11 +72,11 @@ class CallsUnderWay:
     def start(self, call: ToolCall, tool: ToolFunction | None, session: Session) -> None:
         """Run the tool that is called; `tool` is None where there is none of that name."""
         context = Context(session, call.tool, call.id, self._ends, call.traceparent)
+        running = self._running[call.id] = _Running(call.tool, context)
         try:
             if tool is None:
                 raise ToolError(CallError.NOT_FOUND, f"there is no tool '{call.tool}' here")
             function = tool.bind(call.args, context)
-            running = self._running[call.id] = _Running(call.tool, context)
             if tool.is_coroutine:
                 running.task = self._loop.create_task(self._await(running, function))
                 return
@@ -86,12 +86,12 @@ class CallsUnderWay:
                 lambda: result_of(call.id, function(), folder),
                 lambda job: self._returned(call.id, job),
             )
-        except ToolError as error:
-            self._answer(error_of(call.id, error))
         except ThreadsExhausted:
             text = "all threads of this provider are busy with functions that never returned"
             log.error("%s: %s", call.tool, text)  # noqa: TRY400 - a state, without a trace
             self._answer(error_of(call.id, ToolError(CallError.INTERNAL, text)))
+        except BaseException as error:  # noqa: BLE001 - types of arguments run their author's code
+            self._answer(self._failed(call.id, error))
 
     async def _await(self, running: _Running, function: Bound) -> None:
         running.has_begun = True

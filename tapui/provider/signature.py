@@ -16,6 +16,7 @@ from tapui.wire.limits import MAX_SCHEMA_DEPTH
 from tapui.wire.normalize import normalized
 
 _REFERENCE = "#/$defs/{name}"
+_OF_METHODS = ("self", "cls")
 _NOT_PASSED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -42,7 +43,7 @@ class Signature:
         self._by_name: list[str] = []
         self._late: dict[str, Any] = {}
         self._type = self._read_parameters(function, described, given)
-        self._decoder = msgspec.json.Decoder(self._type)
+        self._decoder = self._new_decoder(function)
         self.schema = self._schema_of(function)
 
     def _read_parameters(
@@ -52,6 +53,11 @@ class Signature:
         fields: list[tuple[str, Any, Any]] = []
         for name, parameter in inspect.signature(function).parameters.items():
             kind = hints.get(name, Any)
+            if not fields and name in _OF_METHODS and _is_in_class(function):
+                raise DeclarationError(
+                    f"{_named(function)}: it is a method without its object; "
+                    f"make the tool of an object's method: provider.tool(object.{_named(function)})"
+                )
             if given is not None and _is_or_may_be(kind, given):
                 self.given_name = name
                 continue
@@ -83,6 +89,12 @@ class Signature:
             self._late[parameter.name] = value
             return msgspec.field(default_factory=lambda: copy.copy(value))
         return parameter.default
+
+    def _new_decoder(self, function: Callable[..., Any]) -> "msgspec.json.Decoder[Struct]":
+        try:
+            return msgspec.json.Decoder(self._type)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise DeclarationError(f"{_named(function)}: {str(error).splitlines()[0]}") from None
 
     def _schema_of(self, function: Callable[..., Any]) -> Raw:
         name = _named(function)
@@ -143,6 +155,12 @@ def name_of_given(function: Callable[..., Any], given: type) -> str | None:
 
 def _named(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _is_in_class(function: Callable[..., Any]) -> bool:
+    """Return whether a plain function was written in the body of a class."""
+    place, _, _ = getattr(function, "__qualname__", "").rpartition(".")
+    return inspect.isfunction(function) and bool(place) and not place.endswith("<locals>")
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import math
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,32 @@ async def test_what_can_be_sent_is_sent(made: Callable[[], Any], read: Any) -> N
 
     async with provider.test() as session:
         assert (await session.call("made")).data == read
+
+
+@pytest.mark.parametrize(
+    "kind", [KeyError, AssertionError, *KINDS[1:8]], ids=lambda kind: type(kind()).__name__
+)
+@pytest.mark.expects_error_log("the tool take failed")
+async def test_a_type_that_raises_while_it_is_read_is_an_error_of_its_call(
+    kind: Callable[[], BaseException],
+) -> None:
+    @dataclass
+    class Checked:
+        side: int
+
+        def __post_init__(self) -> None:
+            raise kind()
+
+    provider = with_sound_tool(Provider("checking"))
+
+    @provider.tool
+    def take(shape: Checked) -> None:
+        pass
+
+    async with provider.test() as session:
+        result = await session.call("take", {"shape": {"side": 0}})
+        assert result.error_code == "INTERNAL"
+        await still_sound(session)
 
 
 # What never ends
