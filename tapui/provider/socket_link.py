@@ -33,23 +33,24 @@ async def dial_socket(url: str) -> "SocketLink":
 
     try:
         place = parse_uri(url)
-    except InvalidURI as error:
+    except (InvalidURI, ValueError) as error:  # ValueError: of the port
         raise LinkLost(f"'{url}' is no address of a gateway: {error}") from None
     loop = asyncio.get_running_loop()
-    protocol = ClientProtocol(place, max_size=MAX_FRAME)
+    link = SocketLink(ClientProtocol(place, max_size=MAX_FRAME))
     try:
         async with asyncio.timeout(OPEN_SECONDS):
-            _, link = await loop.create_connection(
-                lambda: SocketLink(protocol),
-                place.host,
-                place.port,
-                ssl=True if place.secure else None,
+            await loop.create_connection(
+                lambda: link, place.host, place.port, ssl=True if place.secure else None
             )
             await link.opened
     except TimeoutError:
+        link.abort()
         raise LinkLost(f"the gateway at {url} does not answer") from None
-    except OSError:
+    except (OSError, UnicodeError):  # UnicodeError: of the host's name
         raise LinkLost(f"no gateway answers at {url}") from None
+    except BaseException:
+        link.abort()
+        raise
     return link
 
 
@@ -213,6 +214,11 @@ class SocketLink(asyncio.Protocol):
             self._wanted = self._loop.create_future()
             await self._wanted
         return self._came.popleft()
+
+    def abort(self) -> None:
+        """Drop the connection at once, at whatever point it is."""
+        if self._transport is not None:
+            self._transport.abort()
 
     async def close(self) -> None:
         """Leave; what was sent still goes out."""

@@ -13,8 +13,9 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from tapui.provider import Provider
+from tapui.provider import Provider, socket_link
 from tapui.provider.finding import GatewayFinder
+from tapui.provider.link import LinkLost
 from tapui.provider.serving import Serving
 from tapui.provider.socket_link import dial_socket
 from tapui.secret import Secret
@@ -246,3 +247,31 @@ async def test_a_message_of_many_megabytes_does_not_end_it() -> None:
     async with against(talk) as (_, heard):
         assert (await answered(heard, "c")).keys() & {"data", "error"}
         assert (await answered(heard, "d"))["data"] == "sound"
+
+
+@pytest.mark.parametrize(
+    "url", ["ws://localhost:99999", "ws://localhost:port", f"ws://{'a' * 70}:9400", "nonsense"]
+)
+async def test_an_address_that_is_none_is_waited_for_with_words(url: str) -> None:
+    with pytest.raises(LinkLost, match=r"no address of a gateway|no gateway answers"):
+        await dial_socket(url)
+
+
+async def test_a_connection_that_never_becomes_a_websocket_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(socket_link, "OPEN_SECONDS", 0.1)
+    closed = asyncio.Event()
+
+    async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read()
+        writer.close()
+        closed.set()
+
+    async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(LinkLost, match="does not answer"):
+            await dial_socket(f"ws://127.0.0.1:{port}")
+        async with asyncio.timeout(10):
+            await closed.wait()
