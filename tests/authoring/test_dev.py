@@ -226,6 +226,29 @@ async def test_a_file_that_cannot_be_loaded_at_first_is_taken_once_it_can(
     assert await dev.end() == 0
 
 
+async def test_a_save_of_a_module_in_a_folder_of_its_own_is_taken_over(
+    served: Gateway, tmp_path: Path
+) -> None:
+    words = tmp_path / "parts" / "words.py"
+    words.parent.mkdir()
+    words.write_text("WORD = 'first'")
+    uses = """
+from parts.words import WORD
+
+@provider.tool
+def word() -> str:
+    "Return the word."
+    return WORD
+"""
+    async with developing(served, tmp_path, HEAD, uses) as dev:
+        assert await dev.call("word") == "first"
+        words.write_text("WORD = ")
+        await dev.until_told("worker.py cannot be served")
+        words.write_text("WORD = 'second'")
+        await dev.until_told("in force")
+        assert await dev.call("word") == "second"
+
+
 async def test_megabytes_of_output_and_a_fork_cost_nobody_anything(
     served: Gateway, tmp_path: Path
 ) -> None:

@@ -28,9 +28,10 @@ class FileLoaded(Struct, tag="loaded", frozen=True):
 
 
 class FileFailed(Struct, tag="failed", frozen=True):
-    """Program → dev: the file cannot be loaded. The program ends."""
+    """Program → dev: the file cannot be loaded. The program ends. `files` as in `FileLoaded`."""
 
     text: str
+    files: list[str] = []
 
 
 class ProviderWaits(Struct, tag="waits", frozen=True):

@@ -202,7 +202,6 @@ class Developing:
         if program.failure is not None:
             goes_on = self._relay.current is not None
             self._shows.failed(program.failure, goes_on=goes_on)
-            self._saves.watch([self._file], others_too=True)
         elif not program.is_unwanted and (was_serving or not program.has_loaded):
             self._start_later(program, ended)
 
@@ -226,8 +225,9 @@ class Developing:
             case FileLoaded(files=files):
                 program.has_loaded = True
                 self._saves.watch([self._file, *map(Path, files)])
-            case FileFailed(text=text):
+            case FileFailed(text=text, files=files):
                 program.failure = text
+                self._saves.watch([self._file, *map(Path, files)], others_too=True)
             case ProviderWaits(text=text):
                 self._shows.waits(text)
             case DialOpened():

@@ -123,31 +123,38 @@ async def _serve(loaded: LoadedFile, end: socket.socket, session: str | None) ->
     try:
         await _Program(channel, loaded, session).run()
     except GatewayRefusal as error:
-        return await _failed(channel, str(error))
+        return await _failed(channel, str(error), loaded.path)
     channel.close()
     return 0
 
 
-async def _tell_failure(end: socket.socket, text: str) -> int:
-    return await _failed(await Channel.of_program(end), text)
+async def _tell_failure(end: socket.socket, text: str, path: Path) -> int:
+    return await _failed(await Channel.of_program(end), text, path)
 
 
-async def _failed(channel: Channel, text: str) -> int:
-    channel.put(FileFailed(text))
+async def _failed(channel: Channel, text: str, path: Path) -> int:
+    channel.put(FileFailed(text, sorted(set(_authors_files(path)))))
     await channel.drained()
     channel.close()
     return LOAD_FAILED
 
 
 def _authors_files(path: Path) -> Iterator[str]:
-    """Yield the files that were loaded from the author's folder."""
+    """Yield the files that were loaded from the author's folder.
+
+    Of a package also where its `__init__.py` would be: a module of it may have failed to load.
+    """
     folder = path.parent
     for module in list(sys.modules.values()):
-        found = getattr(module, "__file__", None)
-        if not isinstance(found, str) or not Path(found).is_relative_to(folder):
-            continue
-        if not _INSTALLED & set(Path(found).parts):
-            yield found
+        places = getattr(module, "__path__", ())
+        for found in (
+            getattr(module, "__file__", None),
+            *(str(Path(place) / "__init__.py") for place in places if isinstance(place, str)),
+        ):
+            if not isinstance(found, str) or not Path(found).is_relative_to(folder):
+                continue
+            if not _INSTALLED & set(Path(found).parts):
+                yield found
 
 
 def main(file: str, descriptor: str, session: str = "") -> int:
@@ -161,7 +168,7 @@ def main(file: str, descriptor: str, session: str = "") -> int:
     try:
         loaded = load(Path(file))
     except LoadError as error:
-        return asyncio.run(_tell_failure(end, str(error)))
+        return asyncio.run(_tell_failure(end, str(error), Path(file)))
     return asyncio.run(_serve(loaded, end, session or None))
 
 
