@@ -25,6 +25,7 @@ from tapui.authoring.dev.relayed import RelayedProgram
 from tapui.provider.link import Dial, LinkLost
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
+from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT
 from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
@@ -54,6 +55,8 @@ from tapui.wire.provider import (
 ALL = "all"
 UPDATE_SECONDS = 10.0
 """How long the gateway may take to agree to an update."""
+QUESTION_SECONDS = max(GATE_TIMEOUT, TRANSFORM_TIMEOUT)
+"""How long the gateway waits at most for the answer of a gate, or for a section."""
 
 
 class Shows(Protocol):
@@ -126,6 +129,8 @@ class Relay:
             # None of them is bound: the newest may be.
             if self.current not in (None, program):
                 self.current.end()
+                if self._asking is not None and self._asking[0] is self.current:
+                    self._asking = None
             self.current = program
         if not self._gateway.is_open:
             self._gateway.open()
@@ -278,6 +283,14 @@ class Relay:
             former.end()
         else:
             former.put(Retire())
+            loop = asyncio.get_running_loop()
+            loop.call_later(QUESTION_SECONDS, self._questions_are_over, former)
+
+    def _questions_are_over(self, program: RelayedProgram) -> None:
+        """The gateway waits for none of its answers to gates and sections any more."""
+        program.questions.clear()
+        if program.is_done and self._is_there(program):
+            program.end()
 
     def _bound_sessions(self, ack: HelloAck) -> list[ActiveSession]:
         return [one for one in self._active or () if ack.session_id in (ALL, one.id)]
@@ -297,6 +310,9 @@ class Relay:
         self._ack = self._active = self._asking = None
         self._stop_adopting()
         self._forget_calls()
+        lasting = [one for one in self._programs.values() if not (one.is_retired or one.is_ending)]
+        # The newest, also where the gateway had not agreed to it yet: its save is the last.
+        self.current = max(lasting, key=lambda one: one.number, default=None)
         for program in list(self._programs.values()):
             if program is self.current:
                 program.put(DialClosed(reason))
@@ -395,6 +411,7 @@ class Relay:
             if self.current not in (None, program):
                 # In its place the one before may go on: it says hello again.
                 self._shows.refused(f"the hello of {hello.name!r}", error)
+                program.end()
                 raise LinkLost("the gateway has let go of the provider")
             program.put(error)
         else:

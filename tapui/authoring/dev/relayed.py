@@ -15,11 +15,17 @@ class RelayedProgram:
         """`put` sends it something; `end` has it ended, for which nobody waits."""
         self.number = number
         self.put = put
-        self.end = end
+        self._end = end
         self.calls: set[str] = set()
         self.questions: set[str] = set()
         """Gates and sections about which it is asked, by the ids of the questions."""
         self.is_retired = False
+        self.is_ending = False
+
+    def end(self) -> None:
+        """Have it ended."""
+        self.is_ending = True
+        self._end()
 
     @property
     def is_done(self) -> bool:
