@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from types import FrameType
 
 import msgspec
 
@@ -22,10 +23,11 @@ from tapui.text import safe_text
 from tapui.wire.message import ActiveSession
 
 REFUSED = 1
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(provider: Declared, argv: list[str] | None = None) -> None:
-    """Serve a provider until Ctrl-C or SIGTERM.
+    """Serve a provider until Ctrl-C or SIGTERM; a second one ends the program at once.
 
     Ends the program with exit code 1 when the gateway refuses the provider.
     """
@@ -39,6 +41,7 @@ def run(provider: Declared, argv: list[str] | None = None) -> None:
 def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
     """Serve; return whether the gateway has refused the provider."""
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
+    before = {number: signal.getsignal(number) for number in _ENDING}
     try:
         asyncio.run(_serve(provider, arguments.session, arguments.port, dict(os.environ)))
     except GatewayRefusal as error:
@@ -47,6 +50,9 @@ def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
     except DeclarationError as error:
         _say(f"{provider.name}: it cannot be declared: {error}", is_error=True)
         return True
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set by Python
     return False
 
 
@@ -75,9 +81,7 @@ async def _serve(
         listener=_Printer(provider, finder),
     )
     work = asyncio.ensure_future(serving.run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, work.cancel)
+    _end_with_signals(work)
     watch = LoopWatch()
     try:
         await work
@@ -85,6 +89,22 @@ async def _serve(
         _say(f"{provider.name}: left")
     finally:
         watch.close()
+
+
+def _end_with_signals(work: "asyncio.Future[None]") -> None:
+    """Cancel `work` with the first signal. A second one ends the process, whatever holds it up: a
+    coroutine that does not let go of the loop, or a thread of the author's."""
+    loop, has_come = asyncio.get_running_loop(), False
+
+    def come(number: int, _frame: FrameType | None) -> None:
+        nonlocal has_come
+        if has_come:
+            os._exit(128 + number)
+        has_come = True
+        loop.call_soon_threadsafe(work.cancel)
+
+    for number in _ENDING:
+        signal.signal(number, come)
 
 
 class _Printer(Listener):

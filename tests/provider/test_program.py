@@ -166,6 +166,43 @@ def test_what_is_too_large_for_a_hello_ends_it_with_words(tmp_path: Path) -> Non
     assert done.stderr == "large: it cannot be declared: hello: larger than 2 MiB\n"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "held", ["await asyncio.to_thread(time.sleep, 600)", "time.sleep(600)"], ids=["thread", "loop"]
+)
+def test_a_second_signal_ends_what_the_first_cannot(
+    tmp_path: Path, held: str, number: signal.Signals
+) -> None:
+    file = tmp_path / "held.py"
+    file.write_text(
+        "import asyncio, time\n"
+        "from tapui.provider import Provider\n"
+        "from tapui.provider.serving import Serving\n"
+        "async def hold(serving):\n"
+        "    print('it holds', flush=True)\n"
+        f"    {held}\n"
+        "Serving._serve = hold\n"
+        "Provider('held').run()\n"
+    )
+    argv = [sys.executable, str(file)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as held_up:
+        assert held_up.stdout is not None
+
+        def has_ended_with_another() -> bool:
+            held_up.send_signal(number)  # two that come at once are one
+            return held_up.poll() is not None
+
+        try:
+            assert held_up.stdout.readline() == "it holds\n"
+            held_up.send_signal(number)
+            if "thread" in held:
+                assert held_up.stdout.readline() == "held: left\n"
+            until(has_ended_with_another, what="it has ended")
+            assert held_up.returncode == 128 + number
+        finally:
+            held_up.kill()
+
+
 def test_help_names_the_provider(tmp_path: Path) -> None:
     file = tmp_path / "loud.py"
     file.write_text(PROGRAM)
