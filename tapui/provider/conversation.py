@@ -225,6 +225,8 @@ class LinkConversation:
         serving.members.only(set(is_in))
         for session_id in is_in:
             self._join(session_id)
+        for update in serving.members.contexts:
+            self.updates.want(update)
         for stream, rules in self._provider.filters.items():
             self.updates.want(FilterSet(stream, rules))
         for text in message.warnings or ():

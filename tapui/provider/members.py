@@ -8,7 +8,7 @@ from typing import Any
 from tapui.provider.contained import LEAVE_SECONDS, contained
 from tapui.provider.session import Outlet, Session
 from tapui.wire.message import ActiveSession, Message
-from tapui.wire.provider import Push
+from tapui.wire.provider import ContextUpdate, Push
 
 log = logging.getLogger("tapui.provider")
 
@@ -22,6 +22,7 @@ class Members:
         self._sessions: dict[str, Session] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._ending: set[str] = set()
+        self._contexts: dict[str, ContextUpdate] = {}
         self._active: Mapping[str, ActiveSession] = {}
         self.is_everywhere = False
         """Whether the provider is in all sessions, and is never moved."""
@@ -45,6 +46,7 @@ class Members:
         )
         if len(self._sessions) == 1 and not self.is_everywhere:
             former, session = self._sessions.popitem()
+            self._contexts.pop(former, None)
             session.changed(active)
             if (task := self._running.pop(former, None)) is not None:
                 self._running[session_id] = task
@@ -76,10 +78,28 @@ class Members:
 
     def _drop(self, session_id: str) -> "asyncio.Task[None] | None":
         del self._sessions[session_id]
+        self._contexts.pop(session_id, None)
         task = self._running.pop(session_id, None)
         if task is not None:
             task.cancel()
         return task
+
+    def keep_context(self, update: ContextUpdate) -> bool:
+        """Keep what a session is told with every prompt, for the next link; return whether the
+        provider is in that session."""
+        if update.session_id is None or update.session_id not in self._sessions:
+            return False
+        self._contexts[update.session_id] = update
+        return True
+
+    def forget_contexts(self) -> None:
+        """All sessions are told the same again."""
+        self._contexts.clear()
+
+    @property
+    def contexts(self) -> list[ContextUpdate]:
+        """What single sessions are told, otherwise than by the hello."""
+        return list(self._contexts.values())
 
     def may_have(self, message: Message) -> bool:
         """Return whether a message of a session may still go; one that ended takes none."""

@@ -19,7 +19,7 @@ from tapui.provider.threads import Threads
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Message
-from tapui.wire.provider import HistoryLine, Push, StreamQuery
+from tapui.wire.provider import ContextUpdate, HistoryLine, Push, StreamQuery
 from tapui.wire.surrogates import without_surrogates
 
 log = logging.getLogger("tapui.provider")
@@ -131,6 +131,7 @@ class Serving:
         """What is told with every prompt is another text now."""
 
         def tell() -> None:
+            self.members.forget_contexts()
             if self._conversation is not None:
                 self._conversation.context_changed()
 
@@ -145,6 +146,12 @@ class Serving:
     def _post(self, message: Message) -> None:
         if isinstance(message, Push):
             self._pace.push(message)
+        elif (
+            isinstance(message, ContextUpdate)
+            and self.members.keep_context(message)
+            and not self._is_bound()
+        ):
+            pass  # it is told with the next hello
         else:
             self._send(message)
 

@@ -339,6 +339,29 @@ async def test_a_provider_comes_back_after_the_gateway_was_restarted() -> None:
         assert (await session.call("greet", name="Ada")).data == "Hello, Ada!"
 
 
+async def test_what_a_session_is_told_with_every_prompt_outlives_connection_and_gateway() -> None:
+    provider = Provider("notes", context="for all")
+
+    @provider.tool
+    def note(context: Context, text: str) -> None:
+        context.session.set_context(text)
+
+    @provider.tool
+    def note_for_all(text: str) -> None:
+        provider.set_context(text)
+
+    async with provider.test() as session:
+        await session.call("note", text="for this one")
+        for lose in (session.disconnect, session.restart_gateway):
+            await lose()
+            await session.reconnected()
+            assert (await session.turn("go on")).context == ["for this one"]
+        await session.call("note_for_all", text="for all again")
+        await session.restart_gateway()
+        await session.reconnected()
+        assert (await session.turn("go on")).context == ["for all again"]
+
+
 async def test_a_provider_of_all_sessions_serves_those_that_begin_later() -> None:
     everywhere = Provider("everywhere", session="all")
 
