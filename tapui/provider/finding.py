@@ -15,6 +15,7 @@ from tapui.settings import DEFAULT_PORT
 URL_VARIABLE = "TAP_GATEWAY"
 TOKEN_VARIABLE = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name
 SESSION_VARIABLE = "TAP_SESSION"
+_HERE = ("localhost", "127.0.0.1", "::1")
 _MAX_TOKEN = 4096
 
 
@@ -30,7 +31,7 @@ class GatewayFinder:
     """Finds the gateway anew for each link: it may have restarted, with another token.
 
     `environ` may name its address and the token. Else it is the one on `port`, or on 9400, or the
-    only one that runs in this home.
+    only one that runs in this home. A token that is kept on this machine goes to no other.
     """
 
     def __init__(self, environ: Mapping[str, str], port: int | None = None) -> None:
@@ -68,7 +69,7 @@ class GatewayFinder:
         url, token = self._environ.get(URL_VARIABLE), self._environ.get(TOKEN_VARIABLE)
         given = Secret(token.strip()) if token else None
         if url:
-            said = self._running(_port_of(url))
+            said = self._running(_port_of(url)) if _is_here(url) else None
             return FoundAt(url, given or (_kept(Path(said.token_file)) if said else None))
         said = self._running(self._port or DEFAULT_PORT)
         if said is None and self._port is None:
@@ -85,6 +86,14 @@ class GatewayFinder:
 
     def _running(self, port: int | None) -> GatewayFile | None:
         return None if port is None else find_gateway(self._home, port)
+
+
+def _is_here(url: str) -> bool:
+    """Return whether an address is one of this machine, which no other machine can take."""
+    try:
+        return urlsplit(url).hostname in _HERE
+    except ValueError:
+        return False
 
 
 def _port_of(url: str) -> int | None:

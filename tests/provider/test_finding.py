@@ -1,0 +1,45 @@
+"""Which gateway a provider's program connects to, and which token it shows to whom."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tapui.provider.finding import GatewayFinder
+from tapui.provider.link import LinkLost
+from tests.rig.gateway import Gateway, Home
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Gateway]:
+    """A gateway on a port of its own."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    with Gateway(Home(root), "--no-attach") as gateway:
+        yield gateway
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_the_token_that_is_kept_is_for_this_machine(running: Gateway, host: str) -> None:
+    url = f"ws://{host}:{running.port}"
+    token = GatewayFinder(running.home.env(TAP_GATEWAY=url)).token()
+    assert token is not None
+    assert token.reveal() == running.token
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "gateway.example", "localhost.example"])
+async def test_the_token_that_is_kept_goes_to_no_other_machine(running: Gateway, host: str) -> None:
+    finder = GatewayFinder(running.home.env(TAP_GATEWAY=f"ws://{host}:{running.port}"))
+    assert finder.token() is None
+    with pytest.raises(LinkLost, match="set TAP_PROVIDER_TOKEN"):
+        await finder.dial()
+
+
+def test_the_environments_token_is_shown_at_its_address(running: Gateway) -> None:
+    env = running.home.env(TAP_GATEWAY=running.url, TAP_PROVIDER_TOKEN="its own")
+    for port in (None, running.port):
+        token = GatewayFinder(env, port).token()
+        assert token is not None
+        assert token.reveal() == "its own"
