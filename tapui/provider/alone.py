@@ -1,6 +1,7 @@
 """A call of a tool without any gateway, also with the outcome that a gateway would tell."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ class _Nobody:
 
     def __init__(self, result: "asyncio.Future[ToolResult]", progress: Progress | None) -> None:
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
         self._result = result
         self._progress = progress
 
@@ -47,6 +49,9 @@ class _Nobody:
             self._loop.call_soon_threadsafe(self._progress, text)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.get_ident() == self._thread:
+            work.close()
+            raise RuntimeError("wait_for is for plain functions; a coroutine awaits")
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 

@@ -14,6 +14,7 @@ from tapui.provider.news import SessionNews
 from tapui.provider.session import Session
 from tapui.provider.threads import Threads
 from tapui.provider.tool import is_coroutine
+from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT
 from tapui.wire.provider import GateCheck, GateResult
 from tapui.wire.surrogates import without_surrogates
 
@@ -38,12 +39,19 @@ class Functions:
         return await contained(self.threads.call(name, lambda: function(*arguments)))
 
     async def judge(self, gate: DeclaredGate, check: GateCheck, session: Session) -> GateResult:
-        """Return what a gate says about a call."""
+        """Return what a gate says about a call; one that takes longer than the gateway waits is
+        given up, so that its thread is not missing elsewhere."""
         call = GateCall(session, check.tool, check.args)
+        deadline = asyncio.timeout(GATE_TIMEOUT)
         try:
-            verdict = await self.run(gate.id, gate.function, call)
+            async with deadline:
+                verdict = await self.run(gate.id, gate.function, call)
         except Exception:
-            log.exception("the gate '%s' failed", gate.id)
+            if deadline.expired():
+                text = "the gate '%s' has not answered in %g s"
+                log.error(text, gate.id, GATE_TIMEOUT)  # noqa: TRY400 - a state, without a trace
+            else:
+                log.exception("the gate '%s' failed", gate.id)
             return gate.failed(check.call_id)
         answer = gate.answer(check.call_id, verdict)
         if answer is None:
@@ -60,7 +68,8 @@ class Functions:
         if function is None:
             return current
         try:
-            content = await self.run(section, function, current)
+            async with asyncio.timeout(TRANSFORM_TIMEOUT):
+                content = await self.run(section, function, current)
         except Exception:
             log.exception("the transform of '%s' failed", section)
             return current

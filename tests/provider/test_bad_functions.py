@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from tapui.provider import Context, File, GateCall, Image, Provider, Session, SessionNews
+from tapui.provider import (
+    Context,
+    File,
+    GateCall,
+    Image,
+    Provider,
+    Session,
+    SessionNews,
+    ToolError,
+    functions,
+)
 from tapui.testing.faults import ProviderFault
 from tapui.testing.session import ProviderSession
 
@@ -339,6 +349,40 @@ async def test_too_many_functions_that_never_return_are_an_error_until_they_do()
             released.set()
     async with provider.test() as session:
         assert (await session.call("hang")).data == "released"
+
+
+@pytest.mark.expects_error_log("the gate 'hang' has not answered in 0.02 s")
+@pytest.mark.parametrize("fail_open", [True, False])
+async def test_a_gate_that_never_answers_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, fail_open: bool
+) -> None:
+    monkeypatch.setattr(functions, "GATE_TIMEOUT", 0.02)
+    provider = with_sound_tool(Provider("hanging"))
+    released = threading.Event()
+
+    @provider.gate(tool="bash", fail_open=fail_open)
+    def hang(call: GateCall) -> bool:
+        return released.wait()
+
+    async with provider.test() as session:
+        try:
+            with pytest.raises(ProviderFault, match="has not answered in"):
+                await session.native("bash", command="ls")
+            await still_sound(session)
+        finally:
+            released.set()
+
+
+@pytest.mark.expects_error_log("the tool ask failed")
+async def test_a_wait_for_in_a_coroutine_is_refused_also_without_a_gateway() -> None:
+    provider = Provider("waiting")
+
+    @provider.tool
+    async def ask(context: Context) -> None:
+        context.wait_for(context.query("news"))
+
+    with pytest.raises(ToolError, match="RuntimeError"):
+        await provider.call("ask")
 
 
 @pytest.mark.expects_error_log("the tool never does not end", "a background function does not end")
