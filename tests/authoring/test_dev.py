@@ -451,3 +451,13 @@ async def test_no_program_outlives_it(served: Gateway, tmp_path: Path) -> None:
     program = await dev.call("pid")
     assert await dev.end(signal.SIGKILL) == -signal.SIGKILL
     await until_async(lambda: has_ended(program), what="its program has ended")
+
+
+async def test_no_program_that_still_loads_outlives_it(served: Gateway, tmp_path: Path) -> None:
+    dev = Dev(served, tmp_path)
+    dev.save("print('it loops', flush=True)", "while True: pass")
+    dev.start()
+    await dev.until_told("it loops")
+    (program,) = dev.process.children()
+    assert await dev.end(signal.SIGKILL) == -signal.SIGKILL
+    await until_async(lambda: has_ended(program.pid), what="its program has ended")

@@ -9,6 +9,8 @@ import os
 import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,10 +28,13 @@ from tapui.provider.errors import GatewayRefusal
 from tapui.provider.link import Link, LinkLost
 from tapui.provider.listener import Listener
 from tapui.provider.serving import Serving
+from tapui.runtime.child import STOP_SECONDS
 from tapui.wire.message import Message
 
 LOAD_FAILED = 70
 """The exit code of a program whose file could not be loaded, or which the gateway refuses."""
+ORPHAN_SECONDS = STOP_SECONDS + 1.0
+"""How long the program has for its end in order once dev has let go of it, or is dead."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 
@@ -157,6 +162,17 @@ def _authors_files(path: Path) -> Iterator[str]:
                 yield found
 
 
+def _end_with_dev() -> None:
+    """End the process some time after its input has, whatever it does: dev holds the other end."""
+    try:
+        while os.read(0, 1024):
+            pass
+    except OSError:
+        return  # the author's file has closed it
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
+
+
 def main(file: str, descriptor: str, session: str = "") -> int:
     """Load the file and serve its provider; return the exit code."""
     end = socket.socket(fileno=int(descriptor))
@@ -164,6 +180,7 @@ def main(file: str, descriptor: str, session: str = "") -> int:
     sys.argv = [file]
     sys.dont_write_bytecode = True
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
+    threading.Thread(target=_end_with_dev, name="end with dev", daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for dev, which ends this program
     try:
         loaded = load(Path(file))
