@@ -11,6 +11,7 @@ from msgspec import Raw
 from tapui.provider.calls import CallsUnderWay, log
 from tapui.provider.declared import Declared
 from tapui.provider.errors import INVALID_ARGS, ToolError
+from tapui.provider.results import ResultFolder
 from tapui.provider.session import Session
 from tapui.provider.threads import Threads
 from tapui.wire import codec
@@ -20,6 +21,8 @@ from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolRe
 T = TypeVar("T")
 Progress = Callable[[str], None]
 _ID = "call"
+_FILES = ResultFolder(None)
+"""One for the process: what is old in it goes when something new comes."""
 
 
 class _Nobody:
@@ -71,6 +74,7 @@ async def call(
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ToolError(INVALID_ARGS, f"JSON cannot hold the arguments: {error}") from None
     calls = CallsUnderWay(threads, nobody, nobody)
+    calls.folder = _FILES
     function = provider.function_of(tool)
     calls.start(ToolCall(_ID, session.id, tool, given), function, session)
     limit = None if function is None else function.definition.timeout

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,7 +12,8 @@ import msgspec
 import pytest
 
 from tapui.provider import Context, File, Image, Provider, ToolError
-from tapui.provider.results import ResultFolder, result_of
+from tapui.provider.alone import _FILES
+from tapui.provider.results import FILE_SECONDS, ResultFolder, result_of
 from tests.provider.conftest import Bench
 from tests.rig.waiting import until_async
 
@@ -294,3 +296,20 @@ async def test_a_tool_runs_without_any_gateway() -> None:
         await provider.call("treble", {})
     with pytest.raises(ToolError, match="TIMEOUT"):
         await provider.call("never")
+
+
+async def test_files_of_calls_without_a_gateway_go_when_they_are_old() -> None:
+    provider = Provider("drawing")
+
+    @provider.tool
+    def draw() -> bytes:
+        return b"drawn"
+
+    first, second = [Path((await provider.call("draw")).path) for _ in range(2)]
+    assert first.parent == second.parent
+    long_ago = time.time() - 3 * FILE_SECONDS
+    os.utime(first, (long_ago, long_ago))
+    _FILES._cleared = 0.0  # the last look was long ago, too
+    await provider.call("draw")
+    assert not first.exists()
+    assert second.read_bytes() == b"drawn"
