@@ -34,6 +34,8 @@ LIST_SECONDS = 30.0
 """For each page of the list of tools."""
 MAX_PAGES = 100
 MAX_LISTED = 1_000
+MAX_LISTED_BYTES = 32 * 1024 * 1024
+"""Of all definitions together; further pages of the list are not asked for."""
 MAX_ROUNDS = 10
 """Answers to one call that ask for something first."""
 CLOSE_SECONDS = 10.0
@@ -89,14 +91,17 @@ class ServerConnection:
         """Return all pages of the list. Raises what the package raises, and `TimeoutError`."""
         found: dict[str, ServerTool] = {}
         cursor: str | None = None
+        size = 0
         for _ in range(MAX_PAGES):
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
             async with asyncio.timeout(LIST_SECONDS):
                 page = await self._client.session.list_tools(params=params)
             for tool in page.tools:
-                found.setdefault(tool.name, _told(tool))
+                one = found.setdefault(tool.name, _told(tool))
+                size += len(one.name) + len(one.description) + len(memoryview(one.parameters))
             following = page.next_cursor
-            if following is None or following == cursor or len(found) >= MAX_LISTED:
+            is_full = len(found) >= MAX_LISTED or size >= MAX_LISTED_BYTES
+            if following is None or following == cursor or is_full:
                 break
             cursor = following
         return list(found.values())[:MAX_LISTED]

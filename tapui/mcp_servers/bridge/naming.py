@@ -3,7 +3,7 @@ back."""
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,11 @@ from tapui.wire import codec, limits
 
 MAX_TOOL_BYTES = 256 * 1024
 """Description and schema of one tool."""
+MAX_TOLD_BYTES = 8 * 1024 * 1024
+"""What tapui is told of all tools: half of what one line to it may have. A list that it is not told
+is one that it cannot pin."""
+_LONGEST_NAME = 256
+_MAX_PLACE = 200
 _RESERVE = 64 * 1024
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
 _DRAFT = re.compile(
@@ -75,11 +80,18 @@ class ToolNames:
         taken: set[str] = set()
         mapped = []
         left = limits.MAX_DECLARED_BYTES - _RESERVE
+        told_left = MAX_TOLD_BYTES
         offered = 0
         for tool in tools:
             digest = tool.digest
             is_changed = self._pinned is not None and self._pinned.get(tool.name) != digest
             problem = fault_of(tool)
+            told = _told_size(tool)
+            is_told = told <= told_left and not _is_too_large(tool)
+            if is_told:
+                told_left -= told
+            elif problem is None:
+                problem = "the definitions of all tools are too large together"
             size = len(tool.description) * 4 + len(memoryview(tool.parameters))
             if problem is None and offered >= limits.MAX_TOOLS:
                 problem = f"a provider has at most {limits.MAX_TOOLS} tools"
@@ -93,12 +105,12 @@ class ToolNames:
                 left -= size
             mapped.append(
                 MappedTool(
-                    name=tool.name,
+                    name=tool.name[:_LONGEST_NAME],
                     digest=digest,
-                    description=tool.description,
-                    parameters=tool.parameters,
+                    description=tool.description if is_told else "",
+                    parameters=tool.parameters if is_told else Raw(b"{}"),
                     offered_as=name,
-                    annotations=tool.annotations,
+                    annotations=tool.annotations if is_told else None,
                     is_changed=is_changed,
                     problem=problem,
                 )
@@ -128,9 +140,28 @@ def legal_name(name: str) -> str:
     return f"{legal[: limits.MAX_NAME - _HASH - 1]}_{mark}"
 
 
+def _is_too_large(tool: ServerTool) -> bool:
+    sizes = (len(tool.description), *map(len, map(memoryview, _schemas(tool))))
+    return sum(sizes) > MAX_TOOL_BYTES
+
+
+def _schemas(tool: ServerTool) -> Iterator[Raw]:
+    yield tool.parameters
+    if tool.annotations is not None:
+        yield tool.annotations
+
+
+def _told_size(tool: ServerTool) -> int:
+    """Return how many bytes of a line a tool takes at most: a character of a text takes six."""
+    schemas = sum(len(memoryview(one)) for one in _schemas(tool))
+    return 6 * len(tool.description) + schemas
+
+
 def fault_of(tool: ServerTool) -> str | None:
     """Return why a tool cannot be offered to a model, or None."""
-    if len(tool.description) + len(memoryview(tool.parameters)) > MAX_TOOL_BYTES:
+    if len(tool.name) > _LONGEST_NAME:
+        return f"its name has more than {_LONGEST_NAME} characters"
+    if _is_too_large(tool):
         return f"its description and schema have more than {MAX_TOOL_BYTES // 1024} KiB"
     if codec.depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
         return f"its schema is nested deeper than {limits.MAX_SCHEMA_DEPTH} levels"
@@ -152,7 +183,7 @@ def _unusable(schema: Any) -> str | None:
     try:
         jsonschema_rs.meta.validate(schema)
     except jsonschema_rs.ValidationError as error:
-        place = "/".join(str(part) for part in error.instance_path)
+        place = "/".join(str(part) for part in error.instance_path)[:_MAX_PLACE]
         return f"its schema is not valid: {place or 'at its top'}"
     except (jsonschema_rs.ReferencingError, ValueError):
         return "its schema is not valid"

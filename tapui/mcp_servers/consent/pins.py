@@ -122,8 +122,9 @@ def pins_file(name: str, folder: str | None) -> str:
 
 
 def pinned(tools: Sequence[MappedTool]) -> dict[str, PinnedTool]:
-    """Return tools as they are to be pinned."""
-    return {one.name: PinnedTool(one.digest, said_by(one)) for one in tools[:MAX_TOOLS]}
+    """Return tools as they are to be pinned: those that can be offered, which are told whole."""
+    given = [one for one in tools if one.problem is None][:MAX_TOOLS]
+    return {one.name: PinnedTool(one.digest, said_by(one)) for one in given}
 
 
 def said_by(tool: MappedTool) -> str:
@@ -145,9 +146,12 @@ def said_by(tool: MappedTool) -> str:
 def tool_changes(
     before: Mapping[str, PinnedTool], tools: Sequence[MappedTool]
 ) -> tuple[ToolChange, ...]:
-    """Return what tools say that is not what was pinned, in their order."""
+    """Return what tools say that is not what was pinned, in their order; not those that can never
+    be offered as they are."""
     found = []
     for tool in tools:
+        if tool.problem is not None:
+            continue
         former = before.get(tool.name)
         if former is None or former.digest != tool.digest:
             said = None if former is None else former.said

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from tapui.mcp_servers.bridge.naming import ServerTool, ToolNames, legal_name
+from tapui.mcp_servers.messages import MAX_LINE_BYTES, ServerTools, line
 from tapui.wire.codec import raw
 
 OBJECT = raw({"type": "object", "properties": {}})
@@ -123,3 +124,19 @@ def test_what_is_not_as_it_was_pinned_waits() -> None:
     assert [one.is_changed for one in mapped] == [False, True, True]
     names.allow({one.name: one.digest for one in told})
     assert [one.offered_as for one in names.map(told)] == ["a", "b", "c"]
+
+
+def test_a_list_of_any_size_fits_into_the_line_in_which_it_is_pinned() -> None:
+    """What tapui is not told it cannot pin, and all would be offered however it changes."""
+    huge = 17 * 1024 * 1024
+    hostile = [
+        tool("one", "x" * huge),
+        ServerTool("two", "", OBJECT, raw({"title": "x" * huge})),
+        tool("x" * huge),
+        *(tool(f"t{number}", "\x01" * 200_000) for number in range(100)),
+    ]
+    mapped = ToolNames("large", None).map(hostile)
+    assert len(line(ServerTools(mapped))) < MAX_LINE_BYTES
+    for one in mapped:
+        assert one.offered_as is None or one.problem is None
+    assert all(one.problem is not None for one in mapped[:3])

@@ -77,6 +77,14 @@ def test_new_and_changed_tools_wait_with_both_texts() -> None:
     assert not tool_changes({**before, **pinned(now)}, now)
 
 
+def test_a_tool_that_cannot_be_offered_is_neither_pinned_nor_asked_about() -> None:
+    """It is not told whole: nobody could see what they allow."""
+    kept_back = msgspec.structs.replace(tool("a"), offered_as=None, problem="too large")
+    assert pinned([kept_back, tool("b")]).keys() == {"b"}
+    assert not tool_changes({}, [kept_back])
+    assert tool_changes(pinned([kept_back]), [tool("a")])
+
+
 def test_only_the_digest_decides_and_annotations_are_shown() -> None:
     before = pinned([tool("a")])
     assert tool_changes(before, [tool("a", digest="d2")])
