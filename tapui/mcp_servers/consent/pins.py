@@ -31,6 +31,11 @@ MAX_SAID = 8 * 1024
 """Characters that are kept of what a tool says; its digest is over all of it."""
 _MAX_BYTES = 16 * 1024 * 1024
 _MAX_NAME = 128
+_NOT_KEPT = "(what it said is not known any more: all of its tools together said too much)"
+_MARK = 12
+"""Characters of a digest that stands for what is not shown of a text."""
+_AROUND = 3
+"""Lines that are shown around a change where all are too many."""
 _MAX_DIFF = 400
 """Lines that are shown of a change."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -60,15 +65,29 @@ class ToolChange:
     after: str
 
     def diff(self) -> list[str]:
-        """Return the lines of both, each behind `-`, `+` or a blank."""
+        """Return the lines of both, each behind `-`, `+` or a blank: all of them, or those around
+        each change."""
         old = [] if self.before is None else self.before.split("\n")
         new = self.after.split("\n")
-        # Behind two lines with names of files, and one with places.
-        whole = difflib.unified_diff(old, new, n=len(old) + len(new), lineterm="")
-        lines = list(whole)[3:]
-        left = len(lines) - _MAX_DIFF
-        shown = [f"{line[:1]} {line[1:]}" for line in lines[:_MAX_DIFF]]
-        return [*shown, f"  … {left:,} more lines"] if left > 0 else shown
+        if old == new:
+            return [f"  {line}" for line in new[:_MAX_DIFF]] + [f"+ {_UNSEEN}"]
+        lines = _changed_lines(old, new, len(old) + len(new))
+        if len(lines) > _MAX_DIFF and old:
+            lines = _changed_lines(old, new, _AROUND)
+        rest = lines[_MAX_DIFF:]
+        if not rest:
+            return lines
+        changed = sum(not line.startswith(" ") for line in rest)
+        return [*lines[:_MAX_DIFF], f"  … {len(rest):,} more lines, {changed:,} of them changed"]
+
+
+_UNSEEN = "(it has changed in what cannot be shown)"
+
+
+def _changed_lines(old: list[str], new: list[str], around: int) -> list[str]:
+    whole = difflib.unified_diff(old, new, n=around, lineterm="")
+    lines = list(whole)[3:]  # behind two lines with names of files, and one with places
+    return ["  …" if line.startswith("@@") else f"{line[:1]} {line[1:]}" for line in lines]
 
 
 class ToolPins:
@@ -81,31 +100,42 @@ class ToolPins:
 
     def read(self) -> dict[str, PinnedTool] | None:
         """Return what is pinned, by the tools' own names; None where nothing is, or what is kept is
-        of another entry or damaged: that pins nothing."""
+        of another entry.
+
+        Of pins that are damaged none holds: each tool is asked about as a new one.
+        """
         try:
             fd = os.open(self._state.joinpath(*_PLACE, self._name), _OPEN)
-        except OSError:
+        except FileNotFoundError:
             return None
+        except OSError:
+            return {}
         try:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
-                return None
+                return {}
             data = read_up_to(fd, _MAX_BYTES)
         except OSError:
-            return None
+            return {}
         finally:
             os.close(fd)
         try:
             file = msgspec.json.decode(data, type=_File)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        if file.version != _VERSION or file.entry != self._entry:
-            return None
-        return file.tools
+            return {}
+        if file.version != _VERSION:
+            return {}
+        return file.tools if file.entry == self._entry else None
 
     def keep(self, tools: Mapping[str, PinnedTool]) -> None:
-        """Pin tools, in the place of all former pins. Raises `OSError`: nothing is kept then."""
+        """Pin tools, in the place of all former pins. Raises `OSError`: nothing is kept then.
+
+        Where it would be more than can be read again, only their digests are kept.
+        """
         data = msgspec.json.encode(_File(_VERSION, self._entry, dict(tools)))
+        if len(data) > _MAX_BYTES:
+            bare = {name: PinnedTool(one.digest, _NOT_KEPT) for name, one in tools.items()}
+            data = msgspec.json.encode(_File(_VERSION, self._entry, bare))
         with locked(private_folder(self._state, *_PLACE)) as fd:
             private_file.write(fd, self._name, data)
 
@@ -139,8 +169,12 @@ def said_by(tool: MappedTool) -> str:
             text = bytes(raw).decode("utf-8", "replace")
         parts.append(f"{label}: {safe_text(text, newlines=True)}")
     text = "\n".join(parts)
-    left = len(text) - MAX_SAID
-    return f"{text[:MAX_SAID]}\n… {left:,} more characters" if left > 0 else text
+    rest = text[MAX_SAID:]
+    if not rest:
+        return text
+    # With its digest, so that a change there is seen.
+    mark = hashlib.sha256(rest.encode("utf-8", "surrogatepass")).hexdigest()[:_MARK]
+    return f"{text[:MAX_SAID]}\n… {len(rest):,} more characters ({mark})"
 
 
 def tool_changes(

@@ -44,19 +44,19 @@ def test_pins_are_kept_for_exactly_what_was_started(tmp_path: Path) -> None:
     forget_pins(tmp_path, "files", None)
 
 
-def test_what_is_damaged_or_planted_pins_nothing(tmp_path: Path) -> None:
+def test_of_what_is_damaged_or_planted_nothing_is_offered_unasked(tmp_path: Path) -> None:
     pins = ToolPins(tmp_path, ENTRY, None)
     pins.keep(pinned([tool("a")]))
     (file,) = (tmp_path / "mcp" / "pins").iterdir()
     text = file.read_bytes()
     for data in (b"", b"{", b"[" * 10_000, text.replace(b'"version":1', b'"version":2')):
         file.write_bytes(data)
-        assert pins.read() is None
+        assert pins.read() == {}
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_bytes(text)
     file.unlink()
     file.symlink_to(elsewhere)
-    assert pins.read() is None
+    assert pins.read() == {}
     pins.keep(pinned([tool("b")]))
     assert elsewhere.read_bytes() == text
 
@@ -83,6 +83,32 @@ def test_a_tool_that_cannot_be_offered_is_neither_pinned_nor_asked_about() -> No
     assert pinned([kept_back, tool("b")]).keys() == {"b"}
     assert not tool_changes({}, [kept_back])
     assert tool_changes(pinned([kept_back]), [tool("a")])
+
+
+def test_pins_of_any_size_are_kept(tmp_path: Path) -> None:
+    """A server that says much cannot have its pins forgotten, and say something else."""
+    pins = ToolPins(tmp_path, ENTRY, None)
+    told = [tool(f"t{number}", "\N{CRAB}" * MAX_SAID) for number in range(MAX_TOOLS)]
+    pins.keep(pinned(told))
+    kept = pins.read()
+    assert kept is not None
+    assert not tool_changes(kept, told)
+    assert tool_changes(kept, [tool("t1", "Evil", "d2")])
+
+
+def test_a_change_is_seen_wherever_it_is() -> None:
+    long, many = "x" * MAX_SAID, "same\n" * 1_000
+    cases = [
+        (f"{long} Read", f"{long} Evil", "more characters"),
+        (f"{many}Read", f"{many}Evil", "Evil"),
+        ("same", "same", "cannot be shown"),
+    ]
+    for old, new, seen in cases:
+        before = pinned([tool("a", old)])
+        (change,) = tool_changes(before, [tool("a", new, "d2")])
+        diff = change.diff()
+        assert len(diff) < 500
+        assert any(line.startswith("+") and seen in line for line in diff), seen
 
 
 def test_only_the_digest_decides_and_annotations_are_shown() -> None:
