@@ -19,6 +19,8 @@ from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
 from tapui.runtime.person import Person
 from tapui.station.mcp_servers.permission import Limited
 
+MAX_ASKED = 20
+"""Tools of one question: about further ones the person is asked once they have allowed these."""
 _log = logging.getLogger(__name__)
 _questions = count(1)
 
@@ -49,6 +51,8 @@ class Pinning:
         self._asking: asyncio.Task[None] | None = None
         self._about: frozenset[tuple[str, str]] = frozenset()
         """What the person is asked about, or has denied: names and digests."""
+        self._keeping: asyncio.Task[None] | None = None
+        """What the person has allowed is being kept: nothing withdraws that."""
         self._work = asyncio.Lock()
 
     async def begin(self, kept: ToolPins) -> dict[str, str] | None:
@@ -61,9 +65,9 @@ class Pinning:
         """The server has these tools now."""
         async with self._work:
             if self._pins is None:
-                await self._keep(pinned(tools))
+                await self._keep(await asyncio.to_thread(pinned, tools))
                 return
-            changes = tool_changes(self._pins, tools)
+            changes = await asyncio.to_thread(tool_changes, self._pins, tools)
             about = frozenset((one.name, one.digest) for one in changes)
             if about == self._about:
                 return
@@ -71,17 +75,21 @@ class Pinning:
             self._about = about
             if changes:
                 self._asking = asyncio.get_running_loop().create_task(
-                    self._ask(changes, {one.name: one for one in tools})
+                    self._ask(changes[:MAX_ASKED], {one.name: one for one in tools})
                 )
 
     async def _ask(self, changes: Sequence[ToolChange], tools: dict[str, MappedTool]) -> None:
         session_id = self._session()
-        if session_id is None or not self._limited.may_ask():
+        if session_id is None:
+            self._about = frozenset()  # it is asked once there is somebody
+            return
+        if not self._limited.may_ask():
             return
         question = PartQuestion(
             id=f"mcp tools {next(_questions)}",
             kind="mcpServer",
-            detail=tools_detail(self._name, changes),
+            # Long texts take their time to be compared.
+            detail=await asyncio.to_thread(tools_detail, self._name, changes),
             session_id=session_id,
         )
         try:
@@ -96,8 +104,10 @@ class Pinning:
             self._about = frozenset()
             return
         if ended.outcome == "approved":
-            allowed = pinned([tools[one.name] for one in changes])
-            await self._keep({**(self._pins or {}), **allowed})
+            self._keeping, self._asking = self._asking, None
+            async with self._work:
+                allowed = pinned([tools[one.name] for one in changes])
+                await self._keep({**(self._pins or {}), **allowed})
 
     async def _keep(self, pins: dict[str, PinnedTool]) -> None:
         """Pin tools, on disk and in the bridge."""

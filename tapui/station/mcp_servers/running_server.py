@@ -65,6 +65,7 @@ class RunningServer:
         """What the bridge said before it gave up."""
         self._told: set[str] = set()
         self._tools: asyncio.Queue[Sequence[MappedTool]] = asyncio.Queue()
+        self._listed: Sequence[MappedTool] | None = None
         self._forms = Forms(entry.name, around.person, self._send)
         self._permission = Permission(
             entry, around, lambda why: self._show("asking", why or None), self._asked
@@ -95,6 +96,8 @@ class RunningServer:
         self._sessions = {one.id: one for one in sessions}
         if self._bridge is not None and self._sessions:
             self._enter_sessions()
+            if self._listed is not None:
+                self._tools.put_nowait(self._listed)  # now there may be somebody to ask
         self.look()
 
     def look(self) -> None:
@@ -252,6 +255,7 @@ class RunningServer:
         for token in self._tokens.values():
             self._around.revoke(token)
         self._tokens.clear()
+        self._listed = None
         self._shown = replace(self._shown, sessions=[], tools=[], tool_count=0)
 
     def _send(self, message: BridgeMessage) -> None:
@@ -275,6 +279,7 @@ class RunningServer:
             case ServerTools():
                 self._show_tools(message.tools)
             case ServerLost():
+                self._listed = None
                 if message.again is None:
                     self._final = message
                 self._shown = replace(self._shown, tools=[], tool_count=0)
@@ -299,6 +304,7 @@ class RunningServer:
         ]
         self._shown = replace(self._shown, tools=listed, tool_count=len(tools))
         self._show("ready", None)
+        self._listed = tools
         self._tools.put_nowait(tools)
 
     async def _pin(self) -> None:

@@ -1,0 +1,101 @@
+"""The pins of a running server: what the person is asked, and what of it holds."""
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Raw
+
+from tapui.core.approvals.part_questions import PartQuestion
+from tapui.core.effects import AnswerPart
+from tapui.mcp_servers.consent.allowable import Allowable
+from tapui.mcp_servers.consent.pins import ToolPins
+from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
+from tapui.runtime.person import Person
+from tapui.station.mcp_servers.pinning import MAX_ASKED, Pinning
+from tests.rig.waiting import until_async
+
+MANY = 2 * MAX_ASKED + 5
+
+
+class Asked:
+    """Takes questions in the gateway's place."""
+
+    def __init__(self) -> None:
+        self.questions: list[PartQuestion] = []
+        self.withdrawn: list[str] = []
+        self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
+
+    def ask(self, question: PartQuestion, now: float) -> str:  # noqa: ARG002
+        self.questions.append(question)
+        return f"a{len(self.questions)}"
+
+    def withdraw(self, question_id: str, reason: str, now: float) -> None:  # noqa: ARG002
+        self.withdrawn.append(question_id)
+
+    async def approve(self, number: int) -> PartQuestion:
+        await until_async(lambda: len(self.questions) >= number, what="the question")
+        question = self.questions[number - 1]
+        self.person.answered(AnswerPart(question.id, "approved"))
+        return question
+
+
+class Case:
+    """Pins of one server."""
+
+    def __init__(self, state: Path) -> None:
+        self.asked = Asked()
+        self.sent: list[ToolsAllowed] = []
+        self.session: str | None = "s1"
+        self.kept = ToolPins(state, Allowable(kind="own", name="files", command="x"), None)
+        self.pinning = Pinning(
+            "files", self.asked.person, self.sent.append, lambda _: None, lambda: self.session
+        )
+
+
+def tools(count: int, digest: str = "d1") -> list[MappedTool]:
+    return [
+        MappedTool(f"t{number}", digest, "Read", Raw(b"{}"), is_changed=True)
+        for number in range(count)
+    ]
+
+
+async def test_many_tools_are_asked_about_in_several_questions(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    await case.pinning.begin(case.kept)
+    await case.pinning.take([])
+    for number in range(1, 4):
+        await case.pinning.take(tools(MANY))
+        question = await case.asked.approve(number)
+        assert len(question.detail["tools"]) <= MAX_ASKED
+        await until_async(lambda sent=number + 1: len(case.sent) == sent, what="the pins")
+    assert len(case.sent[-1].pins) == MANY
+    await case.pinning.take(tools(MANY))
+    assert len(case.asked.questions) == 3
+
+
+async def test_what_was_allowed_holds_though_the_list_changes_meanwhile(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    await case.pinning.begin(case.kept)
+    await case.pinning.take([])
+    await case.pinning.take(tools(1))
+    await case.asked.approve(1)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await case.pinning.take(tools(2))
+    await until_async(lambda: len(case.sent) == 2, what="the pins")
+    assert case.sent[-1].pins == {"t0": "d1"}
+    case.pinning.close()
+
+
+async def test_nobody_to_ask_means_that_it_is_asked_later(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    await case.pinning.begin(case.kept)
+    await case.pinning.take([])
+    case.session = None
+    await case.pinning.take(tools(1))
+    await asyncio.sleep(0)
+    assert not case.asked.questions
+    case.session = "s2"
+    await case.pinning.take(tools(1))
+    await case.asked.approve(1)
+    await until_async(lambda: len(case.sent) == 2, what="the pins")
