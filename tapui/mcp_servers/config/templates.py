@@ -62,13 +62,22 @@ class Template:
         """A digest of the text: what is kept and compared instead of it."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def sources(self) -> Iterator[str]:
-        """Yield where its values come from, in words: `$TOKEN`, `the file ~/.token`."""
+    def sources(self, folder: str | None = None) -> Iterator[str]:
+        """Yield where its values come from, in words: `$TOKEN`, `the file ~/.token`. With the
+        folder, also where links lead to. Raises `OSError` for what can be no file."""
         for place in self.places:
             if place.kind == "env":
                 yield f"${place.name}"
             elif place.kind == "file":
-                yield f"the file {place.name}"
+                path = None if folder is None else file_path(place.name, folder)
+                real = path and os.path.realpath(path)
+                yield f"the file {place.name}" + ("" if real == path else f", which is {real}")
+
+    def files(self, folder: str) -> Iterator[str]:
+        """Yield the whole paths of the files that it is filled in from."""
+        for place in self.places:
+            if place.kind == "file":
+                yield file_path(place.name, folder)
 
     def value(self, environ: Mapping[str, str], folder: str) -> Secret:
         """Return the value. Files are read: not on a loop. Raises `MissingValueError`."""
@@ -121,13 +130,18 @@ def _filled(place: FilledPlace, environ: Mapping[str, str], folder: str) -> str:
     return value
 
 
+def file_path(name: str, folder: str) -> str:
+    """Return the whole path of a file that a place names, without `..`."""
+    # Not that of `Path`, which raises.
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(name)))  # noqa: PTH111, PTH118
+
+
 def _file_text(name: str, folder: str) -> str:
     """Return what is in a file, without blanks at its end."""
     from tapui.home.foreign_file import text_of
 
-    path = Path(folder, os.path.expanduser(name))  # noqa: PTH111 - that of `Path` raises
     try:
-        text = text_of(path)
+        text = text_of(Path(file_path(name, folder)))
     except OSError as error:
         why = error.strerror or str(error)
         raise MissingValueError(f"the file {name} cannot be read: {why}") from None

@@ -73,7 +73,7 @@ class Allowable(Struct, frozen=True, kw_only=True):
         """The address without what may be a secret in it: user, password, query."""
         if self.url is None:
             return None
-        path, query, _ = self.url.partition("?")
+        path, query, _ = self.url.partition("#")[0].partition("?")
         scheme, slashes, rest = path.partition("://")
         authority, slash, inner = rest.partition("/")
         return f"{scheme}{slashes}{authority.rpartition('@')[2]}{slash}{inner}" + (
@@ -97,9 +97,9 @@ def allowable(entry: ServerEntry) -> Allowable:
         args=tuple(in_folder(one.text, folder) for one in entry.args),
         cwd=cwd,
         url=None if entry.url is None else entry.url.text,
-        env=_given(entry.env),
-        headers=_given(entry.headers),
-        reads=tuple(dict.fromkeys(one for text in plain for one in text.sources())),
+        env=_given(entry.env, folder),
+        headers=_given(entry.headers, folder),
+        reads=tuple(dict.fromkeys(one for text in plain for one in text.sources(folder))),
     )
 
 
@@ -117,8 +117,10 @@ def real_path_of(base: str, inner: str) -> str:
     return real_path(Path(base, os.path.expanduser(inner)))  # noqa: PTH111 - text in, text out
 
 
-def _given(values: tuple[tuple[str, Template], ...]) -> tuple[GivenValue, ...]:
-    return tuple(GivenValue(name, tuple(one.sources()), one.digest) for name, one in values)
+def _given(
+    values: tuple[tuple[str, Template], ...], folder: str | None
+) -> tuple[GivenValue, ...]:
+    return tuple(GivenValue(name, tuple(one.sources(folder)), one.digest) for name, one in values)
 
 
 def changes(before: Allowable, after: Allowable) -> tuple[str, ...]:

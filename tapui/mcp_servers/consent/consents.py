@@ -18,7 +18,7 @@ from tapui.emitters.consent.named_files import NamedFiles, named_files
 from tapui.emitters.consent.startable import Startable
 from tapui.emitters.runner.environment import decides_what_runs
 from tapui.mcp_servers.config.entries import ServerEntry
-from tapui.mcp_servers.consent.allowable import Allowable, allowable, changes
+from tapui.mcp_servers.consent.allowable import Allowable, allowable, changes, in_folder
 from tapui.mcp_servers.consent.unpinned import unpinned
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
@@ -137,7 +137,7 @@ class ServerConsents:
         if kept is not None and is_same and kept.later_versions:
             self._used(folder, kept)
             return MayRun(wanted)
-        named = _named_files(folder, wanted)
+        named = _named_files(folder, wanted, entry)
         files = tuple(sorted(named.digests.items()))
         why = ""
         if kept is not None and not is_same:
@@ -190,15 +190,21 @@ class ServerConsents:
             self._kept.use(folder, kept, now)
 
 
-def _named_files(folder: str, entry: Allowable) -> NamedFiles:
-    """Return the files of the folder that a server's command names."""
-    if entry.command is None:
-        return NamedFiles()
+def _named_files(folder: str, allowed: Allowable, entry: ServerEntry) -> NamedFiles:
+    """Return the files of the folder that a server's command or its variables name, and those that
+    its values are filled in from."""
+    words = [allowed.command or "", *allowed.args]
+    for _, one in entry.env:
+        words += in_folder(one.text, folder).split()
+    parts = (entry.command, entry.url, *entry.args)
+    values = [one for _, one in (*entry.env, *entry.headers)]
+    for text in (*(one for one in parts if one is not None), *values):
+        words += (path for path in text.files(folder) if is_within(path, folder))
     command = Startable(
         kind="provider",
-        name=entry.name,
-        command=entry.command,
-        args=entry.args,
-        cwd=entry.cwd or folder,
+        name=allowed.name,
+        command=words[0],
+        args=tuple(dict.fromkeys(words[1:])),
+        cwd=allowed.cwd or folder,
     )
     return named_files(folder, command)

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
+from tapui.emitters.folder_file import reason
 from tapui.emitters.runner.environment import command_environment
 from tapui.emitters.runner.processes import MARK
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.templates import MissingValueError, Template
-from tapui.mcp_servers.consent.allowable import Allowable
+from tapui.mcp_servers.consent.allowable import Allowable, allowable
 from tapui.mcp_servers.messages import ServerStart
 from tapui.secret import Secret
 
@@ -22,6 +23,12 @@ def server_start(
 
     Raises `CannotStartError`.
     """
+    try:
+        is_same = allowable(entry) == allowed
+    except OSError as error:
+        raise CannotStartError(f"what it names cannot be found: {reason(error)}") from None
+    if not is_same:
+        raise CannotStartError("a link that it names leads elsewhere now")
     folder = entry.folder or allowed.cwd or ""
 
     def value(key: str, one: Template) -> Secret:

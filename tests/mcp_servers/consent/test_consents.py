@@ -115,6 +115,68 @@ def test_a_file_that_it_names_is_asked_again_unless_later_versions_are_allowed(
     assert isinstance(consents.standing(entry), MayRun)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "${file:value}"},
+        {"command": "bash", "args": ["-c", "${file:./sub/../value}"]},
+        {"url": "https://${file:value}/mcp"},
+        {"url": "https://x", "headers": {"A": "${file:value}"}},
+        {"command": "x", "env": {"NODE_OPTIONS": "${file:value}"}},
+        {"command": "x", "env": {"NODE_OPTIONS": "--trace --require ./value"}},
+        {"command": "x", "env": {"BASH_ENV": "${workspaceFolder}/value"}},
+    ],
+)
+def test_a_file_of_the_folder_that_a_value_comes_from_is_covered(
+    consents: ServerConsents, repo: Path, entry: dict[str, Any]
+) -> None:
+    found = entry_of(repo, entry)
+    (repo / "value").write_text("good")
+    shown = asked(consents, found)
+    assert "value" in shown.detail["files"]  # type: ignore[operator]
+    consents.allow(shown)
+    assert isinstance(consents.standing(found), MayRun)
+    (repo / "value").write_text("evil")
+    assert asked(consents, found).why == "files that it names: value"
+
+
+@pytest.mark.parametrize("key", ["args", "env", "headers"])
+def test_where_a_link_to_a_value_leads_is_shown_and_covered(
+    consents: ServerConsents, repo: Path, tmp_path: Path, key: str
+) -> None:
+    """A repository cannot have `token` be the person's key to something else."""
+    secret, other = tmp_path / "id_rsa", tmp_path / "other"
+    secret.write_text("key")
+    other.write_text("other")
+    value = "${file:token}"
+    entry = {
+        "args": {"command": "x", "args": [value]},
+        "env": {"command": "x", "env": {"A": value}},
+        "headers": {"url": "https://x", "headers": {"A": value}},
+    }[key]
+    found = entry_of(repo, entry)
+    (repo / "token").symlink_to(secret)
+    shown = asked(consents, found)
+    assert f"the file token, which is {secret}" in json.dumps(shown.detail)
+    consents.allow(shown)
+    standing = consents.standing(found)
+    assert isinstance(standing, MayRun)
+    (repo / "token").unlink()
+    (repo / "token").symlink_to(other)
+    assert asked(consents, found).why
+    with pytest.raises(CannotStartError, match="leads elsewhere"):
+        server_start(found, standing.entry, {}, "")
+
+
+def test_what_is_shown_of_an_address_is_where_it_leads(
+    consents: ServerConsents, repo: Path
+) -> None:
+    for url in ("https://evil.example#@good.example/", "https://evil.example?@good.example/"):
+        detail = asked(consents, entry_of(repo, {"url": url})).detail
+        assert detail["host"] == "evil.example"
+        assert "good" not in str(detail["url"])
+
+
 def test_consent_is_of_one_folder_and_one_name(
     consents: ServerConsents, repo: Path, tmp_path: Path
 ) -> None:
