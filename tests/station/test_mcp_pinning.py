@@ -25,11 +25,11 @@ class Asked:
         self.withdrawn: list[str] = []
         self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
 
-    def ask(self, question: PartQuestion, now: float) -> str:  # noqa: ARG002
+    def ask(self, question: PartQuestion, now: float) -> str:
         self.questions.append(question)
         return f"a{len(self.questions)}"
 
-    def withdraw(self, question_id: str, reason: str, now: float) -> None:  # noqa: ARG002
+    def withdraw(self, question_id: str, reason: str, now: float) -> None:
         self.withdrawn.append(question_id)
 
     async def approve(self, number: int) -> PartQuestion:

@@ -117,9 +117,7 @@ def real_path_of(base: str, inner: str) -> str:
     return real_path(Path(base, os.path.expanduser(inner)))  # noqa: PTH111 - text in, text out
 
 
-def _given(
-    values: tuple[tuple[str, Template], ...], folder: str | None
-) -> tuple[GivenValue, ...]:
+def _given(values: tuple[tuple[str, Template], ...], folder: str | None) -> tuple[GivenValue, ...]:
     return tuple(GivenValue(name, tuple(one.sources(folder)), one.digest) for name, one in values)
 
 

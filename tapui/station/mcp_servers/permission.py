@@ -15,6 +15,7 @@ from tapui.wire import limits
 
 LATER_VERSIONS = "laterVersions"
 """In the answer to a request: the files that the command names may change."""
+_MAX_DENIED = 200
 _questions = count(1)
 
 
@@ -32,15 +33,40 @@ class Limited:
     def __init__(self) -> None:
         self._asked: deque[float] = deque()
 
-    def may_ask(self) -> bool:
-        """Count a question; return whether the person may be asked it."""
+    def may_ask(self, more: int = 0) -> bool:
+        """Count a question; return whether the person may be asked it: so many more than of one
+        server."""
         now = asyncio.get_running_loop().time()
         while self._asked and self._asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
             self._asked.popleft()
-        if len(self._asked) >= limits.ASKED_AGAIN:
+        if len(self._asked) >= limits.ASKED_AGAIN + more:
             return False
         self._asked.append(now)
         return True
+
+
+class FolderQuestions:
+    """What the person was asked about a folder's files, whatever these say by now.
+
+    `servers` is how many the files have: each may be asked about once more than the others.
+    """
+
+    def __init__(self) -> None:
+        self.servers = 0
+        self._limited = Limited()
+        self._denied: deque[str] = deque(maxlen=_MAX_DENIED)
+
+    def may_ask(self) -> bool:
+        """Count a question; return whether the person may be asked it."""
+        return self._limited.may_ask(self.servers)
+
+    def deny(self, digest: str) -> None:
+        """The person has denied this."""
+        self._denied.append(digest)
+
+    def is_denied(self, digest: str) -> bool:
+        """Return whether the person has denied exactly this."""
+        return digest in self._denied
 
 
 class Permission:
@@ -51,6 +77,7 @@ class Permission:
         self,
         entry: ServerEntry,
         around: Surroundings,
+        questions: FolderQuestions,
         asking: Callable[[str], None],
         asked: Callable[[str | None], None],
     ) -> None:
@@ -58,8 +85,7 @@ class Permission:
         self._around = around
         self._asking = asking
         self._asked = asked
-        self._limited = Limited()
-        self._denied = ""
+        self._questions = questions
         self.files: tuple[str, ...] = ()
         """Files of the folder whose contents decide."""
 
@@ -78,11 +104,11 @@ class Permission:
     async def ask(self, proposal: ServerProposal, session_id: str | None) -> Refusal | None:
         """Ask the person in a session (None: nobody can be asked), and keep what they allow; then
         the standing is asked for again. When this is cancelled the question is withdrawn."""
-        if proposal.digest == self._denied:
+        if self._questions.is_denied(proposal.digest):
             return Refusal("notAllowed", "you did not allow it")
         if session_id is None:
             return Refusal("notAllowed", "it was not allowed yet, and nobody is asked here")
-        if not self._limited.may_ask():
+        if not self._questions.may_ask():
             return Refusal("notAllowed", "you were asked too often about what its file says")
         question = PartQuestion(
             id=f"mcp server {next(_questions)}",
@@ -100,7 +126,7 @@ class Permission:
         if ended.outcome == "withdrawn":
             return None
         if ended.outcome != "approved":
-            self._denied = proposal.digest
+            self._questions.deny(proposal.digest)
             return Refusal("notAllowed", ended.reason or "you did not allow it")
         given = ended.answer if isinstance(ended.answer, dict) else {}
         later = given.get(LATER_VERSIONS) is True

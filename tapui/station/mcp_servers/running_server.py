@@ -30,7 +30,7 @@ from tapui.runtime.supervisor import Backoff
 from tapui.secret import Secret
 from tapui.station.mcp_servers.bridge_process import BridgeProcess
 from tapui.station.mcp_servers.forms import Forms
-from tapui.station.mcp_servers.permission import Permission, Refusal
+from tapui.station.mcp_servers.permission import FolderQuestions, Permission, Refusal
 from tapui.station.mcp_servers.pinning import Pinning
 from tapui.station.mcp_servers.surroundings import Surroundings
 from tapui.text import safe_text
@@ -48,7 +48,9 @@ _log = logging.getLogger(__name__)
 class RunningServer:
     """Make it, `run()` it in a task, and tell it of its sessions; `stop()` ends it."""
 
-    def __init__(self, id_: str, entry: ServerEntry, around: Surroundings) -> None:
+    def __init__(
+        self, id_: str, entry: ServerEntry, around: Surroundings, questions: FolderQuestions
+    ) -> None:
         self.entry = entry
         self._around = around
         self._loop = asyncio.get_running_loop()
@@ -68,7 +70,11 @@ class RunningServer:
         self._listed: Sequence[MappedTool] | None = None
         self._forms = Forms(entry.name, around.person, self._send)
         self._permission = Permission(
-            entry, around, lambda why: self._show("asking", why or None), self._asked
+            entry,
+            around,
+            questions,
+            lambda why: self._show("asking", why or None),
+            self._asked,
         )
         self._pinning = Pinning(
             entry.name, around.person, self._send, self._asked, self._asked_session

@@ -15,6 +15,7 @@ from tapui.emitters.config.finding import Signature, signature
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import ServerEntry, ServerFile
 from tapui.mcp_servers.config.reading import FOLDER_FILES, own_file, read_folder, read_own
+from tapui.station.mcp_servers.permission import FolderQuestions
 from tapui.station.mcp_servers.running_server import RunningServer
 from tapui.station.mcp_servers.surroundings import Surroundings
 from tapui.text import safe_text
@@ -72,6 +73,8 @@ class Servers:
         self._last: dict[str, ServerFile] = {}
         """Files as they could last be read, by path."""
         self._told: dict[str, tuple[str, ...]] = {}
+        self._questions: dict[str, FolderQuestions] = {}
+        """By folder, of those that have sessions: a file that is written anew asks no more often."""
 
     def set_sessions(self, sessions: Sequence[McpSession]) -> None:
         """These sessions are open from now on."""
@@ -156,6 +159,11 @@ class Servers:
             if key not in wanted or wanted[key][0] != running.server.entry
         }
         await asyncio.gather(*(self._end(key, why) for key, why in ended.items()))
+        for folder in [one for one in self._questions if one and one not in found.folders]:
+            del self._questions[folder]
+        for folder in {key.folder for key in wanted}:
+            questions = self._questions.setdefault(folder, FolderQuestions())
+            questions.servers = sum(key.folder == folder for key in wanted)
         for key, (entry, theirs) in wanted.items():
             known = self._running.get(key)
             if known is None and len(self._running) < limits.MAX_MCP_SERVERS:
@@ -180,7 +188,8 @@ class Servers:
         return wanted
 
     def _begin(self, key: _Key, entry: ServerEntry, sessions: list[McpSession]) -> _Running:
-        server = RunningServer(key.id, entry, self._around)
+        questions = self._questions[key.folder]
+        server = RunningServer(key.id, entry, self._around, questions)
         server.set_sessions(sessions)
         task = asyncio.get_running_loop().create_task(server.run(), name=f"MCP server {key.name}")
         self._running[key] = running = _Running(server, task)
