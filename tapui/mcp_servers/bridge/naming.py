@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.mcp_servers.messages import MappedTool
 from tapui.schemas.references import remote_reference
@@ -53,7 +54,8 @@ class ServerTool:
 
 
 class ToolNames:
-    """Maps tools of one server. What it decided once stays, so that names do not change."""
+    """Maps tools of one server. The order in which it lists them decides no name: what the person
+    has allowed by a name does not come to hold for another tool."""
 
     def __init__(self, server: str, pinned: Mapping[str, str] | None) -> None:
         self._server = server
@@ -76,12 +78,11 @@ class ToolNames:
         return False
 
     def map(self, tools: Iterable[ServerTool]) -> list[MappedTool]:
-        """Return the tools with their names; the first one of a name keeps it."""
-        taken: set[str] = set()
+        """Return the tools with their names."""
+        offered: list[str] = []
         mapped = []
         left = limits.MAX_DECLARED_BYTES - _RESERVE
         told_left = MAX_TOLD_BYTES
-        offered = 0
         for tool in tools:
             digest = tool.digest
             is_changed = self._pinned is not None and self._pinned.get(tool.name) != digest
@@ -93,15 +94,12 @@ class ToolNames:
             elif problem is None:
                 problem = "the definitions of all tools are too large together"
             size = len(tool.description) * 4 + len(memoryview(tool.parameters))
-            if problem is None and offered >= limits.MAX_TOOLS:
+            if problem is None and len(offered) >= limits.MAX_TOOLS:
                 problem = f"a provider has at most {limits.MAX_TOOLS} tools"
             elif problem is None and size > left:
                 problem = "the definitions of all tools are too large together"
-            name = None
             if problem is None and not is_changed:
-                name = self._free_name(tool.name, taken)
-                taken.add(name)
-                offered += 1
+                offered.append(tool.name)
                 left -= size
             mapped.append(
                 MappedTool(
@@ -109,13 +107,24 @@ class ToolNames:
                     digest=digest,
                     description=tool.description if is_told else "",
                     parameters=tool.parameters if is_told else Raw(b"{}"),
-                    offered_as=name,
                     annotations=tool.annotations if is_told else None,
                     is_changed=is_changed,
                     problem=problem,
                 )
             )
-        return mapped
+        names = self._names(offered)
+        return [replace(one, offered_as=names.get(one.name)) for one in mapped]
+
+    def _names(self, offered: Iterable[str]) -> dict[str, str]:
+        """Return under which names tools are offered: a legal name is its own tool's first."""
+        found: dict[str, str] = {}
+        taken: set[str] = set()
+        for name in sorted(
+            offered, key=lambda one: (one in self._clashes, legal_name(one) != one, one)
+        ):
+            found[name] = self._free_name(name, taken)
+            taken.add(found[name])
+        return found
 
     def _free_name(self, name: str, taken: set[str]) -> str:
         legal = legal_name(name)

@@ -33,7 +33,9 @@ FOLDER_FILES = ((".mcp.json", SERVERS), (".vscode/mcp.json", "servers"))
 """A repository's files, and the key that holds their servers."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-_SECRET = re.compile(r"token|secret|passw|api.?key|credential|authorization", re.IGNORECASE)
+_SECRET = re.compile(
+    r"token|secret|passw|api.?key|key(?![a-z])|credential|authorization|cookie", re.IGNORECASE
+)
 _HTTP = ("http://", "https://", "${")
 _TYPES = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
 _KNOWN = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})

@@ -17,6 +17,8 @@ _CONTAINER_VALUES = frozenset(
     {"-e", "--env", "-v", "--volume", "--mount", "--name", "-p", "--publish", "--network", "-u",
      "--user", "-w", "--workdir", "--env-file", "--entrypoint", "--platform", "-l", "--label"}
 )  # fmt: skip
+_EXACT_NODE = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?\Z")
+"""`1`, `1.2` and `1.x` are ranges there."""
 _EXACT = re.compile(r"v?\d+(\.\d+)*([-.+]?[0-9A-Za-z.+-]+)?\Z")
 
 
@@ -59,7 +61,7 @@ def _node(args: list[str]) -> str | None:
     if package is None or package.startswith((".", "/", "~", "file:")):
         return None
     version = package[1:].partition("@")[2]
-    return None if _EXACT.match(version) else package
+    return None if _EXACT_NODE.match(version) else package
 
 
 def _python(args: list[str]) -> str | None:

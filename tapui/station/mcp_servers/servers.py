@@ -74,7 +74,7 @@ class Servers:
         """Files as they could last be read, by path."""
         self._told: dict[str, tuple[str, ...]] = {}
         self._questions: dict[str, FolderQuestions] = {}
-        """By folder, of those that have sessions: a file that is written anew asks no more often."""
+        """By folder, of those that have sessions: a file written anew asks no more often."""
 
     def set_sessions(self, sessions: Sequence[McpSession]) -> None:
         """These sessions are open from now on."""

@@ -25,6 +25,18 @@ def test_a_name_that_two_tools_come_to_goes_to_the_first() -> None:
     ]
 
 
+def test_the_order_of_the_list_decides_no_name() -> None:
+    """Else a server could have `read_file` become another of its tools."""
+    told = [tool("read.file"), tool("read_file"), tool("read file")]
+    for given in (told, told[::-1]):
+        names = {one.name: one.offered_as for one in ToolNames("git", None).map(given)}
+        assert names == {
+            "read_file": "read_file",
+            "read file": "git_read_file",
+            "read.file": "git_read_file_2",
+        }
+
+
 @pytest.mark.parametrize(
     ("name", "legal"),
     [("a.b", "a_b"), ("", "tool"), ("日本", "tool"), ("x" * 64, "x" * 64), ("-a-", "-a-")],

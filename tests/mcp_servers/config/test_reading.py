@@ -9,7 +9,7 @@ import pytest
 
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import MAX_FILE, MAX_SERVERS, ServerFile
-from tapui.mcp_servers.config.reading import own_file, read_folder, read_own
+from tapui.mcp_servers.config.reading import is_secret, own_file, read_folder, read_own
 
 LITERAL = "hunter2hunter2"
 
@@ -178,3 +178,9 @@ def test_the_persons_file_may_be_a_link(tmp_path: Path) -> None:
     own_file(home).symlink_to(dotfiles)
     (mine,) = read_own(home).entries
     assert (mine.source, mine.folder) == ("own", None)
+
+
+def test_names_that_speak_of_a_secret() -> None:
+    secret = ("GITHUB_TOKEN", "OPENAI_KEY", "Private-Key", "X-Api-Key", "Cookie", "KEY_2")
+    plain = ("LEVEL", "KEYBOARD", "Accept", "monkeys")
+    assert [one for one in (*secret, *plain) if is_secret(one)] == list(secret)
