@@ -1,6 +1,7 @@
 """Forms that a server asks the person to fill in: shown, answered, withdrawn, timed out."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from itertools import count
 
@@ -11,12 +12,16 @@ from tapui.core.approvals.part_questions import PartQuestion
 from tapui.mcp_servers.messages import AnsweredForm, ServerAsks
 from tapui.runtime.person import Person
 from tapui.text import safe_text
+from tapui.wire import limits
 from tapui.wire.codec import raw
 
 FORM_SECONDS = 600.0
 """How long a form waits for the person."""
 MAX_FORMS = 4
 """Forms of a server that wait at once; further ones are declined."""
+MAX_UNANSWERED = 20
+"""Forms of a server within `limits.ASKED_AGAIN_SECONDS` that the person did not fill in, or that it
+took back: further ones are declined."""
 MAX_MESSAGE = 4_000
 """Characters of what a form says."""
 MAX_SCHEMA = 64 * 1024
@@ -33,12 +38,15 @@ class Forms:
         self._person = person
         self._answered = answered
         self._waiting: dict[str, asyncio.Task[None]] = {}
+        self._unanswered: deque[float] = deque(maxlen=MAX_UNANSWERED)
+        """When forms ended that nobody filled in."""
 
     def ask(self, asked: ServerAsks) -> None:
         """Ask the person; what cannot be shown is declined."""
         form = asked.id
         schema = _schema(asked.schema)
-        if schema is None or len(self._waiting) >= MAX_FORMS or form in self._waiting:
+        is_known = form in self._waiting
+        if schema is None or is_known or len(self._waiting) >= MAX_FORMS or self._is_tiresome():
             self._answered(AnsweredForm(form, "decline"))
             return
         question = PartQuestion(
@@ -57,8 +65,22 @@ class Forms:
         self._waiting[form] = task
         task.add_done_callback(lambda _: self._waiting.pop(form, None))
 
+    def _is_tiresome(self) -> bool:
+        """Return whether it goes on asking what nobody wants to fill in."""
+        since = asyncio.get_running_loop().time() - limits.ASKED_AGAIN_SECONDS
+        asked = self._unanswered
+        return len(asked) + len(self._waiting) >= MAX_UNANSWERED and asked[0] > since
+
     async def _wait(self, form: str, question: PartQuestion) -> None:
-        ended = await self._person.ask(question, withdrawn="the server needs no answer any more")
+        is_filled_in = False
+        try:
+            ended = await self._person.ask(
+                question, withdrawn="the server needs no answer any more"
+            )
+            is_filled_in = ended.outcome == "approved"
+        finally:
+            if not is_filled_in:
+                self._unanswered.append(asyncio.get_running_loop().time())
         if ended.outcome == "approved" and isinstance(ended.answer, dict):
             answer = AnsweredForm(form, "accept", raw(ended.answer))
         elif ended.outcome in ("approved", "denied"):
