@@ -21,7 +21,7 @@ class Case:
         self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
         self.forms = Forms("asks", self.person, self.answered.append)
 
-    def ask(self, question: PartQuestion, now: float) -> str:  # noqa: ARG002
+    def ask(self, question: PartQuestion, now: float) -> str:
         self.shown += 1
         if self.answer is not None:
             answer = AnswerPart(question.id, self.answer.outcome, self.answer.answer)

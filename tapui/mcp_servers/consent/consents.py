@@ -19,7 +19,7 @@ from tapui.emitters.consent.startable import Startable
 from tapui.emitters.runner.environment import decides_what_runs
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.allowable import Allowable, allowable, changes, in_folder
-from tapui.mcp_servers.consent.unpinned import unpinned
+from tapui.mcp_servers.consent.unpinned import NODE_SETTINGS, looks_into_folder, unpinned
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
 
@@ -148,6 +148,11 @@ class ServerConsents:
         elif kept is not None:
             self._used(folder, kept)
             return MayRun(wanted, tuple(name for name, _ in files))
+        found_there: tuple[str, ...] = ()
+        if looks_into_folder(wanted.command or "", wanted.args):
+            found_there = (
+                f"{safe_text(wanted.program)} takes what is in node_modules there first",
+            )
         loads = tuple(
             f"the variable {safe_text(one.name)} decides what programs find or load"
             for one in wanted.env
@@ -159,7 +164,7 @@ class ServerConsents:
             (entry.file, entry.line),
             files,
             tuple(named.uncovered),
-            (*named.doubts, *loads),
+            (*named.doubts, *found_there, *loads),
             why,
         )
 
@@ -200,6 +205,8 @@ def _named_files(folder: str, allowed: Allowable, entry: ServerEntry) -> NamedFi
     values = [one for _, one in (*entry.env, *entry.headers)]
     for text in (*(one for one in parts if one is not None), *values):
         words += (path for path in text.files(folder) if is_within(path, folder))
+    if looks_into_folder(allowed.command or "", allowed.args):
+        words += NODE_SETTINGS
     command = Startable(
         kind="provider",
         name=allowed.name,

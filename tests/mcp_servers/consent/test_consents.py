@@ -140,6 +140,20 @@ def test_a_file_of_the_folder_that_a_value_comes_from_is_covered(
     assert asked(consents, found).why == "files that it names: value"
 
 
+@pytest.mark.parametrize("command", ["npx -y", "npm exec --", "bunx"])
+def test_settings_of_the_folder_that_say_where_a_package_is_from_are_covered(
+    consents: ServerConsents, repo: Path, command: str
+) -> None:
+    program, *args = command.split()
+    found = entry_of(repo, {"command": program, "args": [*args, "foo@1.2.3"]})
+    shown = asked(consents, found)
+    assert any("node_modules" in one for one in shown.doubts)
+    consents.allow(shown)
+    assert isinstance(consents.standing(found), MayRun)
+    (repo / ".npmrc").write_text("registry=https://evil.example")
+    assert asked(consents, found).why == "files that it names: .npmrc"
+
+
 @pytest.mark.parametrize("key", ["args", "env", "headers"])
 def test_where_a_link_to_a_value_leads_is_shown_and_covered(
     consents: ServerConsents, repo: Path, tmp_path: Path, key: str
