@@ -51,6 +51,10 @@ class Case:
             "files", self.asked.person, self.sent.append, lambda _: None, lambda: self.session
         )
 
+    async def has_sent(self, count: int) -> None:
+        """Wait until the bridge was sent pins so often."""
+        await until_async(lambda: len(self.sent) == count, what="the pins")
+
 
 def tools(count: int, digest: str = "d1") -> list[MappedTool]:
     return [
@@ -67,7 +71,7 @@ async def test_many_tools_are_asked_about_in_several_questions(tmp_path: Path) -
         await case.pinning.take(tools(MANY))
         question = await case.asked.approve(number)
         assert len(question.detail["tools"]) <= MAX_ASKED
-        await until_async(lambda sent=number + 1: len(case.sent) == sent, what="the pins")
+        await case.has_sent(number + 1)
     assert len(case.sent[-1].pins) == MANY
     await case.pinning.take(tools(MANY))
     assert len(case.asked.questions) == 3
@@ -82,7 +86,7 @@ async def test_what_was_allowed_holds_though_the_list_changes_meanwhile(tmp_path
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await case.pinning.take(tools(2))
-    await until_async(lambda: len(case.sent) == 2, what="the pins")
+    await case.has_sent(2)
     assert case.sent[-1].pins == {"t0": "d1"}
     case.pinning.close()
 
@@ -98,4 +102,4 @@ async def test_nobody_to_ask_means_that_it_is_asked_later(tmp_path: Path) -> Non
     case.session = "s2"
     await case.pinning.take(tools(1))
     await case.asked.approve(1)
-    await until_async(lambda: len(case.sent) == 2, what="the pins")
+    await case.has_sent(2)

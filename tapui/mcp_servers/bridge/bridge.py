@@ -78,8 +78,8 @@ class Bridge:
             if self._trial is not None:
                 self._trial.cancel()
                 await asyncio.wait([self._trial])
+            running.cancel()  # the server ends meanwhile
             await self._sessions.close_all()
-            running.cancel()
             await asyncio.wait({running, taking})
             self._output.close()
             self._folder.cleanup()

@@ -150,8 +150,8 @@ def legal_name(name: str) -> str:
 
 
 def _is_too_large(tool: ServerTool) -> bool:
-    sizes = (len(tool.description), *map(len, map(memoryview, _schemas(tool))))
-    return sum(sizes) > MAX_TOOL_BYTES
+    schemas = sum(len(memoryview(one)) for one in _schemas(tool))
+    return len(tool.description) + schemas > MAX_TOOL_BYTES
 
 
 def _schemas(tool: ServerTool) -> Iterator[Raw]:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-LEAVE_SECONDS = 2.0
-"""How long a server may take to end once its input has; as long again after SIGTERM."""
+LEAVE_SECONDS = 1.0
+"""How long a server may take to end once its input has."""
+TERM_SECONDS = 0.5
+"""How long after SIGTERM. With the other this is less than what the bridge has to end in."""
 INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 """Variables that a server gets besides its own."""
 
@@ -162,17 +164,17 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """Close the input, wait, then end the process and all that it started."""
     if process.stdin is not None:
         process.stdin.close()
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if await _ended(process):
+    for number, within in ((signal.SIGTERM, LEAVE_SECONDS), (signal.SIGKILL, TERM_SECONDS)):
+        if await _ended(process, within):
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):  # gone, or not ours
             os.killpg(process.pid, number)
-    await _ended(process)
+    await _ended(process, LEAVE_SECONDS)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> bool:
+async def _ended(process: asyncio.subprocess.Process, within: float) -> bool:
     """Wait a little for the process itself: what it started may hold its pipes open."""
-    deadline = asyncio.get_running_loop().time() + LEAVE_SECONDS
+    deadline = asyncio.get_running_loop().time() + within
     while process.returncode is None:
         if asyncio.get_running_loop().time() >= deadline:
             return False

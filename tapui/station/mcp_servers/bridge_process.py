@@ -19,8 +19,9 @@ from tapui.runtime.child_output import Source
 from tapui.runtime.own_program import ProgramLog, own_program
 
 MODULE = "tapui.mcp_servers.bridge"
-LEAVE_SECONDS = 2.0
-"""How long a bridge may take to end its server when it is asked to."""
+LEAVE_SECONDS = 4.0
+"""How long a bridge may take to end its server when it is asked to: more than it gives a server
+that does not want to (`LEAVE_SECONDS` and `TERM_SECONDS` of `bridge/stdio.py`)."""
 _MAX_UNREAD = 4 * MAX_LINE_BYTES
 """Bytes that may wait for a bridge: one that does not read them is ended."""
 

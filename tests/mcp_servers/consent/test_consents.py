@@ -163,12 +163,12 @@ def test_where_a_link_to_a_value_leads_is_shown_and_covered(
     secret.write_text("key")
     other.write_text("other")
     value = "${file:token}"
-    entry = {
+    entries: dict[str, dict[str, Any]] = {
         "args": {"command": "x", "args": [value]},
         "env": {"command": "x", "env": {"A": value}},
         "headers": {"url": "https://x", "headers": {"A": value}},
-    }[key]
-    found = entry_of(repo, entry)
+    }
+    found = entry_of(repo, entries[key])
     (repo / "token").symlink_to(secret)
     shown = asked(consents, found)
     assert f"the file token, which is {secret}" in json.dumps(shown.detail)
