@@ -124,7 +124,7 @@ def test_a_file_that_the_server_would_not_find_in_the_home_is_refused(
 def test_a_package_without_a_version_is_warned_of(home: Home) -> None:
     _, err = mcp(home, "add", "a", "--", "npx", "-y", "@scope/foo")
     assert "@scope/foo is fetched without a fixed version" in err
-    assert "fixed version" not in mcp(home, "add", "b", "--", "npx", "@scope/foo@1.2")[1]
+    assert "fixed version" not in mcp(home, "add", "b", "--", "npx", "@scope/foo@1.2.3")[1]
 
 
 def test_without_the_package_it_says_how_to_install_it(home: Home) -> None:
