@@ -378,11 +378,17 @@ async def _orders(walk: Walk, host: Host, provider: Provider, gateway: Gateway) 
 async def _replayed(walk: Walk) -> None:
     """Go through the records."""
     screen = walk.screen
-    await screen.seen(r"REPLAY.*event \d+ of \d+")
+    place = re.compile(r"REPLAY.* event (\d+) of \d+")
+    await screen.seen(place.pattern)
+
+    def at() -> str | None:
+        found = place.search(screen.text())
+        return found and found[1]
+
     for action in ("event-back", "event-on", "turn-back", "turn-on", "turn-back", "play"):
-        before = screen.text()
+        before = at()
         walk.press(action)
-        await until_async(lambda shown=before: screen.text() != shown, what=screen.text)
+        await until_async(lambda shown=before: at() not in (None, shown), what=screen.text)
     walk.press("faster")
     walk.press("slower")
     walk.press("quit")
