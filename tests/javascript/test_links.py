@@ -20,6 +20,14 @@ greeter.tool("greet", { parameters: { type: "object", required: ["name"],
 greeter.log("begins");
 await greeter.run();
 """
+FINDER = """
+import { findGateway } from "./tap-provider.js";
+for (const url of process.argv.slice(2)) {
+  const environ = { ...process.env, TAP_GATEWAY: url };
+  const found = await findGateway({ environ }).catch((error) => error);
+  console.log(url, found.token ?? found.name);
+}
+"""
 
 
 def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
@@ -95,6 +103,18 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(
             assert "waitsLong: AbortError true" in heard
             assert f"left {bench.session}" not in heard
             assert await asyncio.to_thread(wide.leave) == 0
+
+
+def test_the_token_that_is_kept_here_goes_to_no_other_machine(
+    running: Gateway, tmp_path: Path
+) -> None:
+    port = running.port
+    here = [f"ws://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")]
+    away = [f"ws://{name}:{port}" for name in ("gateway.example", "localhost.example", "192.0.2.1")]
+    with Program(tmp_path, running.home.env(), FINDER, *here, *away) as finder:
+        assert finder.process.wait(10) == 0, finder.err
+        said = [f"{url} {running.token}" for url in here] + [f"{url} LinkLost" for url in away]
+        assert finder.out.splitlines() == said
 
 
 async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(

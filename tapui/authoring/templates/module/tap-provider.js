@@ -1894,7 +1894,8 @@ const MAX_FILE = 64 * 1024;
 /**
  * Finds the gateway, as programs in Python do: `TAP_GATEWAY` and `TAP_PROVIDER_TOKEN` may name its
  * address and the token; else it is the one on `port`, or on 9400, or the only one that runs.
- * Rejects with `LinkLost`, whose message says what to do.
+ * A token that is kept on this machine goes to no other. Rejects with `LinkLost`, whose message says
+ * what to do.
  */
 export async function findGateway({ environ = process.env, port } = {}) {
   const url = environ.TAP_GATEWAY;
@@ -1903,7 +1904,7 @@ export async function findGateway({ environ = process.env, port } = {}) {
   const running = await gatewaysOf(home);
   const on = (wanted) => running.find((one) => one.port === wanted);
   if (url) {
-    const said = URL.canParse(url) ? on(Number(new URL(url).port)) : undefined;
+    const said = isHere(url) ? on(Number(new URL(url).port)) : undefined;
     return withToken(url, given || (said && (await tokenIn(said.tokenFile))));
   }
   const said =
@@ -1917,6 +1918,12 @@ export async function findGateway({ environ = process.env, port } = {}) {
   const token = given || (await tokenIn(home.wellKnown));
   if (!token) throw new LinkLost("no gateway runs; start one with `tapui`, in another terminal");
   return { url: `ws://localhost:${port ?? DEFAULT_PORT}`, token };
+}
+
+/** Whether an address is one of this machine, which no other machine can take. */
+function isHere(url) {
+  const here = ["localhost", "127.0.0.1", "[::1]"];
+  return URL.canParse(url) && here.includes(new URL(url).hostname);
 }
 
 function withToken(url, token) {
