@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from tests.javascript.conftest import PROGRAMS, Bench, Program, environment
 from tests.javascript.relay import Relay
@@ -19,6 +20,18 @@ greeter.tool("greet", { parameters: { type: "object", required: ["name"],
   properties: { name: { type: "string" } } } }, ({ name }, { session }) => `${name} ${session.id}`);
 greeter.log("begins");
 await greeter.run();
+"""
+NOTES = """
+import { Provider } from "./tap-provider.js";
+const notes = new Provider("notes", { context: "for all" });
+const text = { type: "object", required: ["text"], properties: { text: { type: "string" } } };
+notes.tool("note", { parameters: text }, ({ text }, { session }) => session.setContext(text));
+notes.tool("noteForAll", { parameters: text }, ({ text }) => notes.setContext(text));
+notes.tool("noteWhileAway", { parameters: text }, ({ text }, { session, signal }) => {
+  signal.addEventListener("abort", () => session.setContext(text));
+  return new Promise(() => {});
+});
+await notes.run();
 """
 FINDER = """
 import { findGateway } from "./tap-provider.js";
@@ -103,6 +116,43 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(
             assert "waitsLong: AbortError true" in heard
             assert f"left {bench.session}" not in heard
             assert await asyncio.to_thread(wide.leave) == 0
+
+
+async def test_what_a_session_is_told_with_every_prompt_outlives_the_link(
+    bench: Bench, tmp_path: Path
+) -> None:
+    async def is_told(*texts: str) -> None:
+        async with asyncio.timeout(10):
+            while await _told(bench) != list(texts):
+                pass
+
+    async with Relay(bench.gateway.port) as relay:
+        env = environment(bench.gateway, bench.session) | {"TAP_GATEWAY": relay.url}
+        with Program(tmp_path / "notes", env, NOTES) as notes:
+            await asyncio.to_thread(notes.says, f"({bench.session})\n")
+            await bench.data("note", {"text": "for this one"})
+            await is_told("for this one")
+            relay.cut()
+            await asyncio.to_thread(notes.says, f"({bench.session})\n", times=2)
+            await is_told("for this one")
+            id_ = await bench.start("noteWhileAway", {"text": "said while away"})
+            await bench.data("note", {"text": "before"})
+            relay.cut()
+            await bench.host.expect("tool.outcome", id=id_)
+            await asyncio.to_thread(notes.says, f"({bench.session})\n", times=3)
+            await is_told("said while away")
+            await bench.data("noteForAll", {"text": "for all again"})
+            await is_told("for all again")
+            relay.cut()
+            await asyncio.to_thread(notes.says, f"({bench.session})\n", times=4)
+            await is_told("for all again")
+
+
+async def _told(bench: Bench) -> Any:
+    """Return what the agent is told with a prompt."""
+    submitted = {"type": "prompt.submitted", "id": "p", "sessionId": bench.session, "prompt": "go"}
+    await bench.host.send(submitted)
+    return (await bench.host.expect("prompt.prepared", id="p"))["context"]
 
 
 def test_the_token_that_is_kept_here_goes_to_no_other_machine(

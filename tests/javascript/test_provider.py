@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.javascript.conftest import PROGRAMS, Bench, Program, environment
+from tests.rig.gateway import Home
 from tests.rig.peers import Host, Json
 
 WIDE = (PROGRAMS / "wide.js").read_text()
@@ -189,3 +190,39 @@ async def test_it_leaves_an_ending_session_and_enters_the_next(
             heard = (await host.expect("tool.outcome", id="h"))["data"]
         assert f"left {bench.session}" in heard
         assert program.leave() == 0
+
+
+CLOCK = """
+import { Provider } from "./tap-provider.js";
+const clock = new Provider("clock");
+clock.tool("setBack", () => {
+  for (let i = 0; i < 10; i++) clock.log("before");
+  Date.now = () => 0;
+  clock.log("after");
+});
+await clock.run();
+"""
+
+
+async def test_pushes_go_on_when_the_clock_is_set_back(bench: Bench, tmp_path: Path) -> None:
+    with Program(tmp_path, environment(bench.gateway, bench.session), CLOCK) as clock:
+        clock.says(f"({bench.session})")
+        await bench.data("setBack")
+        await bench.logs("after")
+
+
+ALONE = """
+import { Provider } from "./tap-provider.js";
+const alone = new Provider("alone");
+alone.tool("bytes", () => new Uint8Array(3));
+for (let i = 0; i < 3; i++) await alone.call("bytes");
+"""
+
+
+def test_files_of_calls_without_a_gateway_are_in_one_folder(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    env = Home(tmp_path / "home").env(TMPDIR=str(tmp_path / "tmp"))
+    with Program(tmp_path / "alone", env, ALONE) as alone:
+        assert alone.process.wait(10) == 0, alone.err
+    (folder,) = (tmp_path / "tmp").glob("tapui-results-*")
+    assert len(list(folder.iterdir())) == 3

@@ -760,9 +760,7 @@ export class Session {
   async resultFolder() {
     if (!isNode || (this.#serving && !this.persistDir)) return undefined;
     const { join } = await import("node:path");
-    if (this.persistDir) return join(this.persistDir, "results");
-    const { mkdtemp } = await import("node:fs/promises");
-    return mkdtemp(join((await import("node:os")).tmpdir(), "tapui-results-"));
+    return this.persistDir ? join(this.persistDir, "results") : folderAlone();
   }
 
   /**
@@ -786,7 +784,7 @@ export class Session {
 
   /** Have `text` told to the agent with every prompt in this session; null takes it away. */
   setContext(text) {
-    this.#serving?.contextChanged(this, checkedContext("context", text ?? "") ?? "");
+    this.#serving?.contextOfChanged(this, checkedContext("context", text ?? ""));
   }
 
   /**
@@ -1040,6 +1038,16 @@ function checkFileSize(size) {
   );
 }
 
+let madeAlone;
+
+/** Where results in files are put without a gateway: one folder for the process. */
+async function folderAlone() {
+  const { join } = await import("node:path");
+  const { mkdtempSync } = await import("node:fs");
+  const { tmpdir } = await import("node:os");
+  return (madeAlone ??= mkdtempSync(join(tmpdir(), "tapui-results-")));
+}
+
 /** Run a tool without a gateway. */
 async function runAlone(provider, tool, args, signal) {
   const active = { id: "alone", label: "alone", foreground: true, state: "idle" };
@@ -1089,13 +1097,13 @@ async function openSocket(url, signal) {
   return socket;
 }
 
-/** Fields that a message of the gateway's must have, by its type; others are ignored. */
+/** Fields of the gateway's messages, by type; those with a ? may be absent. Others are ignored. */
 const SHAPES = {
   "auth.pairing": { prompt: "string" },
   sessions: { active: "array" },
   "sessions.updated": { active: "array" },
-  "hello.ack": { providerId: "string", sessionId: "string" },
-  ack: { requestId: "string" },
+  "hello.ack": { providerId: "string", sessionId: "string", warnings: "array?" },
+  ack: { requestId: "string", warnings: "array?" },
   "tool.call": { id: "string", sessionId: "string", tool: "string" },
   "tool.cancel": { id: "string", reason: "string" },
   "gate.check": { gateId: "string", callId: "string", sessionId: "string", tool: "string" },
@@ -1103,7 +1111,7 @@ const SHAPES = {
   "stream.history": { queryId: "string", streams: "object" },
   "session.event": { sessionId: "string", event: "string" },
   "session.lifecycle": { sessionId: "string", state: "string" },
-  error: { code: "string", message: "string" },
+  error: { code: "string", message: "string", replyTo: "string?" },
 };
 
 /** A message of the gateway's; undefined for what is none, or is of a newer gateway. */
@@ -1115,9 +1123,16 @@ function readMessage(data) {
   } catch {
     return undefined;
   }
-  if (!isObject(message) || !Object.hasOwn(SHAPES, message.type)) return undefined;
+  if (!isObject(message) || !isText(message.type)) return undefined;
+  if (!Object.hasOwn(SHAPES, message.type)) return undefined;
   const shape = Object.entries(SHAPES[message.type]);
-  return shape.every(([field, kind]) => kindOf(message[field]) === kind) ? message : undefined;
+  const isFit = ([field, kind]) =>
+    kind === kindOf(message[field]) || (kind.endsWith("?") && isAbsentOr(kind, message[field]));
+  return shape.every(isFit) ? message : undefined;
+}
+
+function isAbsentOr(kind, value) {
+  return value === undefined || value === null || kind === `${kindOf(value)}?`;
 }
 
 /** The sessions of a list, each with at least an id and a label. */
@@ -1217,7 +1232,7 @@ class Pushes {
     clearTimeout(this.#later);
     const { conversation, members } = this.#serving;
     if (!conversation?.isBound) return;
-    const now = Date.now();
+    const now = performance.now();
     const left = [];
     for (const { push, session } of this.#waiting.splice(0)) {
       for (const one of session ? [session] : members.values()) {
@@ -1451,19 +1466,26 @@ class Conversation {
   #bound(message) {
     const { members, listener } = this.#serving;
     this.isBound = true;
-    this.boundAt ??= Date.now();
+    this.boundAt ??= performance.now();
     this.#isEverywhere = message.sessionId === ALL;
     this.persistDir = typeof message.persistDir === "string" ? message.persistDir : undefined;
     this.#serving.keepReconnectToken(message.reconnectToken);
     const isIn = this.#isEverywhere ? [...this.#active.keys()] : [message.sessionId];
     members.only(isIn);
     for (const id of isIn) this.#join(id);
+    for (const [session, context] of members.contexts) this.tellContext(context, session);
     for (const [stream, rules] of this.#provider.filters) {
       this.updates.want({ type: "filter.set", stream, rules });
     }
     this.#notices(message.warnings);
     listener.bound(isIn.map((id) => members.get(id)));
     this.#serving.pushes.send();
+  }
+
+  /** Have `context` told with every prompt, in one session or in all. */
+  tellContext(context, session = undefined) {
+    const where = session && { sessionId: session.id };
+    this.updates.want({ type: "context.update", context, ...where });
   }
 
   #join(id) {
@@ -1567,8 +1589,7 @@ class Conversation {
   }
 
   #notices(warnings) {
-    if (!Array.isArray(warnings)) return;
-    for (const text of warnings) this.#serving.notice(String(text));
+    for (const text of warnings ?? []) if (isText(text)) this.#serving.notice(text);
   }
 
   #error(message) {
@@ -1640,6 +1661,9 @@ class Members {
   #sessions = new Map();
   #running = new Map();
 
+  /** What single sessions are told with every prompt, otherwise than by the hello. */
+  contexts = new Map();
+
   constructor(serving) {
     this.#serving = serving;
   }
@@ -1695,6 +1719,7 @@ class Members {
     this.#sessions.delete(id);
     this.#running.get(session)?.abort();
     this.#running.delete(session);
+    this.contexts.delete(session);
   }
 }
 
@@ -1769,7 +1794,7 @@ class Serving {
         boundAt = this.conversation?.boundAt;
         this.conversation = undefined;
       }
-      if (boundAt < Date.now() - STEADY_SECONDS * 1000) pause = FIRST_PAUSE;
+      if (boundAt < performance.now() - STEADY_SECONDS * 1000) pause = FIRST_PAUSE;
       await sleep(pause * (0.75 + Math.random() / 2), this.#signal);
       pause = Math.min(2 * pause, LONGEST_PAUSE);
     }
@@ -1806,13 +1831,19 @@ class Serving {
     }
   }
 
-  contextChanged(session = undefined, text = this.provider.context) {
-    if (!this.conversation?.isBound) return;
-    this.conversation.updates.want({
-      type: "context.update",
-      context: text ?? "",
-      ...(session && { sessionId: session.id }),
-    });
+  /** What is told with every prompt is another text; what was said of single sessions is over. */
+  contextChanged() {
+    this.members.contexts.clear();
+    if (this.conversation?.isBound) this.conversation.tellContext(this.provider.context ?? "");
+  }
+
+  /** What one session is told is another text, over the next links, too. */
+  contextOfChanged(session, text) {
+    if (this.members.get(session.id) !== session) {
+      return this.notice(`a context for the session ${session.label} came after its end`);
+    }
+    this.members.contexts.set(session, text);
+    if (this.conversation?.isBound) this.conversation.tellContext(text, session);
   }
 }
 
