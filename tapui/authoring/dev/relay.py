@@ -22,6 +22,7 @@ from tapui.authoring.dev.changes import (
 from tapui.authoring.dev.channel import DialClosed, Retire
 from tapui.authoring.dev.gateway_end import GatewayEnd
 from tapui.authoring.dev.relayed import RelayedProgram
+from tapui.provider.choosing import ALL
 from tapui.provider.link import Dial, LinkLost
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
@@ -52,7 +53,6 @@ from tapui.wire.provider import (
     TransformResult,
 )
 
-ALL = "all"
 UPDATE_SECONDS = 10.0
 """How long the gateway may take to agree to an update."""
 QUESTION_SECONDS = max(GATE_TIMEOUT, TRANSFORM_TIMEOUT)
