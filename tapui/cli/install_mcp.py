@@ -5,6 +5,7 @@ import json
 import os
 import shlex
 import time
+from pathlib import Path
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
@@ -113,7 +114,7 @@ def _revoke(home: Home, file: ToolsTokenFile) -> None:
 async def _see_revoked(running: list[GatewayFile], token: Secret) -> None:
     for gateway in running:
         deadline = time.monotonic() + _REVOKED_SECONDS
-        while not await _is_refused(gateway.url, token):
+        while not await _is_refused(gateway, token):
             if time.monotonic() > deadline:
                 output.note(
                     f"the gateway at {gateway.url} has not taken the token back; end it: "
@@ -123,10 +124,16 @@ async def _see_revoked(running: list[GatewayFile], token: Secret) -> None:
             await asyncio.sleep(_PAUSE)
 
 
-async def _is_refused(url: str, token: Secret) -> bool:
+async def _is_refused(gateway: GatewayFile, token: Secret) -> bool:
     """Return whether a gateway takes the token no longer, or is gone itself."""
     try:
-        socket = await GatewaySocket.open(url, token.reveal(), ToHost, max_bytes=MAX_FRAME_BYTES)
+        socket = await GatewaySocket.open(
+            gateway.url,
+            token.reveal(),
+            ToHost,
+            max_bytes=MAX_FRAME_BYTES,
+            end=Path(gateway.socket) if gateway.socket else None,
+        )
     except Refused as error:
         return error.code == ErrorCode.AUTH_FAILED
     except GatewayError:

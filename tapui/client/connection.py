@@ -55,7 +55,11 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         us, and `GatewayLost` when it goes away meanwhile.
         """
         socket = await GatewaySocket.open(
-            gateway.url, gateway.token(), ToTower, max_bytes=MAX_SNAPSHOT_BYTES
+            gateway.url,
+            gateway.token(),
+            ToTower,
+            max_bytes=MAX_SNAPSHOT_BYTES,
+            end=gateway.socket,
         )
         try:
             async with asyncio.timeout(OPEN_SECONDS):

@@ -28,6 +28,8 @@ class FoundGateway:
     version: str
     started_at: str
     token_file: Path
+    socket: Path | None = None
+    """Its Unix socket; None: it has none (it is older)."""
 
     def token(self) -> str:
         """Return the internal token; raises `NoGateway` when it cannot be read."""
@@ -102,4 +104,5 @@ def found_in(said: GatewayFile) -> FoundGateway:
         version=said.version,
         started_at=said.started_at,
         token_file=Path(said.internal_token_file),
+        socket=Path(said.socket) if said.socket else None,
     )

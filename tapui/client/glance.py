@@ -4,6 +4,7 @@ For commands that run every few seconds: a blocking socket under websockets' own
 loop alone would take a third of such a command's time to import.
 """
 
+import contextlib
 import socket
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from websockets.uri import parse_uri
 
 from tapui.client.errors import GatewayLost, Refused, gone, not_ours, silent
 from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
+from tapui.home import local_socket
 from tapui.wire import codec
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
@@ -33,9 +35,9 @@ _understood: msgspec.json.Decoder[Sessions | TowerSnapshot | Error] = msgspec.js
 
 def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
     """Return the gateway's state now. Blocks for up to `SECONDS`. Raises `GatewayError`."""
-    where, token = urlsplit(gateway.url), gateway.token()
+    token = gateway.token()
     try:
-        line = socket.create_connection((where.hostname or "", where.port or 80), SECONDS)
+        line = _line(gateway)
     except TimeoutError:
         raise silent(gateway.url) from None
     except OSError:
@@ -52,6 +54,14 @@ def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
             else:
                 _say(protocol, TowerHello(PROTOCOL_VERSION, name, "client"))
     raise AssertionError("a conversation ends by raising")
+
+
+def _line(gateway: FoundGateway) -> socket.socket:
+    if gateway.socket is not None:
+        with contextlib.suppress(OSError):  # by TCP, then
+            return local_socket.connect(gateway.socket)
+    where = urlsplit(gateway.url)
+    return socket.create_connection((where.hostname or "", where.port or 80), SECONDS)
 
 
 def _say(protocol: ClientProtocol, message: Message) -> None:

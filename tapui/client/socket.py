@@ -1,11 +1,14 @@
 """A socket to a running gateway: opened with a token, typed messages both ways."""
 
 import asyncio
+import logging
+import socket as sockets
 from functools import cache
+from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
 
 import msgspec
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
 from websockets.exceptions import (
     ConnectionClosed,
     InvalidHandshake,
@@ -14,6 +17,7 @@ from websockets.exceptions import (
 )
 
 from tapui.client.errors import GatewayLost, NoGateway, Refused, gone, not_ours, silent
+from tapui.home import local_socket
 from tapui.wire import codec
 from tapui.wire.errors import WireError
 from tapui.wire.message import Error, Message
@@ -23,7 +27,11 @@ OPEN_SECONDS = 5.0
 """For the handshake, and again for the opening messages."""
 CLOSE_SECONDS = 2.0
 
+_ROOM_PAUSE = 0.02
+"""Between two tries of a socket with many connections that wait to be accepted."""
+
 M = TypeVar("M", bound=Message)
+_log = logging.getLogger(__name__)
 
 
 class GatewaySocket:
@@ -41,14 +49,17 @@ class GatewaySocket:
         """Bytes of all messages that came."""
 
     @classmethod
-    async def open(cls, url: str, token: str, understood: Any, *, max_bytes: int) -> Self:
+    async def open(
+        cls, url: str, token: str, understood: Any, *, max_bytes: int, end: Path | None = None
+    ) -> Self:
         """Connect to the gateway at `url` and authenticate.
 
-        `understood` is the union of the messages that may come, `max_bytes` the largest of them.
+        `end` is its Unix socket, which is used where it can be. `understood` is the union of the
+        messages that may come, `max_bytes` the largest of them.
         Raises `NoGateway` when nothing (or nothing of ours) answers there, `Refused` when the
         token is not accepted, and `GatewayLost` when the gateway goes away meanwhile.
         """
-        opened = cls(await _connect(url, max_bytes), understood)
+        opened = cls(await _connect(url, max_bytes, end), understood)
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 await opened.send(Auth(token=token))
@@ -130,18 +141,20 @@ def _kinds(understood: Any) -> dict[str, type[Message]]:
     return {str(kind.__struct_config__.tag): kind for kind in get_args(understood)}
 
 
-async def _connect(url: str, max_bytes: int) -> ClientConnection:
+async def _connect(url: str, max_bytes: int, end: Path | None) -> ClientConnection:
+    how: dict[str, Any] = {
+        "compression": None,
+        "max_size": max_bytes,
+        "open_timeout": OPEN_SECONDS,
+        "close_timeout": CLOSE_SECONDS,
+        "ping_interval": None,  # the gateway pings
+        "user_agent_header": None,
+    }
+    line = await _line(end) if end is not None else None
     try:
-        return await connect(
-            url,
-            proxy=None,
-            compression=None,
-            max_size=max_bytes,
-            open_timeout=OPEN_SECONDS,
-            close_timeout=CLOSE_SECONDS,
-            ping_interval=None,  # the gateway pings
-            user_agent_header=None,
-        )
+        if line is not None:
+            return await unix_connect(uri=url, sock=line, **how)
+        return await connect(url, proxy=None, **how)
     except InvalidStatus as error:
         raise not_ours(url, error.response.status_code) from None
     except (InvalidHandshake, InvalidMessage, EOFError):
@@ -150,6 +163,20 @@ async def _connect(url: str, max_bytes: int) -> ClientConnection:
         raise NoGateway(f"the gateway at {url} does not answer") from None
     except OSError:
         raise gone(url) from None
+
+
+async def _line(end: Path) -> sockets.socket | None:
+    """Return a connected Unix socket; None where the gateway can be reached by TCP alone."""
+    try:
+        async with asyncio.timeout(OPEN_SECONDS):
+            while True:
+                try:
+                    return local_socket.connect(end)
+                except BlockingIOError:  # many have connected in this moment
+                    await asyncio.sleep(_ROOM_PAUSE)
+    except (OSError, TimeoutError) as error:
+        _log.info("not by the socket %s: %s", end, error)
+        return None
 
 
 def _lost(error: ConnectionClosed) -> GatewayLost:

@@ -9,6 +9,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import socket
 import stat
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tapui.home import local_socket
+from tapui.home.local_socket import SOCKET_FILE
 from tapui.home.locked_folder import FolderHeldError, LockedFolder
 from tapui.home.paths import Home
 from tapui.home.private_file import write
@@ -28,7 +31,7 @@ INTERNAL_TOKEN_FILE = "internal-token"  # noqa: S105 - a file's name
 PROVIDER_TOKEN_FILE = "provider-token"  # noqa: S105
 LOCK_FILE = ".lock"
 
-_FILES = (GATEWAY_FILE, INTERNAL_TOKEN_FILE, PROVIDER_TOKEN_FILE)
+_FILES = (GATEWAY_FILE, INTERNAL_TOKEN_FILE, PROVIDER_TOKEN_FILE, SOCKET_FILE)
 _MAX_FILE = 64 * 1024
 _CLAIM_SECONDS = 0.5
 _CLAIM_PAUSE = 0.01
@@ -48,6 +51,8 @@ class GatewayFile(Struct, frozen=True, rename="camel"):
     """Where providers find their token; only its owner can read it."""
     internal_token_file: str
     """Where hosts, towers and commands find theirs."""
+    socket: str | None = None
+    """The Unix socket on which it listens as well; None: it has none."""
 
 
 _decoder = msgspec.json.Decoder(GatewayFile)
@@ -98,14 +103,22 @@ class RunFolder:
         write(self._folder.fd, PROVIDER_TOKEN_FILE, token.reveal().encode())
         return self.path / PROVIDER_TOKEN_FILE
 
-    def announce(self, url: str, version: str, token_file: Path) -> GatewayFile:
+    def listen(self) -> socket.socket:
+        """Listen on the folder's Unix socket; raises `OSError`."""
+        return local_socket.listen(self.path)
+
+    def announce(
+        self, url: str, version: str, token_file: Path, end: Path | None = None
+    ) -> GatewayFile:
         """Write `gateway.json`: from now on clients find this gateway. Raises `OSError`."""
-        said = self.describe(url, version, token_file)
+        said = self.describe(url, version, token_file, end)
         write(self._folder.fd, GATEWAY_FILE, msgspec.json.encode(said))
         return said
 
-    def describe(self, url: str, version: str, token_file: Path) -> GatewayFile:
-        """Return what clients need to know of this gateway."""
+    def describe(
+        self, url: str, version: str, token_file: Path, end: Path | None = None
+    ) -> GatewayFile:
+        """Return what clients need to know of this gateway; `end` is its Unix socket."""
         return GatewayFile(
             url=url,
             port=self.port,
@@ -114,6 +127,7 @@ class RunFolder:
             started_at=datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
             token_file=str(token_file),
             internal_token_file=str(self.internal_token_path),
+            socket=None if end is None else str(end),
         )
 
     def release(self) -> None:

@@ -24,13 +24,21 @@ def hosts(port: int) -> frozenset[str]:
     return frozenset(allowed)
 
 
-def answer(protocol: ServerProtocol, request: Request, port: int, refusal: str | None) -> Response:
+def answer(
+    protocol: ServerProtocol,
+    request: Request,
+    port: int,
+    refusal: str | None,
+    *,
+    is_local: bool = False,
+) -> Response:
     """Return the response to an opening handshake: 101, or the reason why not.
 
     `refusal` says why no connection is taken at the moment (503), or is None. The wrong Host or
-    Origin is 403; what is no WebSocket handshake gets 400, 405, 426 or 505.
+    Origin is 403, and any Origin where the connection `is_local`, on a Unix socket, which no page
+    reaches; what is no WebSocket handshake gets 400, 405, 426 or 505.
     """
-    if reason := _misdirected(request, port) or _bad_origin(request):
+    if reason := _misdirected(request, port) or _bad_origin(request, is_local=is_local):
         response = protocol.reject(http.HTTPStatus.FORBIDDEN, f"{reason}\n")
     elif refusal is not None:
         response = protocol.reject(http.HTTPStatus.SERVICE_UNAVAILABLE, f"{refusal}\n")
@@ -64,10 +72,12 @@ def _misdirected(request: Request, port: int) -> str | None:
     return f"Host must be 127.0.0.1:{port}, localhost:{port} or [::1]:{port}, and be given once."
 
 
-def _bad_origin(request: Request) -> str | None:
+def _bad_origin(request: Request, *, is_local: bool) -> str | None:
     values = request.headers.get_all("Origin")
     if not values:
         return None
+    if is_local:
+        return "Pages connect to the gateway's port, not to its socket."
     origin = _single(request, "Origin")
     if origin is None:
         return "Origin must be given once."

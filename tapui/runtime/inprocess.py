@@ -1,9 +1,11 @@
 """Conversations inside this process: the same messages, without bytes."""
 
+import os
 from collections.abc import Callable
 from typing import Protocol
 
 from tapui.core.effects import ConnectionId
+from tapui.home.local_socket import Peer
 from tapui.wire.codec import encodable
 from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
@@ -49,6 +51,7 @@ class InProcessPort:
         self._receive = receive
         self._closed = closed
         self._watch = watch
+        self.peer = Peer(os.getpid(), os.geteuid())
         self.number: ConnectionId = 0
         self.is_open = True
 

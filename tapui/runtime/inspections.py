@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from tapui.core.effects import ConnectionId, EndInspection, Inspect, InspectMore
+from tapui.home.local_socket import Peer
 from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.redacting import inspected, note
 from tapui.wire import limits
@@ -73,6 +74,11 @@ class TappedPort:
     def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
         """See `Port`."""
         return self.inner.client_end
+
+    @property
+    def peer(self) -> Peer:
+        """See `Port`."""
+        return self.inner.peer
 
     @property
     def outbox_bytes(self) -> int:

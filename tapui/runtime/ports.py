@@ -6,6 +6,7 @@ A port only carries. Who may do what is decided in the core; when it happens, in
 from typing import Protocol
 
 from tapui.core.effects import ConnectionId
+from tapui.home.local_socket import Peer
 from tapui.wire.message import Message
 
 
@@ -21,7 +22,11 @@ class Port(Protocol):
 
     @property
     def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
-        """The client's address and ours, as (IP, port); None in process."""
+        """The client's address and ours over TCP, as (IP, port); None for all other ends."""
+
+    @property
+    def peer(self) -> Peer:
+        """The process at the other end, as the system names it: known on a Unix socket."""
 
     @property
     def outbox_bytes(self) -> int:

@@ -57,6 +57,12 @@ class Server:
         self._roster = roster
         return number
 
+    async def listen(self, opened: socket.socket) -> None:
+        """Listen on a Unix socket as well; call it once, after `start()`."""
+        assert self._roster is not None, "the server has started"
+        loop, roster = asyncio.get_running_loop(), self._roster
+        self._listeners.append(await loop.create_unix_server(lambda: _accept(roster), sock=opened))
+
     def load(self) -> None:
         """Load the WebSocket library now, which the first client would wait for."""
         importlib.import_module("tapui.runtime.websocket")

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import os
+import socket
 from collections.abc import Callable
 from typing import cast
 
@@ -11,6 +13,7 @@ from websockets.http11 import Request, Response
 from websockets.protocol import CONNECTING, OPEN
 from websockets.server import ServerProtocol
 
+from tapui.home.local_socket import UNKNOWN, peer_of
 from tapui.runtime import handshake
 from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
 from tapui.runtime.roster import Roster
@@ -43,6 +46,8 @@ class WebSocketPort(asyncio.Protocol):
         self._incoming = self._new_incoming()
         self._head = bytearray()
         self._transport = cast("asyncio.Transport", None)  # set by connection_made
+        self._is_local = False  # on a Unix socket
+        self.peer = UNKNOWN
         self._origin: str | None = None
         self._open = False  # the handshake is done and no close frame was sent or received
         self._greeted = False  # the door knows this connection
@@ -67,6 +72,12 @@ class WebSocketPort(asyncio.Protocol):
         """A client connected: it has its time to send a handshake."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
+        end: socket.socket = transport.get_extra_info("socket")
+        self._is_local = end.family == socket.AF_UNIX
+        if self._is_local:
+            self.peer = peer_of(end)
+            if self.peer.uid not in (None, os.geteuid()):
+                self._transport.abort()  # the folder is no other user's to enter: root, perhaps
         self._arm(self._roster.timing.handshake, self.abort)
         self._roster.arrived(self)
 
@@ -120,6 +131,8 @@ class WebSocketPort(asyncio.Protocol):
     @property
     def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
         """The client's address and ours, as (IP, port); None once it is gone."""
+        if self._is_local:
+            return None
         client, ours = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
         return ((client[0], client[1]), (ours[0], ours[1])) if client and ours else None
 
@@ -225,7 +238,10 @@ class WebSocketPort(asyncio.Protocol):
             assert isinstance(request, Request)
             refusal = self._roster.refusal or self._door.refusal()
             self._origin = handshake.origin_of(request)
-            self._respond(handshake.answer(protocol, request, self._roster.port, refusal))
+            answered = handshake.answer(
+                protocol, request, self._roster.port, refusal, is_local=self._is_local
+            )
+            self._respond(answered)
         if has_sent_eof(protocol) and isinstance(protocol.handshake_exc, InvalidMessage):
             self._enqueue(handshake.malformed(protocol).serialize())
         self._collect()

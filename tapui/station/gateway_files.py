@@ -2,8 +2,11 @@
 
 import errno
 import logging
+import socket
+from pathlib import Path
 
 from tapui import __version__
+from tapui.home.local_socket import SOCKET_FILE
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, RunFolder
 from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable
@@ -20,8 +23,10 @@ class GatewayFiles:
         self._is_private = False
         self._token_file: ProviderTokenFile | None = None
         self.announced: GatewayFile
-        self.problem = ""
-        """Why the token is not where the interface says that providers find it, or empty."""
+        self.listening: socket.socket | None = None
+        """The run folder's socket, for the server to accept from; None: there is none."""
+        self.problems: list[str] = []
+        """Why the token or the socket is not where the interface says."""
 
     @classmethod
     def leave(
@@ -62,19 +67,35 @@ class GatewayFiles:
         run_folder.write_internal_token(internal_token)
         token_path = run_folder.write_provider_token(provider_token)
         url = f"ws://localhost:{port}"
+        end = self._listen()
         if self._is_private:
-            self.announced = run_folder.describe(url, __version__, token_path)
+            self.announced = run_folder.describe(url, __version__, token_path, end)
             return
         try:
             self._token_file = ProviderTokenFile.write(home, provider_token, port)
             token_path = self._token_file.path
         except TokenFileUnavailable as error:
-            self.problem = str(error)
-        self.announced = run_folder.announce(url, __version__, token_path)
+            self.problems.append(str(error))
+        self.announced = run_folder.announce(url, __version__, token_path, end)
+
+    def _listen(self) -> Path | None:
+        """Open the run folder's socket; where that fails, clients come by TCP alone."""
+        try:
+            self.listening = self._run_folder.listen()
+        except OSError as error:
+            _log.warning("no socket in %s: %s", self._run_folder.path, error)
+            self.problems.append(
+                f"no socket in {self._run_folder.path}: {error.strerror or error}; "
+                "commands come over TCP"
+            )
+            return None
+        return self._run_folder.path / SOCKET_FILE
 
     def remove(self) -> list[str]:
         """Remove what is still ours; return what could not be removed. Never raises `OSError`."""
         problems = []
+        if self.listening is not None:
+            self.listening.close()
         if self._token_file is not None:
             try:
                 self._token_file.remove()

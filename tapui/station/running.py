@@ -105,14 +105,17 @@ class RunningGateway:
                 internal_token,
                 is_private=options.is_private,
             )
+            if self._files.listening is not None:
+                await self._server.listen(self._files.listening)
         except BaseException:
             await self._server.stop(0)
+            self.remove_files()
             _close(sockets)
             self.turn.close()
             await asyncio.to_thread(self.journal.close, _JOURNAL_SECONDS)
             raise
-        if self._files.problem:
-            self._report(self._files.problem, "warning")
+        for problem in self._files.problems:
+            self._report(problem, "warning")
         self._parts.start(self.turn, self._files.announced, home, options)
         return self._files.announced
 

@@ -85,7 +85,8 @@ class Announcement:
             try:
                 token = Path(said.internal_token_file).read_text().strip()
                 folder.write_internal_token(Secret(token))
-                folder.announce(said.url, said.version, Path(said.token_file))
+                end = Path(said.socket) if said.socket else None
+                folder.announce(said.url, said.version, Path(said.token_file), end)
                 self._ended.wait()
             finally:
                 folder.release()

@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("url", help="the gateway's address")
     parser.add_argument("token_file", type=Path, help="the file with its internal token")
+    parser.add_argument("--socket", type=Path, help="the gateway's Unix socket")
     parser.add_argument("--copilot-home", type=Path, required=True, help="the CLI's folder")
     parser.add_argument("--port", type=int, help="attach to the CLI on this port only")
     parser.add_argument("--no-attach", action="store_true", help="only start sessions")
@@ -63,7 +64,9 @@ async def _run(args: argparse.Namespace) -> int:
     asyncio.get_running_loop().set_exception_handler(sdk.loop_failed)
     try:
         token = args.token_file.read_text().strip()
-        socket = await GatewaySocket.open(args.url, token, ToHost, max_bytes=MAX_FRAME_BYTES)
+        socket = await GatewaySocket.open(
+            args.url, token, ToHost, max_bytes=MAX_FRAME_BYTES, end=args.socket
+        )
     except (OSError, GatewayError) as error:
         _log.error("the gateway cannot be reached: %s", error)
         return 1

@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 class CopilotLauncher:
     """Looks for the CLIs of `copilot_home`, and runs the host for them until `stop()`.
 
-    `url` and `token_file` are what the host finds the gateway by; `environ` is the host's
+    `url`, `token_file` and `socket` are what the host finds the gateway by; `environ` is the host's
     environment, and that of sessions that it starts. With `port`, the host attaches to the CLI on
     that port only, and runs from the beginning; without `attaches` it only starts sessions, and
     without `with_ports` it attaches to tapui's extension only. `report` gets what the person should
@@ -50,6 +50,7 @@ class CopilotLauncher:
         *,
         url: str,
         token_file: Path,
+        socket: str | None = None,
         copilot_home: Path,
         environ: Mapping[str, str],
         port: int | None = None,
@@ -70,6 +71,7 @@ class CopilotLauncher:
             own_program(
                 "tapui.hosts.copilot",
                 *(url, str(token_file)),
+                *(() if socket is None else ("--socket", socket)),
                 *("--copilot-home", str(copilot_home)),
                 *(("--idle", f"{idle:g}") if port is None else ("--port", str(port))),
                 *(() if attaches else ("--no-attach",)),

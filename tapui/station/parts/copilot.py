@@ -26,6 +26,7 @@ class Copilot:
             access.turn.open_port,
             url=access.announced.url,
             token_file=Path(access.announced.internal_token_file),
+            socket=access.announced.socket,
             copilot_home=access.home.copilot,
             environ=_environ(access),
             port=access.options.attach_port,
