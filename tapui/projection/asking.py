@@ -162,6 +162,20 @@ def server_text(detail: Mapping[str, Any]) -> str:
     return str(detail.get("url") or detail.get("host") or "")
 
 
+def given_values(detail: Mapping[str, Any], key: str) -> list[str]:
+    """Return the `variables` or `headers` of a server as its file has them, one a line, each with
+    where the rest of its value comes from."""
+    texts = detail.get(f"{key.removesuffix('s')}Texts")
+    lines = []
+    given = detail.get(key)
+    for one in given if isinstance(given, list) else ():
+        name, sources = one if isinstance(one, list | tuple) and len(one) == 2 else (one, "")
+        text = texts.get(name) if isinstance(texts, Mapping) and isinstance(name, str) else None
+        said = f"{name}" if text is None else f"{name}={text}"
+        lines.append(f"{said}, filled in from {sources}" if sources else said)
+    return lines
+
+
 def emitter_text(detail: Mapping[str, Any]) -> str:
     """Return what would run, of a provider with its arguments, or the prompt that would be sent."""
     command, args = detail.get("command"), detail.get("args")

@@ -96,25 +96,16 @@ def _server(detail: Mapping[str, Any]) -> list[Paragraph]:
     outside = ", outside of the session's folder" if rest.pop("isOutside", False) is True else ""
     if where := text_of(rest, "cwd"):
         parts += fact("in", f"{where}{outside}", "warning" if outside else "")
-    parts += _given("variables", list_of(rest, "variables"))
-    parts += _given("headers", list_of(rest, "headers"))
+    for what in ("variables", "headers"):
+        if given := asking.given_values(rest, what):
+            parts.append(Paragraph(f"{what}, as the file has them", "muted"))
+            parts += [value(one) for one in given]
     parts += fact("reads", ", ".join(str(one) for one in list_of(rest, "reads")), "warning")
-    for key in ("host", "cwd", "variables", "headers", "reads"):
+    for key in ("host", "cwd", "variables", "headers", "reads", "variableTexts", "headerTexts"):
         rest.pop(key, None)
     parts += origin(rest)
     parts += covered(rest)
     for key in sorted(rest):
         if rest[key] not in (None, "", [], {}):
             parts += [title(key), value(str(rest[key]))]
-    return parts
-
-
-def _given(what: str, values: list[Any]) -> list[Paragraph]:
-    """Return the names of variables or headers, each with where its value comes from."""
-    if not values:
-        return []
-    parts = [Paragraph(f"{what}, and where their values come from", "muted")]
-    for one in values:
-        pair = one if isinstance(one, list) and len(one) == 2 else [one, ""]
-        parts.append(value(f"{pair[0]}: {pair[1] or 'as the file has it'}"))
     return parts

@@ -154,23 +154,31 @@ def test_a_folders_server_is_shown_in_full_and_allowed(home: Home, tmp_path: Pat
     entry = {
         "command": "npx",
         "args": ["foo", hostile],
-        "env": {"API_TOKEN": LITERAL, "B": "${env:C}"},
+        "env": {"API_TOKEN": LITERAL, "B": "x ${env:C}"},
     }
     repo = repository(tmp_path / "repo", files=entry, search={"url": "https://x.example/m?k=1"})
     where = ("--folder", repo)
     _, err = mcp(home, "allow", "files", *where, code=2)
     for part in (
-        "with the variable API_TOKEN, as the file has it",
-        "with the variable B, from $C",
+        f"with the variable API_TOKEN={LITERAL}",
+        "with the variable B=x ${env:C}, filled in from $C",
         "fetches foo without a fixed version",
         f"from {repo}/.mcp.json:1",
         "Runs with your rights",
         "allow files? Say so with --yes",
     ):
         assert part in err
-    assert LITERAL not in err
     out, _ = mcp(home, "allow", "files", *where, "--yes")
     assert out == "allowed files\n"
+    entry["env"] = {"Npm_Config_Registry": "https://evil.example"}
+    repository(tmp_path / "repo", deciding=entry)
+    shown = mcp(home, "list", *where)[0]
+    assert "Npm_Config_Registry decides what runs, or where it comes from: https://evil" in shown
+    _, err = mcp(home, "add", "mine", "--env", "UV_DEFAULT_INDEX=https://x.test", "--", "uvx", "a")
+    assert "its variable UV_DEFAULT_INDEX decides what runs" in err
+    mcp(home, "remove", "mine")
+    entry["env"] = {"API_TOKEN": LITERAL, "B": "x ${env:C}"}
+    repository(tmp_path / "repo", files=entry, search={"url": "https://x.example/m?k=1"})
     found = listed(home, *where)
     assert {name: one["state"] for name, one in found.items()} == {
         "files": "stopped",

@@ -52,8 +52,8 @@ async def test_everything_that_would_start_is_shown() -> None:
             "│ other arguments",
             "Fetched without a fixed version, so the program may change:",
             "/code/pairing, outside of the session's folder",
-            "│ LOG_LEVEL: as the file has it",
-            "│ FILES_TOKEN: $GITHUB_TOKEN",
+            "│ LOG_LEVEL=debug",
+            "│ FILES_TOKEN=${env:GITHUB_TOKEN}, filled in from $GITHUB_TOKEN",
             "$HOME",
             "/code/pairing/.mcp.json:3",
             "│ tools/files.js",
@@ -70,9 +70,9 @@ async def test_everything_that_would_start_is_shown() -> None:
 async def test_a_server_that_is_called_says_where_and_with_which_headers() -> None:
     async with running(asking(SEARCH), size=(120, 36)) as rig:
         text = await opened(rig)
-        assert "│ https://mcp.example.com/mcp?…" in text
+        assert "│ https://mcp.example.com/mcp?max=10" in text
         assert "mcp.example.com" in text
-        assert "│ Authorization: $SEARCH_TOKEN" in text
+        assert "│ Authorization=Bearer ${env:SEARCH_TOKEN}, filled in from $SEARCH_TOKEN" in text
         assert CALLED in " ".join(text.split())
         assert RIGHTS not in " ".join(text.split())
 

@@ -9,6 +9,7 @@ from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.mcp.configured import folder_of, note_package
 from tapui.cli.person_only import need_person
 from tapui.cli.starting import home
+from tapui.emitters.runner.environment import deciding
 from tapui.invocation import command
 from tapui.mcp_servers.config.own_file import OwnFileError, add_server, remove_server
 from tapui.mcp_servers.config.reading import is_name, is_secret, own_file, read_own
@@ -36,6 +37,8 @@ def add(args: argparse.Namespace) -> int:
         output.note(
             f"{package} is fetched without a fixed version: name one, so that it stays the same"
         )
+    for line in deciding(entry.get("env", {})):
+        output.note(line)
     note_package()
     output.note(f"it starts with every session; try it: {command(f'mcp test {args.name}')}")
     return 0

@@ -17,7 +17,7 @@ from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
 from tapui.emitters.folder_file import reason
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.projection.asking import RIGHTS, detail_of, server_text
+from tapui.projection.asking import RIGHTS, detail_of, given_values, server_text
 from tapui.projection.state import is_waiting
 from tapui.text import safe_text
 from tapui.wire.subjects import Approval
@@ -98,8 +98,7 @@ def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
         outside = ", outside of the folder" if detail.get("isOutside") else ""
         yield f"runs in {detail['cwd']}{outside}"
     for key, label in (("variables", "with the variable"), ("headers", "with the header")):
-        for name, sources in detail.get(key) or ():
-            yield f"{label} {name}, " + (f"from {sources}" if sources else "as the file has it")
+        yield from (f"{label} {one}" for one in given_values(detail, key))
     if detail.get("unpinned"):
         yield f"fetches {detail['unpinned']} without a fixed version"
     for key, label in (

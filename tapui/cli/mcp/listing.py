@@ -2,7 +2,7 @@
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tapui.cli import output
 from tapui.cli.failure import FAILED
@@ -11,6 +11,7 @@ from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
+from tapui.emitters.runner.environment import deciding
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.wire.mcp_servers import McpServer, McpServerState, McpTool
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         for one in listed:
             output.say_json(one)
     elif listed:
-        _print(listed)
+        _print(listed, entries)
     if listed:
         note_package()
     else:
@@ -75,7 +76,7 @@ def _resting(entry: ServerEntry, consents: ServerConsents) -> McpServer:
     )
 
 
-def _print(servers: Sequence[McpServer]) -> None:
+def _print(servers: Sequence[McpServer], entries: Sequence[ServerEntry]) -> None:
     rows = [
         (
             one.name,
@@ -88,13 +89,24 @@ def _print(servers: Sequence[McpServer]) -> None:
         for one in servers
     ]
     output.table(_TITLES, rows, numbers=(2, 3))
+    written = {(one.name, one.folder): one for one in entries}
     for one in servers:
+        if entry := written.get((one.name, one.folder)):
+            for line in _deciding(entry):
+                output.say(f"  {one.name}: {line}")
         if one.why:
             output.say(f"  {one.name}: {one.why}" + (f"; {one.hint}" if one.hint else ""))
         for tool in one.tools:
             output.say(f"  {one.name}: {_mapping(tool)}")
         if (more := one.tool_count - len(one.tools)) > 0:
             output.say(f"  {one.name}: and {more:,} more")
+
+
+def _deciding(entry: ServerEntry) -> Iterator[str]:
+    """Yield the variables that decide what runs; of a repository's file with their values."""
+    for name, text in entry.env:
+        for line in deciding([name]):
+            yield line if entry.folder is None else f"{line}: {text.text}"
 
 
 def _mapping(tool: McpTool) -> str:

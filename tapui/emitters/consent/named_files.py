@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tapui.emitters.consent.startable import Startable
 from tapui.emitters.folder_file import inner_parts, open_within, read_up_to, real_path
-from tapui.emitters.runner.environment import decides_what_runs
+from tapui.emitters.runner.environment import deciding
 from tapui.policies.commands import naive_words, parsed
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
@@ -90,10 +90,9 @@ def _words(entry: Startable, found: NamedFiles) -> list[str]:
         words += (named.strip("\"'") for named in _INPUT.findall(entry.command))
         # The shell is looked for along PATH, too, which an entry may set.
         words += [entry.shell] if entry.shell else _SHELLS
-    for name, value in entry.env:
+    for _, value in entry.env:
         words += (value, *value.split(os.pathsep))
-        if decides_what_runs(name):
-            doubts.append(f"its variable {name} decides what else runs")
+    doubts += deciding(name for name, _ in entry.env)
     found.doubts = tuple(dict.fromkeys(doubts))
     distinct = list(dict.fromkeys(part for word in words for part in _parts(word)))
     if len(distinct) > MAX_WORDS:

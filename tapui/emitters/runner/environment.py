@@ -1,6 +1,9 @@
 """The environment of emitters' commands."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from tapui.text import safe_text
 
 _OWN = ("TAP_", "TAPUI_")
 """tapui's own variables, its providers' tokens first of all."""
@@ -33,16 +36,39 @@ these what they find in the person's own shell.
 """
 
 
-_FOUND = frozenset({"HOME", "PATH", "XDG_CONFIG_HOME", "ZDOTDIR"})
+_DECIDING = re.compile(
+    r"""
+    # What a program finds, and the files that it reads its settings from.
+      .*(PATH|LIB) | .*_HOME | HOME | XDG_.* | ZDOTDIR | VIRTUAL_ENV | .*_CONFIG(_FILE|_DIR)?
+    # What interpreters, loaders and shells run besides.
+    | (LD|DYLD|BASH_FUNC|GLIBC|MALLOC|NODE|PYTHON|PERL|RUBY|DENO|JAVA|JDK|_JAVA|JULIA|LUA|PHP) .*
+    | ENV | BASH_ENV | BASHOPTS | SHELLOPTS | SHELL | PS4 | PROMPT_COMMAND | IFS
+    | OPENSSL_(CONF|MODULES|ENGINES) | CLASSPATH | (MAVEN|GRADLE|SBT)_.* | .*_OPTS | .*_OPTIONS
+    # What git, make, compilers and pagers run.
+    | GIT_.* | (GNU)?MAKE(FLAGS|FILES) | CC | CXX | RUSTC.* | (VISUAL|.*EDITOR|.*PAGER|BROWSER)
+    | LESSOPEN | LESSCLOSE | .*_ASKPASS | SSH_AUTH_SOCK
+    # Where packages and images are fetched from, and whom a connection trusts.
+    | (NPM|PNPM|YARN|BUN|COREPACK|PIP|PIPX|UV|POETRY|CONDA|CARGO|RUSTUP|GEM|BUNDLE|HOMEBREW)_.*
+    | GO(PROXY|FLAGS|PRIVATE|ROOT|ENV|BIN|TOOLCHAIN|(NO|IN)?(SUMDB|SECURE|NOPROXY).*)
+    | (DOCKER|CONTAINER|BUILDKIT)_.* | .*_PROXY | .*_REGISTRY | .*_INDEX(_URL)? | .*_MIRROR
+    | SSL_CERT_(FILE|DIR) | .*CA_(BUNDLE|CERTS?) | SSLKEYLOGFILE
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+"""Names are compared without case: npm and curl read some of theirs in both, and Windows all."""
 
 
 def decides_what_runs(name: str) -> bool:
-    """Return whether programs find, load or run by a variable what no command names."""
-    return (
-        name.startswith((*_LOADER, "GIT_"))
-        or name.endswith(("PATH", "LIB"))
-        or name in _LOADED | _FOUND
-    )
+    """Return whether a variable decides what programs find, load or run, or where it comes from,
+    which no command names."""
+    return name in _LOADED or _DECIDING.fullmatch(name) is not None
+
+
+def deciding(names: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each variable that decides what runs, for the sheet of a request."""
+    for name in names:
+        if decides_what_runs(name):
+            yield f"its variable {safe_text(name)} decides what runs, or where it comes from"
 
 
 def command_environment(

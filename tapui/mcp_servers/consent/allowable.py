@@ -68,18 +68,6 @@ class Allowable(Struct, frozen=True, kw_only=True):
         """What is started, or the host that is called."""
         return self.host or self.command or ""
 
-    @property
-    def shown_url(self) -> str | None:
-        """The address without what may be a secret in it: user, password, query."""
-        if self.url is None:
-            return None
-        path, query, _ = self.url.partition("#")[0].partition("?")
-        scheme, slashes, rest = path.partition("://")
-        authority, slash, inner = rest.partition("/")
-        return f"{scheme}{slashes}{authority.rpartition('@')[2]}{slash}{inner}" + (
-            "?…" if query else ""
-        )
-
 
 def allowable(entry: ServerEntry) -> Allowable:
     """Return what is started of an entry. Raises `OSError` for a cwd that cannot be."""

@@ -16,7 +16,7 @@ import msgspec
 from tapui.emitters.consent.kept import ConsentFile, Kept, KeptConsents
 from tapui.emitters.consent.named_files import NamedFiles, named_files
 from tapui.emitters.consent.startable import Startable
-from tapui.emitters.runner.environment import decides_what_runs
+from tapui.emitters.runner.environment import deciding
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.allowable import Allowable, allowable, changes, in_folder
 from tapui.mcp_servers.consent.unpinned import NODE_SETTINGS, looks_into_folder, unpinned
@@ -57,8 +57,8 @@ class ServerProposal:
 
     folder: str
     entry: Allowable
-    place: tuple[str, int]
-    """The file, and the line in it."""
+    written: ServerEntry
+    """As the file has it: the texts of its values are shown, and not kept."""
     files: tuple[tuple[str, str], ...]
     """Files of the folder that the command names, with a digest of each."""
     uncovered: tuple[str, ...]
@@ -86,13 +86,16 @@ class ServerProposal:
             "cwd": None if entry.cwd is None else safe_text(entry.cwd),
             "isOutside": entry.cwd is not None and not is_within(entry.cwd, self.folder),
             "host": entry.host,
-            "url": entry.shown_url,
+            # A fragment is not sent, and could look like the host.
+            "url": entry.url and entry.url.partition("#")[0],
             "variables": [[one.name, ", ".join(one.sources)] for one in entry.env],
+            "variableTexts": {name: one.text for name, one in self.written.env},
             "headers": [[one.name, ", ".join(one.sources)] for one in entry.headers],
+            "headerTexts": {name: one.text for name, one in self.written.headers},
             "reads": list(entry.reads),
             "unpinned": package or "",
-            "file": safe_text(self.place[0]),
-            "line": self.place[1],
+            "file": safe_text(self.written.file),
+            "line": self.written.line,
             "files": [safe_text(name) for name, _ in self.files],
             "uncovered": list(self.uncovered),
             "doubts": list(self.doubts),
@@ -153,15 +156,11 @@ class ServerConsents:
             found_there = (
                 f"{safe_text(wanted.program)} takes what is in node_modules there first",
             )
-        loads = tuple(
-            f"the variable {safe_text(one.name)} decides what programs find or load"
-            for one in wanted.env
-            if decides_what_runs(one.name)
-        )
+        loads = tuple(deciding(one.name for one in wanted.env))
         return ServerProposal(
             folder,
             wanted,
-            (entry.file, entry.line),
+            entry,
             files,
             tuple(named.uncovered),
             (*named.doubts, *found_there, *loads),

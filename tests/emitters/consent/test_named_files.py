@@ -86,11 +86,24 @@ def test_programs_along_a_path_of_the_entry_count(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["PATH", "HOME", "LD_PRELOAD", "BASH_ENV", "GIT_SSH_COMMAND", "PYTHONPATH", "PERL5LIB"]
-)
+    "name",
+    [
+        "PATH", "HOME", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_ENV", "ENV", "GIT_SSH_COMMAND",
+        "PYTHONPATH", "PYTHONUSERBASE", "PERL5LIB", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS",
+        "npm_config_registry", "NPM_CONFIG_REGISTRY", "Npm_Config_userconfig", "UV_DEFAULT_INDEX",
+        "UV_EXTRA_INDEX_URL", "PIP_INDEX_URL", "https_proxy", "HTTPS_PROXY", "ALL_PROXY",
+        "OPENSSL_CONF", "SSL_CERT_FILE", "GOPROXY", "GONOSUMDB", "CARGO_HOME", "DOCKER_HOST",
+        "YARN_REGISTRY", "MAKEFLAGS", "CURL_CA_BUNDLE", "PAGER", "BUNDLE_GEMFILE",
+    ],
+)  # fmt: skip
 def test_a_variable_that_decides_what_runs_is_a_doubt(folder: Path, name: str) -> None:
     found = named(folder, "./pulse.sh", env=((name, "x"), ("CI", "1")))
-    assert found.doubts == (f"its variable {name} decides what else runs",)
+    assert found.doubts == (f"its variable {name} decides what runs, or where it comes from",)
+
+
+@pytest.mark.parametrize("name", ["CI", "LOG_LEVEL", "API_TOKEN", "DEBUG", "PORT", "GOOGLE_KEY"])
+def test_other_variables_are_no_doubt(folder: Path, name: str) -> None:
+    assert named(folder, "./pulse.sh", env=((name, "x"),)).doubts == ()
 
 
 def test_what_no_digest_covers_is_said(folder: Path) -> None:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -56,7 +56,7 @@ def test_nothing_may_run_before_it_was_allowed(consents: ServerConsents, repo: P
     assert asked(consents, entry).digest == shown.digest
 
 
-def test_the_names_of_all_values_are_shown_and_no_value(
+def test_values_are_shown_as_the_file_has_them_and_not_kept(
     consents: ServerConsents, repo: Path, tmp_path: Path
 ) -> None:
     shown = asked(consents, entry_of(repo, ENTRY))
@@ -67,14 +67,16 @@ def test_the_names_of_all_values_are_shown_and_no_value(
     assert detail["file"] == str(repo / ".mcp.json")
     consents.allow(shown)
     kept = (tmp_path / "state" / "mcp" / "consents.json").read_text()
-    assert LITERAL not in json.dumps(detail) + kept
+    assert detail["variableTexts"] == {"API_TOKEN": LITERAL, "OTHER": "${env:GITHUB_TOKEN}"}
+    assert LITERAL not in kept
     called = {
         "url": "https://me:pass@mcp.example.com:8443/mcp?key=abc",
         "headers": {"X-Key": "${K}"},
     }
     detail = asked(consents, entry_of(repo, called)).detail
     assert detail["host"] == "mcp.example.com:8443"
-    assert detail["url"] == "https://mcp.example.com:8443/mcp?…"
+    assert detail["url"] == called["url"]
+    assert detail["headerTexts"] == {"X-Key": "${K}"}
     assert detail["headers"] == [["X-Key", "$K"]]
 
 
@@ -101,6 +103,20 @@ def test_whatever_decides_what_runs_is_asked_again(
 def test_a_variable_that_loads_things_is_a_doubt(consents: ServerConsents, repo: Path) -> None:
     entry = entry_of(repo, {"command": "node", "env": {"NODE_OPTIONS": "--require ./x.js"}})
     assert any("NODE_OPTIONS" in one for one in asked(consents, entry).doubts)
+
+
+def test_a_registry_that_the_repository_wrote_is_shown_and_named(
+    consents: ServerConsents, repo: Path
+) -> None:
+    entry = {
+        "command": "npx",
+        "args": ["-y", "server-files@1.2.3"],
+        "env": {"npm_config_registry": "https://evil.example", "X": "${env:Y:-https://evil.test}"},
+    }
+    detail = asked(consents, entry_of(repo, entry)).detail
+    assert detail["variableTexts"] == entry["env"]
+    doubt = "its variable npm_config_registry decides what runs, or where it comes from"
+    assert doubt in cast("list[str]", detail["doubts"])
 
 
 def test_a_file_that_it_names_is_asked_again_unless_later_versions_are_allowed(
@@ -185,10 +201,14 @@ def test_where_a_link_to_a_value_leads_is_shown_and_covered(
 def test_what_is_shown_of_an_address_is_where_it_leads(
     consents: ServerConsents, repo: Path
 ) -> None:
-    for url in ("https://evil.example#@good.example/", "https://evil.example?@good.example/"):
+    for url, shown in (
+        ("https://evil.example#@good.example/", "https://evil.example"),
+        ("https://evil.example?@good.example/", "https://evil.example?@good.example/"),
+        ("https://good.example@evil.example/", "https://good.example@evil.example/"),
+    ):
         detail = asked(consents, entry_of(repo, {"url": url})).detail
         assert detail["host"] == "evil.example"
-        assert "good" not in str(detail["url"])
+        assert detail["url"] == shown
 
 
 def test_consent_is_of_one_folder_and_one_name(
