@@ -133,6 +133,18 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     )
 
 
+def test_what_consent_does_not_cover_is_listed_and_shown(home: Home, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo", {"name": "all", "command": "sh *.sh", "runInterval": "5m"})
+    line = "not covered: *.sh: a pattern, the files that it stands for are not followed"
+    assert f"  all: {line}" in home.run("emitters", "list", "--folder", repo).stdout
+    assert check("emitters", home.run("emitters", *where_json(repo)).stdout)["uncovered"] == [
+        line.removeprefix("not covered: ")
+    ]
+    env = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
+    allowed = home.run("emitters", "allow", "--folder", repo, "--yes", env=env)
+    assert f"  {line}" in allowed.stderr.splitlines()
+
+
 def where_json(repo: str) -> tuple[str, ...]:
     return ("list", "--folder", repo, "--json")
 

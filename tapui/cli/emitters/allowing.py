@@ -94,15 +94,18 @@ def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
         yield f"lines with {rule[0]}: {rule[1]}"
     if detail.get("delivery") == "all" or detail.get("injector") not in (None, "unset"):
         yield f"injector: {detail.get('injector')}, delivery: {detail.get('delivery')}"
-    for key, label in (
-        ("files", "with the files"),
-        ("uncovered", "a change of these is not noticed"),
-        ("doubts", "it may run more than it names"),
-    ):
-        if listed := detail.get(key):
-            yield f"{label}: {', '.join(str(one) for one in listed)}"
+    yield from covered(detail)
     if detail.get("changed"):
         yield f"since it was allowed: {detail['changed']}"
+
+
+def covered(detail: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what files are allowed with it, and what is not covered. Nothing is made safe."""
+    if listed := detail.get("files"):
+        yield f"with the files: {', '.join(str(one) for one in listed)}"
+    yield from (f"not covered: {one}" for one in detail.get("uncovered") or ())
+    if listed := detail.get("doubts"):
+        yield f"it may run more than it names: {', '.join(str(one) for one in listed)}"
 
 
 # Through the gateway

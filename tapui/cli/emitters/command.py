@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tapui.cli import output
 from tapui.cli.emitters import allowing, logs
 from tapui.cli.emitters.chosen import as_json, chosen, folder_of, show, the_one
-from tapui.cli.emitters.configured import configured, tell_problems
+from tapui.cli.emitters.configured import configured, not_covered, tell_problems
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
@@ -76,7 +76,7 @@ async def _list_running(found: FoundGateway, args: argparse.Namespace) -> int:
         listed = chosen(state.emitters, state.sessions, args)
     if args.folder:
         tell_problems(await asyncio.to_thread(read, folder_of(args)))
-    return _print(listed, args, lambda: show(listed, state.sessions))
+    return await asyncio.to_thread(_print, listed, args, lambda: show(listed, state.sessions))
 
 
 def _list_file(args: argparse.Namespace) -> int:
@@ -91,11 +91,15 @@ def _list_file(args: argparse.Namespace) -> int:
 
 
 def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[], None]) -> int:
+    uncovered = not_covered(listed)
     if args.json:
-        for one in listed:
-            output.say_json(as_json(one))
+        for one, lines in zip(listed, uncovered, strict=True):
+            output.say_json({**as_json(one), "uncovered": lines})
     elif listed:
         show_all()
+        for one, lines in zip(listed, uncovered, strict=True):
+            for line in lines:
+                output.say(f"  {one.name}: not covered: {line}")
     if not listed:
         output.note("there are no such emitters" if args.name else "there are no emitters")
     return FAILED if args.name and not listed else 0

@@ -1,5 +1,7 @@
 """What a folder's file says, where no gateway runs."""
 
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -7,7 +9,10 @@ from msgspec.structs import replace
 from tapui.cli import output
 from tapui.core.emitters import shown
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
+from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
+from tapui.emitters.consent.named_files import named_files
+from tapui.emitters.consent.startable import startable
 from tapui.emitters.folder_file import reason
 from tapui.station.emitters.shown import asking, folder_emitters
 from tapui.wire.emitters import Emitter
@@ -30,11 +35,27 @@ def configured(configuration: Configuration, state: Path) -> list[Emitter]:
     """Return the emitters and providers of a file, each with whether it is allowed in `why`."""
     consents = EmitterConsents(state)
     found = []
-    for read in folder_emitters(configuration.folder, configuration).entries:
-        is_provider = read.plan.kind == "provider"
-        entry = entry_of(configuration, read.plan.name, is_provider=is_provider)
-        emitter = shown.configured(read, configuration.folder)
+    for one in folder_emitters(configuration.folder, configuration).entries:
+        is_provider = one.plan.kind == "provider"
+        entry = entry_of(configuration, one.plan.name, is_provider=is_provider)
+        emitter = shown.configured(one, configuration.folder)
         found.append(replace(emitter, why=_standing(consents, configuration, entry)))
+    return found
+
+
+def not_covered(listed: Sequence[Emitter]) -> list[list[str]]:
+    """Return what consent to each does not cover; nothing of what no file has. Files are read."""
+    found: list[list[str]] = []
+    files = {one.folder: read(one.folder) for one in listed if one.source == "file"}
+    for one in listed:
+        found.append([])
+        if one.source != "file":
+            continue
+        file = files[one.folder]
+        entry = entry_of(file, one.name, is_provider=one.kind == "provider")
+        with contextlib.suppress(OSError):  # it cannot run in its folder, which its state tells
+            if entry is not None:
+                found[-1] += named_files(file.folder, startable(file, entry)).uncovered
     return found
 
 

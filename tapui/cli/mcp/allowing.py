@@ -8,6 +8,7 @@ from typing import Any
 from tapui.cli import output
 from tapui.cli.agreeing import is_agreed
 from tapui.cli.deciding import decide, whole
+from tapui.cli.emitters.allowing import covered
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.mcp.configured import configured, folder_of
 from tapui.cli.person_only import need_person
@@ -101,14 +102,9 @@ def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{label} {one}" for one in given_values(detail, key))
     if detail.get("unpinned"):
         yield f"fetches {detail['unpinned']} without a fixed version"
-    for key, label in (
-        ("reads", "reads"),
-        ("files", "with the files"),
-        ("uncovered", "a change of these is not noticed"),
-        ("doubts", "it may run more than it names"),
-    ):
-        if listed := detail.get(key):
-            yield f"{label}: {', '.join(str(one) for one in listed)}"
+    if listed := detail.get("reads"):
+        yield f"reads: {', '.join(str(one) for one in listed)}"
+    yield from covered(detail)
     if detail.get("file"):
         yield f"from {detail['file']}:{detail.get('line')}"
     if detail.get("changed"):

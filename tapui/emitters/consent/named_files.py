@@ -1,24 +1,20 @@
 """The files of a folder that a command names, and what is in them.
 
-A command is taken apart as for rules. What it names by variables, patterns or other programs'
-settings is not seen, and what lies outside of the folder is named as not covered.
+What cannot be followed is named as not covered: patterns, links and paths that lead out of the
+folder, what the files themselves name.
 """
 
 import hashlib
 import os
-import re
 import stat
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tapui.emitters.consent.named_words import named_words
 from tapui.emitters.consent.startable import Startable
 from tapui.emitters.folder_file import inner_parts, open_within, read_up_to, real_path
-from tapui.emitters.runner.environment import deciding
-from tapui.policies.commands import naive_words, parsed
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
-from tapui.wire.limits import MAX_PATH
 
 MAX_FILES = 32
 MAX_WHOLE = 8 * 1024 * 1024
@@ -30,9 +26,7 @@ MAX_WORDS = 500
 _MAX_BASES = 8
 _MAX_UNCOVERED = 20
 _SHOWN = 200
-_INPUT = re.compile(r"<\s*([^\s<>|;&()]+)")
 _NOWHERE = "/dev/"
-_SHELLS = ("bash", "sh")
 
 
 @dataclass(slots=True)
@@ -56,7 +50,7 @@ class NamedFiles:
 def named_files(folder: str, entry: Startable) -> NamedFiles:
     """Find and read the files that an entry names. `folder` has no links. Not on a loop."""
     found = NamedFiles()
-    words = _words(entry, found)
+    words, reads = _words(entry, found)
     bases = _bases(folder, entry.cwd, words, found)
     more = 0
     for word in words:
@@ -70,34 +64,23 @@ def named_files(folder: str, entry: Startable) -> NamedFiles:
                 found.uncover(f"{name}: it cannot be read")
             else:
                 found.digests[name] = digest
+                if program := reads.get(name.rpartition("/")[2]):
+                    found.uncover(f"{name}: what {program} runs because of it is not followed")
     if more:
         found.uncovered.append(f"and {more:,} more files: {MAX_FILES} are covered")
     return found
 
 
-def _words(entry: Startable, found: NamedFiles) -> list[str]:
-    """Return the words that may name files, each once."""
-    words: list[str] = []
-    doubts: list[str] = []
-    if entry.kind == "provider":
-        words += (entry.command or "", *entry.args)
-    elif entry.command is not None:
-        command = parsed(entry.command)
-        doubts += command.doubts
-        programs = list(naive_words(entry.command)) if command.is_vast else command.all
-        for program in programs:
-            words += program
-        words += (named.strip("\"'") for named in _INPUT.findall(entry.command))
-        # The shell is looked for along PATH, too, which an entry may set.
-        words += [entry.shell] if entry.shell else _SHELLS
-    for _, value in entry.env:
-        words += (value, *value.split(os.pathsep))
-    doubts += deciding(name for name, _ in entry.env)
-    found.doubts = tuple(dict.fromkeys(doubts))
-    distinct = list(dict.fromkeys(part for word in words for part in _parts(word)))
-    if len(distinct) > MAX_WORDS:
-        found.uncover(f"and {len(distinct) - MAX_WORDS:,} more words: {MAX_WORDS} are looked at")
-    return distinct[:MAX_WORDS]
+def _words(entry: Startable, found: NamedFiles) -> tuple[list[str], dict[str, str]]:
+    """Return the words that may name files, each once, and the files that programs read."""
+    named = named_words(entry)
+    found.doubts = tuple(dict.fromkeys(named.doubts))
+    for pattern in named.patterns:
+        found.uncover(f"{pattern}: a pattern, the files that it stands for are not followed")
+    words = list(named.words)
+    if len(words) > MAX_WORDS:
+        found.uncover(f"and {len(words) - MAX_WORDS:,} more words: {MAX_WORDS} are looked at")
+    return words[:MAX_WORDS], named.reads
 
 
 def _bases(folder: str, cwd: str, words: list[str], found: NamedFiles) -> list[str]:
@@ -123,14 +106,6 @@ def _is_folder(path: str) -> bool:
         return False
 
 
-def _parts(word: str) -> Iterator[str]:
-    """Yield a word, and what an option in it may name: `--file=x`, `@x`."""
-    _, equals, value = word.partition("=")
-    for part in (word, value if equals else "", word[1:] if word.startswith("@") else ""):
-        if part and len(part) <= MAX_PATH and "\0" not in part:
-            yield part
-
-
 def _inner_file(folder: str, base: str, word: str, found: NamedFiles) -> str | None:
     """Return the path in the folder of the file that a word names; None for none."""
     if word.startswith("~"):
@@ -146,19 +121,22 @@ def _inner_file(folder: str, base: str, word: str, found: NamedFiles) -> str | N
     try:
         os.lstat(whole)  # most words are no files: that is found out soon
         real = real_path(Path(whole))
-        mode = os.stat(real).st_mode  # noqa: PTH116 - text in, for each word
     except OSError:
         return None  # no file can have this name, or none has it
+    parts = inner_parts(folder, real)
+    if parts is None and real != folder:
+        found.uncover(f"{word}: a link that leads out of the folder")
+        return None
+    try:
+        mode = os.stat(real).st_mode  # noqa: PTH116 - text in, for each word
+    except OSError:
+        found.uncover(f"{word}: a link to what is not there")
+        return None
     if stat.S_ISDIR(mode):
         if word not in (".", ".."):
             found.uncover(f"{word}: a folder, of which only what is named is covered")
         return None
-    parts = inner_parts(folder, real)
-    if parts is None:
-        if real != folder:
-            found.uncover(f"{word}: a link that leads out of the folder")
-        return None
-    if not stat.S_ISREG(mode):
+    if parts is None or not stat.S_ISREG(mode):
         found.uncover(f"{word}: no file, what it gives is not known")
         return None
     return "/".join(parts)

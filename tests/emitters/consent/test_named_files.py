@@ -66,6 +66,122 @@ def test_words_that_are_files(folder: Path, command: str, names: list[str]) -> N
     assert sorted(named(folder, command).digests) == names
 
 
+NAMES = (
+    "run.sh", "run.awk", "x.js", "x.mk", "y.rb", "pkg/__init__.py", "pkg/__main__.py", "pkg/sub.py",
+    "lib/inner.py", "D", "package.json", "rc", "top.py", "a.sh", "b.sh",
+)  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    path = tmp_path / "project"
+    for name in NAMES:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(name)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("env -S 'sh run.sh'", ["run.sh"]),
+        ("env '-Ssh run.sh'", ["run.sh"]),
+        ("env --split-string='sh run.sh'", ["run.sh"]),
+        ("awk -frun.awk D", ["D", "run.awk"]),
+        ("awk -f run.awk", ["run.awk"]),
+        ("node -r./x.js", ["x.js"]),
+        ("node -r ./x", ["x.js"]),
+        ("node --require=./x.js -e 1", ["x.js"]),
+        ("node --import ./x.js -e 1", ["x.js"]),
+        ("node ./x", ["x.js"]),
+        ("ruby -r./y", ["y.rb"]),
+        ("make -fx.mk", ["x.mk"]),
+        ("make -sfx.mk", ["x.mk"]),
+        ("python -m pkg", ["pkg/__init__.py", "pkg/__main__.py"]),
+        ("python3.12 -mpkg.sub", ["pkg/__init__.py", "pkg/sub.py"]),
+        ("python -Im top", ["top.py"]),
+        ("uv run python -m top", ["top.py"]),
+        ("python -c 'import x' -m gone", []),
+        ("bash --rcfile rc -i", ["rc"]),
+        ("bash --rcfile=rc -i", ["rc"]),
+        (". ./run.sh", ["run.sh"]),
+        ("source run.sh", ["run.sh"]),
+        ("docker build -f D .", ["D"]),
+        ("docker build -fD .", ["D"]),
+        ("NODE_OPTIONS=--require=./x.js true", ["x.js"]),
+        ("NODE_OPTIONS='--require ./x' true", ["x.js"]),
+        ("env NODE_OPTIONS=--require=./x.js true", ["x.js"]),
+        ("export BASH_ENV=./run.sh; true", ["run.sh"]),
+        ("PYTHONPATH=./lib python -m inner", ["lib/inner.py"]),
+        ("PYTHONPATH=/x:./lib python -m inner", ["lib/inner.py"]),
+        ("npm run x", ["package.json"]),
+        ("su me -c 'sh run.sh'", ["run.sh"]),
+        ("flock D -c 'sh run.sh'", ["D", "run.sh"]),
+        ("curl https://x.example/run.sh:D", []),
+    ],
+)
+def test_files_that_options_texts_and_variables_name(
+    project: Path, command: str, names: list[str]
+) -> None:
+    assert sorted(named(project, command).digests) == names
+
+
+@pytest.mark.parametrize(
+    ("command", "pattern"),
+    [
+        ("sh *.sh", "*.sh"),
+        ("sh ./[ab].sh", "./[ab].sh"),
+        ("sh ?.sh", "?.sh"),
+        ("cd lib && cat 'x y'*.sh | sh", "x y*.sh"),
+        ("bash -c 'sh *.sh'", "*.sh"),
+        ("env -S 'sh *.sh'", "*.sh"),
+    ],
+)
+def test_a_pattern_is_not_covered(project: Path, command: str, pattern: str) -> None:
+    line = f"{pattern}: a pattern, the files that it stands for are not followed"
+    assert line in named(project, command).uncovered
+
+
+@pytest.mark.parametrize(
+    "command", ["grep 'a*b' D", 'find . -name "*.py"', "test $? = 0", "[ -f D ]", "echo a\\*b"]
+)
+def test_what_the_shell_does_not_expand_is_no_pattern(project: Path, command: str) -> None:
+    assert not any("pattern" in one for one in named(project, command).uncovered)
+
+
+def test_a_provider_has_no_shell_that_expands_patterns(project: Path) -> None:
+    found = named(project, "sh", kind="provider", args=("-c", "sh *.sh", "x*y"))
+    patterns = [one for one in found.uncovered if "pattern" in one]
+    assert patterns == ["*.sh: a pattern, the files that it stands for are not followed"]
+    found = named(project, "env", kind="provider", args=("NODE_OPTIONS=--require=./x.js", "node"))
+    assert list(found.digests)[:1] == ["x.js"]
+    assert any("NODE_OPTIONS decides" in one for one in found.doubts)
+
+
+def test_what_a_file_names_in_turn_is_not_covered(project: Path) -> None:
+    found = named(project, "npm run x")
+    assert "package.json: what npm runs because of it is not followed" in found.uncovered
+    assert "pkg: a folder, of which only what is named is covered" in (
+        named(project, "python -m pkg").uncovered
+    )
+
+
+def test_a_variable_that_a_command_sets_is_a_doubt(project: Path) -> None:
+    for command in ("NODE_OPTIONS=-r./x.js node", "env NODE_OPTIONS=x node", "export PATH=."):
+        assert any("decides what runs" in one for one in named(project, command).doubts), command
+
+
+def test_links_that_lead_out_or_nowhere_are_not_covered(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "x.sh").write_text("x")
+    (project / "out").symlink_to(tmp_path / "away")
+    (project / "later").symlink_to("not-there-yet")
+    assert "out: a link that leads out of the folder" in named(project, "run-parts out").uncovered
+    found = named(project, "cd out && sh ./x.sh")
+    assert "./x.sh: a link that leads out of the folder" in found.uncovered
+    assert "later: a link to what is not there" in named(project, "sh later").uncovered
+
+
 def test_variables_the_shell_and_arguments_count(folder: Path) -> None:
     found = named(folder, "make", env=(("BASH_ENV", "./pulse.sh"), ("P", "x:conf.json")))
     assert sorted(found.digests) == ["conf.json", "pulse.sh"]
