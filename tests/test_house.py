@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret", "times", "schemas", "invocation", "toml_lines"},
+    {"text", "settings", "secret", "times", "match_time", "schemas", "invocation", "toml_lines"},
     {"home"},
     {"wire"},
     {"provider"},

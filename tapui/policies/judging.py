@@ -231,11 +231,7 @@ def _fitting_paths(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[P
         why = "it is not known where its path leads"
     fitting = []
     for rule in rules:
-        is_strict = rule.effect != "allow"
-        by_path = [
-            any(patterns.path_fits(one, path, in_doubt=is_strict) for one in rule.targets)
-            for path in every
-        ]
+        by_path = [any(patterns.path_fits(one, path) for one in rule.targets) for path in every]
         if rule.effect == "allow":
             if not why and all(by_path):
                 fitting.append(rule)

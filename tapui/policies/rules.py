@@ -4,17 +4,12 @@ import re
 import shlex
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from tapui.wire.subjects import RuleEffect, RuleSource
 
-if TYPE_CHECKING:
-    import regex
-
 RuleKind = Literal["shell", "write", "read", "url", "mcp", "tool", "memory", "hook"]
 
-PATH_TIME = 0.001
-"""Seconds that a path may be compared with a pattern."""
 _URL = re.compile(
     r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://(?P<host>\*|[A-Za-z0-9.*_-]+|\[[0-9A-Fa-f:.]+\])"
     r"(?::(?P<port>\d{1,5}))?(?P<path>/.*)?",
@@ -131,37 +126,67 @@ def occurs(text: str, pattern: tuple[str, ...]) -> bool:
 # Paths
 
 
-@lru_cache(maxsize=4096)
-def _path_glob(pattern: str) -> "regex.Pattern[str]":
-    """Compile a path pattern: `**` any folders, `*` and `?` within one name."""
-    import regex
-
-    written = ""
-    for part in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        match part:
-            case "**/":
-                written += "(?:.*/)?"
-            case "**":
-                written += ".*"
-            case "*":
-                written += "[^/]*"
-            case "?":
-                written += "[^/]"
-            case _:
-                written += re.escape(part)
-    return regex.compile(written, regex.DOTALL)
+_PATH_PART = re.compile(r"(\*\*/|\*\*|\*|\?)")
 
 
-def path_fits(pattern: str, path: str, *, in_doubt: bool) -> bool:
+def path_fits(pattern: str, path: str) -> bool:
     """Return whether an absolute path is a pattern's; one that ends with `/` means all below.
 
-    `in_doubt` is the answer where finding out takes more than `PATH_TIME`.
+    `**` stands for any folders, `*` and `?` for what has no `/`. The places of the path that a part
+    of the pattern may lead to are the bits of a number, so the time is that of a few operations for
+    each character of the pattern, whatever the path: no clock is needed.
     """
     whole = f"{pattern}**" if pattern.endswith("/") else pattern
-    try:
-        return whole == path or bool(_path_glob(whole).fullmatch(path, timeout=PATH_TIME))
-    except TimeoutError:
-        return in_doubt
+    first, *parts = _PATH_PART.split(whole)
+    if not path.startswith(first) or (not parts and path != first):
+        return False
+    is_at = _Places(path)
+    reached = 1 << len(first)
+    for part in parts:
+        match part:
+            case "**/":
+                reached |= is_at.any_after(reached) & (is_at.letter("/") << 1)
+            case "**":
+                reached = is_at.any_after(reached)
+            case "*":
+                reached = is_at.within_name(reached)
+            case "?":
+                reached = (reached & is_at.in_name) << 1
+            case _:
+                for letter in part:
+                    reached = (reached & is_at.letter(letter)) << 1
+        if not reached:
+            return False
+    return bool(reached >> len(path))
+
+
+class _Places:
+    """Places in a path, as numbers of which bit n is the place before character n."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._letters: dict[str, int] = {}
+        self._all = (2 << len(path)) - 1
+        self.in_name = (self._all >> 1) & ~self.letter("/")
+        """Before each character that is no slash."""
+
+    def letter(self, wanted: str) -> int:
+        """Return the places before a character."""
+        if wanted not in self._letters:
+            bits = "".join("1" if one == wanted else "0" for one in reversed(self._path))
+            self._letters[wanted] = int(f"0{bits}", 2)
+        return self._letters[wanted]
+
+    def any_after(self, reached: int) -> int:
+        """Return these places and all behind the first of them."""
+        return self._all & -(reached & -reached)
+
+    def within_name(self, reached: int) -> int:
+        """Return these places and those behind them up to the next slash.
+
+        An addition carries each bit through a run of ones, to the place behind it.
+        """
+        return reached | (((reached & self.in_name) + self.in_name) ^ self.in_name)
 
 
 # URLs

@@ -1,10 +1,11 @@
-"""The regex engine with a time limit per match: `regex`, 1 ms."""
+"""The regex engine with a time limit per match: `regex`, 1 ms of the thread's own time."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tapui.core.hooks.javascript import original_position, translated
 from tapui.core.hooks.matching import PatternError
+from tapui.match_time import found, replaced
 from tapui.wire.limits import MATCH_TIMEOUT
 
 if TYPE_CHECKING:
@@ -14,27 +15,20 @@ if TYPE_CHECKING:
 class RegexPattern:
     """A compiled pattern of the `regex` library."""
 
-    __slots__ = ("_subn", "search")
+    __slots__ = ("_compiled", "search")
 
     def __init__(self, compiled: "regex.Pattern[str]") -> None:
+        self._compiled = compiled
         self.search = compiled.search
         """The engine's own search, without a time limit: for who limits many searches together."""
-        self._subn = compiled.subn
 
     def found_in(self, subject: str) -> bool | None:
         """Return whether it matches anywhere; None when 1 ms was not enough."""
-        try:
-            return self.search(subject, timeout=MATCH_TIMEOUT) is not None
-        except TimeoutError:
-            return None
+        return found(self._compiled, subject, MATCH_TIMEOUT)
 
     def replaced(self, text: str, by: str) -> tuple[str, int] | None:
         """Return the text with `by` for each match, and how many; None when 1 ms was not enough."""
-        try:
-            made: tuple[str, int] = self._subn(lambda _match: by, text, timeout=MATCH_TIMEOUT)
-        except TimeoutError:
-            return None
-        return made
+        return replaced(self._compiled, by, text, MATCH_TIMEOUT)
 
 
 class RegexMatcher:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tapui.match_time import found
 from tapui.wire.limits import MATCH_TIMEOUT, MAX_PATTERN, MAX_SUBJECT
 from tapui.wire.message import Line
 
@@ -42,10 +43,10 @@ class Filter:
             return self.needle in text.casefold()
         if len(text) > MAX_SUBJECT:
             raise Undecided(is_slow=False)
-        try:
-            return self.pattern.search(text, timeout=MATCH_TIMEOUT) is not None
-        except TimeoutError as error:
-            raise Undecided(is_slow=True) from error
+        is_found = found(self.pattern, text, MATCH_TIMEOUT)
+        if is_found is None:
+            raise Undecided(is_slow=True)
+        return is_found
 
 
 def exactly(first: str) -> Filter:

@@ -43,7 +43,7 @@ class SearchAlarm:
 
     def within(self, search: Callable[[], list[int]]) -> list[int] | None:
         """Return what `search` finds; None if it takes longer than one match may."""
-        self._began = time.process_time()
+        self._began = time.thread_time()
         self._is_armed = True
         try:
             signal.setitimer(signal.ITIMER_REAL, _ALARM_SECONDS, _ALARM_SECONDS)
@@ -54,10 +54,10 @@ class SearchAlarm:
         finally:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-        return found if time.process_time() - self._began < MATCH_TIMEOUT else None
+        return found if time.thread_time() - self._began < MATCH_TIMEOUT else None
 
     def _look(self, _number: int, _frame: FrameType | None) -> None:
-        if self._is_armed and time.process_time() - self._began >= MATCH_TIMEOUT:
+        if self._is_armed and time.thread_time() - self._began >= MATCH_TIMEOUT:
             self._is_armed = False
             raise _Overrun
 
