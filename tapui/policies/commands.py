@@ -40,6 +40,7 @@ _LISTED = frozenset(
 """Nodes that only join commands."""
 _JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "\n"})
 _REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
+_DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
 _WORDS = {
     "command_substitution": "it runs a command for its output",
@@ -242,8 +243,9 @@ class _Reader:
                 self._doubt(node)
         elif len(targets) > 1:
             self._doubt(node)
-        elif targets[0].type == "number":
-            if not operator.endswith("&"):
+        elif targets[0].type == "number" and operator.endswith("&"):
+            # The parser's numbers are wider than bash's descriptors: `>&0x1` makes a file `0x1`.
+            if not _DESCRIPTOR.fullmatch(self._text(targets[0])):
                 self._found.doubt("it writes to a file")
         elif targets[0].type != "word" or self._text(targets[0]) != _NOWHERE:
             is_read = operator.startswith("<")
@@ -251,7 +253,7 @@ class _Reader:
 
     def _is_no_part(self, node: "Node") -> bool:
         """Return whether a part of a redirection is not what the parser takes it for."""
-        is_word = node.type == "file_descriptor" and not self._text(node).isdecimal()
+        is_word = node.type == "file_descriptor" and not _DESCRIPTOR.fullmatch(self._text(node))
         return node.is_missing or is_word
 
     def _command(self, node: "Node") -> None:

@@ -229,6 +229,8 @@ def _fitting_paths(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[P
         why = "its path is relative"
     elif not asked.real_paths:
         why = "it is not known where its path leads"
+    elif not all(map(patterns.is_straight, every)):
+        why = "its path climbs"
     fitting = []
     for rule in rules:
         by_path = [any(patterns.path_fits(one, path) for one in rule.targets) for path in every]

@@ -1,5 +1,6 @@
 """A rule of the person, and which requests it is about."""
 
+import posixpath
 import re
 import shlex
 from dataclasses import dataclass
@@ -17,6 +18,13 @@ _URL = re.compile(
 )
 _PLAIN_URL = re.compile(r"[!-~]+")
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
+_SCHEME = re.compile(r"^(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_CLIMBING = re.compile(
+    r"(?:^|[/=:,])(?:\.{1,2}(?=[/=:,]|$)|\.[^/=:,]*[*?\[])"  # `.*` may become `..` in the shell
+    r"|(?:^|[=:,])[/~]"
+    r"|//"
+)
+_SHORT_OPTION = re.compile(r"-[A-Za-z]")
 _CLIMBS = re.compile(r"(?:^|/)(?:\.|%2e){1,2}(?:/|$|[?#])", re.IGNORECASE)
 
 
@@ -92,10 +100,23 @@ def fits(pattern: str, text: str) -> bool:
 
 
 def word_fits(pattern: str, word: str) -> bool:
-    """Return whether a word is a pattern's; a `*` at its beginning stands for no option."""
+    """Return whether a word is a pattern's.
+
+    A `*` stands for no option, and in a path for nothing that leaves the folder before it.
+    """
+    if "*" not in pattern:
+        return pattern == word
     if pattern.startswith("*") and word.startswith("-"):
         return False
-    return fits(pattern, word)
+    return fits(pattern, word) and not _leaves(pattern.partition("*")[0], word)
+
+
+def _leaves(fixed: str, word: str) -> bool:
+    """Return whether what stands for the stars of a pattern, which begins with `fixed`, may be a
+    path elsewhere: one with `.`, `..` or an empty name in it, from the root, or of a home."""
+    begin = len(fixed) if _SHORT_OPTION.fullmatch(fixed) else fixed.rfind("/") + 1
+    path = _SCHEME.sub("", word[begin:])
+    return _CLIMBING.search(path) is not None
 
 
 def begins(words: tuple[str, ...], pattern: tuple[str, ...], *, is_exact: bool) -> bool:
@@ -124,6 +145,11 @@ def occurs(text: str, pattern: tuple[str, ...]) -> bool:
 
 
 # Paths
+
+
+def is_straight(path: str) -> bool:
+    """Return whether an absolute path has no `.`, `..` or empty name in it."""
+    return not path.startswith("//") and posixpath.normpath(path) == path
 
 
 _PATH_PART = re.compile(r"(\*\*/|\*\*|\*|\?)")

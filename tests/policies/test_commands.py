@@ -314,6 +314,86 @@ def test_the_parts_of_a_command_are_judged_one_by_one() -> None:
     assert found.effect is None
 
 
+# Stars in the words of a pattern
+
+STARRED = [
+    *allow("cat docs/*", "ls ./*", "head -c *", "wc *", "tail pre*", "grep -f*"),
+    *allow("c *"),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat docs/a",
+        "cat docs/a/b.md",
+        "cat docs/a..b",
+        "cat docs/...",
+        "cat docs/*.md",
+        "cat docs/.hidden",
+        "ls ./x",
+        "ls ./a/",
+        "wc a/b",
+        "wc main..dev",
+        "c https://example.org/a",
+        "head -c 5 x",
+        "tail prefix/a",
+        "grep -fa x",
+    ],
+)
+def test_a_star_stands_for_what_is_below(text: str) -> None:
+    assert on_command(text, STARRED).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat docs/..",
+        "cat docs/../secret",
+        "cat docs/../../secret",
+        "cat docs/a/../../b",
+        "cat 'docs/../x'",
+        "cat docs/.",
+        "cat docs/./x",
+        "cat docs//etc",
+        "cat docs/.*",
+        "cat docs/.?/x",
+        "cat docs/a=../../x",
+        "ls ./..",
+        "ls ./../x",
+        "wc ..",
+        "wc ../x",
+        "wc /etc/passwd",
+        "wc ~/x",
+        "wc -x",
+        "wc --file=../x",
+        "c file:///etc/passwd",
+        "c https://example.org/a/../b",
+        "c x=/etc/passwd",
+        "c x=~/y",
+        "tail pre/../x",
+        "grep -f../x y",
+        "grep -f/etc/x y",
+    ],
+)
+def test_a_star_leaves_no_folder(text: str) -> None:
+    assert on_command(text, STARRED).effect is None
+
+
+# Redirections
+
+
+@pytest.mark.parametrize("target", ["0x1", "1#x", "1-", "0b1", "1.5", "-1", "1#1", "10#1", "１"])  # noqa: RUF001
+@pytest.mark.parametrize("operator", [">&", "<&", "2>&", ">& "])
+def test_only_digits_are_a_descriptor(operator: str, target: str) -> None:
+    assert on_command(f"echo a {operator}{target}", RULES).effect is None
+
+
+@pytest.mark.parametrize("text", ["echo a >&2", "echo a 2>&1", "echo a >&-", "echo a 2>&-"])
+def test_descriptors_are_no_files(text: str) -> None:
+    assert on_command(text, RULES).effect == "allow"
+
+
 # What Copilot sees
 
 
