@@ -31,7 +31,8 @@ class GatewayFinder:
     """Finds the gateway anew for each link: it may have restarted, with another token.
 
     `environ` may name its address and the token. Else it is the one on `port`, or on 9400, or the
-    only one that runs in this home. A token that is kept on this machine goes to no other.
+    only one that runs in this home, or where it was found before. A token that is kept on this
+    machine goes to no other.
     """
 
     def __init__(self, environ: Mapping[str, str], port: int | None = None) -> None:
@@ -69,6 +70,7 @@ class GatewayFinder:
         url, token = self._environ.get(URL_VARIABLE), self._environ.get(TOKEN_VARIABLE)
         given = Secret(token.strip()) if token else None
         if url:
+            _check_address(url)
             said = self._running(_port_of(url)) if _is_here(url) else None
             return FoundAt(url, given or (_kept(Path(said.token_file)) if said else None))
         said = self._running(self._port or DEFAULT_PORT)
@@ -82,10 +84,25 @@ class GatewayFinder:
         kept = given or _kept(well_known(self._home))
         if kept is None:
             raise LinkLost("no gateway runs; start one with `tapui`, in another terminal")
-        return FoundAt(f"ws://localhost:{self._port or DEFAULT_PORT}", kept)
+        port = self._port or self.port or DEFAULT_PORT  # a gateway comes back where it was
+        return FoundAt(f"ws://localhost:{port}", kept)
 
     def _running(self, port: int | None) -> GatewayFile | None:
         return None if port is None else find_gateway(self._home, port)
+
+
+def _check_address(url: str) -> None:
+    """Check what `TAP_GATEWAY` has. Raises `LinkLost`."""
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise LinkLost(
+            f"'{url}' is no address of a gateway; set {URL_VARIABLE} to one such as "
+            f"ws://localhost:{DEFAULT_PORT}"
+        )
 
 
 def _is_here(url: str) -> bool:

@@ -43,3 +43,21 @@ def test_the_environments_token_is_shown_at_its_address(running: Gateway) -> Non
         token = GatewayFinder(env, port).token()
         assert token is not None
         assert token.reveal() == "its own"
+
+
+@pytest.mark.parametrize("url", ["foo", "localhost:9400", "http://localhost:9400", "ws://[", "ws:"])
+async def test_what_is_no_address_is_named_as_that(tmp_path: Path, url: str) -> None:
+    finder = GatewayFinder(Home(tmp_path).env(TAP_GATEWAY=url))
+    assert finder.token() is None
+    with pytest.raises(LinkLost, match="is no address of a gateway; set TAP_GATEWAY to one such"):
+        await finder.dial()
+
+
+async def test_a_gateway_that_is_lost_is_looked_for_where_it_was(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    finder = GatewayFinder(home.env(TAP_PROVIDER_TOKEN="ptk-any"))
+    with Gateway(home, "--no-attach") as gateway:
+        assert finder.token() is not None
+        port = gateway.port
+    with pytest.raises(LinkLost, match=f"ws://localhost:{port}"):
+        await finder.dial()

@@ -222,6 +222,7 @@ export declare function pair(
 export declare function findGateway(options?: {
   environ?: { [name: string]: string | undefined };
   port?: number;
+  before?: number;
 }): Promise<Gateway>;
 
 /** Whether a module is the program that Node was started with. */

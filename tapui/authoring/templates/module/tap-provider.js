@@ -1924,12 +1924,17 @@ const MAX_FILE = 64 * 1024;
 
 /**
  * Finds the gateway, as programs in Python do: `TAP_GATEWAY` and `TAP_PROVIDER_TOKEN` may name its
- * address and the token; else it is the one on `port`, or on 9400, or the only one that runs.
- * A token that is kept on this machine goes to no other. Rejects with `LinkLost`, whose message says
- * what to do.
+ * address and the token; else it is the one on `port`, or on 9400, or the only one that runs, or
+ * where it was `before`. A token that is kept on this machine goes to no other. Rejects with
+ * `LinkLost`, whose message says what to do.
  */
-export async function findGateway({ environ = process.env, port } = {}) {
+export async function findGateway({ environ = process.env, port, before } = {}) {
   const url = environ.TAP_GATEWAY;
+  if (url && !isAddress(url)) {
+    throw new LinkLost(
+      `'${url}' is no address of a gateway; set TAP_GATEWAY to one such as ws://localhost:${DEFAULT_PORT}`,
+    );
+  }
   const given = environ.TAP_PROVIDER_TOKEN?.trim();
   const home = await homeOf(environ);
   const running = await gatewaysOf(home);
@@ -1948,7 +1953,11 @@ export async function findGateway({ environ = process.env, port } = {}) {
   }
   const token = given || (await tokenIn(home.wellKnown));
   if (!token) throw new LinkLost("no gateway runs; start one with `tapui`, in another terminal");
-  return { url: `ws://localhost:${port ?? DEFAULT_PORT}`, token };
+  return { url: `ws://localhost:${port ?? before ?? DEFAULT_PORT}`, token };
+}
+
+function isAddress(url) {
+  return URL.canParse(url) && ["ws:", "wss:"].includes(new URL(url).protocol);
 }
 
 /** Whether an address is one of this machine, which no other machine can take. */
@@ -2072,7 +2081,10 @@ async function runProgram(provider, argv = process.argv.slice(2)) {
   let found;
   try {
     await provider.serve({
-      find: async () => (found = await findGateway({ port })),
+      find: async () => {
+        const before = found && Number(new URL(found.url).port);
+        return (found = await findGateway({ port, before }));
+      },
       session: values.session ?? (process.env.TAP_SESSION || undefined),
       listener: printer(provider, () => found),
       signal: abort.signal,
