@@ -170,14 +170,14 @@ def _of_properties(tool: Tool, schema: dict[str, Any]) -> Iterator[LintFinding]:
     for name, about in properties.items() if isinstance(properties, dict) else ():
         path = f"{tool.name}.{name}"
         found = _resolved(schema, about)
-        if not found.get("description"):
+        if not found.get("description") and not _names(tool.description, name):
             yield LintFinding(
                 path,
                 "the argument has no description",
                 f'add a line to the docstring ("{name}: …"), or write '
                 'Annotated[…, "what it means"]',
             )
-        elif isinstance(found["description"], str):
+        elif isinstance(found.get("description"), str):
             yield from _of_text(path, found["description"])
         if not found.keys() - {"description", "title", "default"}:
             yield LintFinding(
@@ -195,6 +195,12 @@ def _of_properties(tool: Tool, schema: dict[str, Any]) -> Iterator[LintFinding]:
                 "the argument takes a list of anything",
                 "say of what: list[str]",
             )
+
+
+def _names(description: str, name: str) -> bool:
+    """Return whether a tool's description speaks of an argument: "Greet somebody by name."."""
+    words = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", name)))
+    return bool(words) and re.search(rf"\b{words}\b", description, re.IGNORECASE) is not None
 
 
 def _says_what(schema: Mapping[str, Any]) -> bool:

@@ -1,16 +1,18 @@
 """An author's file: loading it, finding the provider in it, and telling what is wrong with it."""
 
+import ast
 import builtins
 import contextlib
+import functools
 import linecache
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import tapui
 from tapui.provider import Provider
@@ -56,8 +58,14 @@ def load(path: Path) -> LoadedFile:
     module = _module(path)
     process = os.getpid()
     reached: Provider | None = None
+    made: list[Provider] = []
     try:
-        with _told_when_slow(path), contextlib.redirect_stdout(sys.stderr), _run_is_reached():
+        with (
+            _told_when_slow(path),
+            contextlib.redirect_stdout(sys.stderr),
+            _run_is_reached(),
+            _making_is_noted(path, made),
+        ):
             exec(code, module.__dict__)  # noqa: S102 - the author's file, to be run
     except _RunReachedError as end:
         reached = end.provider
@@ -74,12 +82,13 @@ def load(path: Path) -> LoadedFile:
     finally:
         if os.getpid() != process:
             os._exit(0)  # a child that the file forked: it is not the one that loads it
-    return LoadedFile(path, module, reached or _provider_in(module, path), reached is not None)
+    provider = reached or _provider_in(module, path, made)
+    return LoadedFile(path, module, provider, reached is not None)
 
 
 def run(path: Path, arguments: Sequence[str] = ()) -> None:
     """Run a file as a program, with these arguments. Where it has a provider and does not call
-    its `run()`, that is done for it.
+    its `run()`, that is done for it; not where the file has used a provider itself, as tests do.
 
     Raises `LoadError`, and `SystemExit` and `KeyboardInterrupt` as they come.
     """
@@ -91,34 +100,66 @@ def run(path: Path, arguments: Sequence[str] = ()) -> None:
     sys.modules["__main__"] = module
     sys.argv = [str(path), *arguments]
     process = os.getpid()
-    with _run_is_noted() as noted:
+    made: list[Provider] = []
+    with _use_is_noted() as used, _making_is_noted(path, made):
         try:
             exec(code, module.__dict__)  # noqa: S102 - the author's file, to be run
-            if not noted:
+            if not used:
                 if os.getpid() != process:
                     os._exit(0)  # a child that the file forked
-                _provider_in(module, path).run()
+                _provider_in(module, path, made).run()
         except LoadError:
             raise
         except Exception as error:  # noqa: BLE001 - told to the author
             raise LoadError(author_traceback(error)) from None
 
 
+_USES = ("run", "serve", "test", "call")
+"""What a program that serves or tests a provider calls of it."""
+
+
 @contextlib.contextmanager
-def _run_is_noted() -> Iterator[list[Provider]]:
-    """Give a list to which each provider is added that is run."""
+def _use_is_noted() -> Iterator[list[Provider]]:
+    """Give a list to which each provider is added that is run, served or tested."""
     noted: list[Provider] = []
-    original = Provider.run
+    originals = {name: getattr(Provider, name) for name in _USES}
 
-    def run_and_note(provider: Provider, argv: list[str] | None = None) -> None:
-        noted.append(provider)
-        original(provider, argv)
+    def noting(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def use(provider: Provider, *args: Any, **options: Any) -> Any:
+            noted.append(provider)
+            return original(provider, *args, **options)
 
-    Provider.run = run_and_note  # type: ignore[assignment, method-assign]  # for the time of the run
+        return use
+
+    for name, original in originals.items():
+        setattr(Provider, name, noting(original))
     try:
         yield noted
     finally:
-        Provider.run = original  # type: ignore[method-assign]
+        for name, original in originals.items():
+            setattr(Provider, name, original)
+
+
+@contextlib.contextmanager
+def _making_is_noted(path: Path, made: list[Provider]) -> Iterator[None]:
+    """Add to `made` each provider that is made while the file is carried out itself, and not a
+    module that it imports."""
+    original = Provider.__init__
+
+    def make(provider: Provider, *args: Any, **options: Any) -> None:
+        frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the way to the caller's file
+        while frame is not None and frame.f_code.co_name != "<module>":
+            frame = frame.f_back
+        if frame is not None and frame.f_code.co_filename == str(path):
+            made.append(provider)
+        original(provider, *args, **options)
+
+    Provider.__init__ = make  # type: ignore[assignment, method-assign]  # for the time of loading
+    try:
+        yield
+    finally:
+        Provider.__init__ = original  # type: ignore[method-assign]
 
 
 def compiled(path: Path) -> CodeType:
@@ -156,7 +197,8 @@ def _module(path: Path) -> ModuleType:
     return module
 
 
-def _provider_in(module: ModuleType, path: Path) -> Provider:
+def _provider_in(module: ModuleType, path: Path, made: list[Provider]) -> Provider:
+    """Return the provider that the file makes, to which it adds a tool, or which it runs."""
     found = {
         id(one): (name, one) for name, one in vars(module).items() if isinstance(one, Provider)
     }
@@ -165,14 +207,51 @@ def _provider_in(module: ModuleType, path: Path) -> Provider:
             f"{path.name} has no provider; it needs one such as:\n"
             f'provider = Provider("{path.stem}")'
         )
-    if len(found) > 1:
-        names = ", ".join(f"{name} ({one.name!r})" for name, one in found.values())
+    own = [
+        (name, one)
+        for name, one in found.values()
+        if any(one is other for other in made) or _has_tool_of(one, path) or _runs(path, name)
+    ]
+    if not own:
+        raise LoadError(_imported_alone(path, [name for name, _ in found.values()]))
+    if len(own) > 1:
+        names = ", ".join(f"{name} ({one.name!r})" for name, one in own)
         raise LoadError(
-            f"{path.name} has {len(found)} providers: {names}; a file has one. "
+            f"{path.name} has {len(own)} providers: {names}; a file has one. "
             "Put each into a file of its own"
         )
-    ((_, provider),) = found.values()
-    return provider
+    return own[0][1]
+
+
+def _has_tool_of(provider: Provider, path: Path) -> bool:
+    functions = (provider.function_of(tool.name) for tool in provider.tools)
+    return any(one is not None and one.place[0] == str(path) for one in functions)
+
+
+def _runs(path: Path, name: str) -> bool:
+    """Return whether the file has a call such as `provider.run()`, also below the guard."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "run"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == name
+        for node in ast.walk(ast.parse(path.read_bytes()))
+    )
+
+
+def _imported_alone(path: Path, names: list[str]) -> str:
+    """Say what a file needs that has no other providers than those it imports."""
+    text = f"{path.name} has no provider or tool of its own, it imports {', '.join(names)};"
+    if path.stem.startswith("test_") or path.stem.endswith("_test"):
+        return (
+            f"{text} a test runs itself, with the last line:\n"
+            'if __name__ == "__main__": unittest.main()  # or pytest.main([__file__])'
+        )
+    return (
+        f"{text} to serve that, add a tool to it, or the last line:\n"
+        f'if __name__ == "__main__": {names[0]}.run()'
+    )
 
 
 @contextlib.contextmanager

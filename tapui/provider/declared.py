@@ -117,7 +117,8 @@ class Declared:
 
         A plain function runs in a thread, a coroutine function in the loop. A parameter of the type
         `Context` is given the call. `timeout` is seconds. With `parameters`, a JSON Schema of your
-        own, the function is given the arguments as one dict. A tool of the same name is replaced.
+        own, the function is given the arguments as one dict. While the provider is served, a tool
+        replaces one of the same name; before, two of one name are an error.
         """
 
         def declare(function: F) -> F:
@@ -128,7 +129,10 @@ class Declared:
                 timeout=self.call_timeout if timeout is None else timeout,
                 parameters=parameters,
             )
-            if made.name not in self._tools and len(self._tools) >= limits.MAX_TOOLS:
+            before = self._tools.get(made.name)
+            if before is not None and not self._followers:
+                raise DeclarationError(_twice(made.name, before.place, made.place))
+            if before is None and len(self._tools) >= limits.MAX_TOOLS:
                 raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS} tools")
             self._tools[made.name] = made
             for follower in self._followers:
@@ -357,3 +361,8 @@ class Declared:
             raise DeclarationError(f"at most {limits.MAX_SECTIONS} sections can be changed")
         self._rewriters.pop(section, None)
         self._transforms[section] = without_surrogates(transform)
+
+
+def _twice(name: str, *places: tuple[str, int]) -> str:
+    where = " and ".join(f"{file}:{line}" for file, line in places)
+    return f"two tools are called {name!r}, at {where}; give one another name: tool(name=…)"

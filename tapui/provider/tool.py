@@ -52,6 +52,8 @@ class ToolFunction:
         self.function = function
         self.is_coroutine = is_coroutine(function)
         docstring = read_docstring(inspect.getdoc(_written(function)))
+        self.place = _place(function)
+        """The file and the line at which the function is written; "?" and 0 where it has none."""
         self._signature: Signature | None = None
         self._context_name: str | None = None
         if parameters is None:
@@ -108,6 +110,11 @@ def _written(function: Callable[..., Any]) -> Callable[..., Any]:
     while isinstance(function, functools.partial):
         function = function.func
     return function
+
+
+def _place(function: Callable[..., Any]) -> tuple[str, int]:
+    code = getattr(inspect.unwrap(_written(function)), "__code__", None)
+    return ("?", 0) if code is None else (code.co_filename, code.co_firstlineno)
 
 
 def _schema(name: str, parameters: Mapping[str, Any]) -> Raw:

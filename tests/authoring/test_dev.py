@@ -211,6 +211,19 @@ async def test_a_file_that_never_ends_loading_changes_nothing_and_the_next_save_
         await until_async(lambda: has_ended(looping), what="the one that loops has ended")
 
 
+async def test_a_coroutine_that_does_not_let_go_is_named_with_its_line(
+    served: Gateway, tmp_path: Path
+) -> None:
+    until_freed = f"    while not Path({str(tmp_path / 'freed')!r}).exists(): pass"
+    holds = ("from pathlib import Path", "@provider.tool", "async def hold() -> None:", until_freed)
+    async with developing(served, tmp_path, HEAD, *holds) as dev:
+        held = await dev.begin("hold")
+        await dev.until_told("a coroutine does not let go, at ")
+        assert "worker.py" in dev.told
+        (tmp_path / "freed").touch()
+        assert (await dev.outcome(held)).get("error") is None
+
+
 async def test_a_file_that_cannot_be_loaded_at_first_is_taken_once_it_can(
     served: Gateway, tmp_path: Path
 ) -> None:

@@ -113,3 +113,10 @@ async def test_a_schema_that_refers_to_itself_ends() -> None:
         "get_weather.parameters",
         "get_weather.x",
     }
+
+
+async def test_an_argument_that_the_description_names_needs_no_line_of_its_own() -> None:
+    schema = {"type": "object", "properties": {"due_date": {"type": "string"}}}
+    assert await findings([tool(schema, description="List the bills up to a due date.")]) == []
+    (one,) = await findings([tool(schema, description="List bills; overdue dates are red.")])
+    assert one.path == "get_weather.due_date"

@@ -71,10 +71,44 @@ def test_a_save_within_the_same_second_is_read(tmp_path: Path) -> None:
     assert load(again).provider.tools[0].name == "greed"
 
 
-def test_modules_beside_the_file_can_be_imported(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@provider.tool\ndef add(): ...",
+        "if __name__ == '__main__':\n    provider.run()",
+        "provider = Provider('greeter')",
+    ],
+)
+def test_modules_beside_the_file_can_be_imported(tmp_path: Path, text: str) -> None:
     written(tmp_path, GREETER, "the_provider_beside.py")
-    path = written(tmp_path, "from the_provider_beside import provider")
+    path = written(tmp_path, f"from the_provider_beside import Provider, provider\n{text}")
     assert load(path).provider.name == "greeter"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("test_it.py", 'if __name__ == "__main__": unittest.main()'),
+        ("again.py", 'if __name__ == "__main__": provider.run()'),
+    ],
+)
+def test_what_a_file_only_imports_is_not_served(tmp_path: Path, name: str, line: str) -> None:
+    written(tmp_path, GREETER, "the_provider_of_others.py")
+    path = written(tmp_path, "from the_provider_of_others import provider", name)
+    with pytest.raises(LoadError, match="no provider or tool of its own") as error:
+        load(path)
+    assert line in str(error.value)
+
+
+def test_a_program_that_has_tested_what_it_imports_ends(tmp_path: Path) -> None:
+    written(tmp_path, GREETER, "the_tested_provider.py")
+    path = written(
+        tmp_path,
+        "import asyncio\nfrom the_tested_provider import provider\n"
+        "print(asyncio.run(provider.call('greet', {'name': 'Ada'})))",
+        "test_it.py",
+    )
+    assert in_a_process("run(path)", path) == "Hello, Ada!\n"
 
 
 @pytest.mark.parametrize(
@@ -84,6 +118,10 @@ def test_modules_beside_the_file_can_be_imported(tmp_path: Path) -> None:
         (
             GREETER + "other = Provider('second')",
             ["has 2 providers: provider ('greeter'), other ('second'); a file has one"],
+        ),
+        (
+            f"{GREETER}\n@provider.tool(name='greet')\ndef again(): ...",
+            ["two tools are called 'greet', at ", "greeter.py:6 and ", "greeter.py:11; give one"],
         ),
         ("def (", ["greeter.py", "def (", "SyntaxError: invalid syntax"]),
         ("x = '\\ud800\\0'\n\0", ["SyntaxError"]),

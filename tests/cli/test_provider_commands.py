@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 
+import tapui
 from tests.rig.gateway import Home, tapui_argv
 
+README = Path(tapui.__file__).parents[1] / "README.md"
+GUIDE = Path(tapui.__file__).parent / "provider" / "README.md"
 TOOLS = '''
 import base64, sys
 from dataclasses import dataclass
@@ -109,6 +113,27 @@ def test_a_test_that_fails_is_1(home: Home, tmp_path: Path) -> None:
     done = run(home, "run", str(path))
     assert done.returncode == 1
     assert "FAILED (failures=1)" in done.stderr
+
+
+def test_a_test_that_does_not_run_itself_is_1(home: Home, tools: Path) -> None:
+    path = tools.with_name("test_tools.py")
+    path.write_text("from tools import provider\n\ndef test_it(): assert provider.tools\n")
+    done = run(home, "run", str(path))
+    assert done.returncode == 1
+    assert "test_tools.py has no provider or tool of its own, it imports provider" in done.stderr
+    assert "unittest.main()" in done.stderr
+
+
+@pytest.mark.parametrize(("guide", "name"), [(README, "reminder"), (GUIDE, "greeter")])
+def test_the_documents_own_providers_have_nothing_to_mend(
+    home: Home, tmp_path: Path, guide: Path, name: str
+) -> None:
+    samples = re.findall(r"```python\n(.*?)```", guide.read_text(), re.DOTALL)
+    (sample,) = [one for one in samples if f'{name} = Provider("{name}")' in one]
+    path = tmp_path / f"{name}.py"
+    path.write_text(sample)
+    done = run(home, "check", str(path))
+    assert (done.returncode, done.stdout) == (0, f"{name}: 1 tool, all fine\n")
 
 
 def test_a_file_gets_the_arguments_behind_it(home: Home, tools: Path) -> None:

@@ -27,6 +27,7 @@ from tapui.authoring.loading import LoadedFile, LoadError, load
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.link import Link, LinkLost
 from tapui.provider.listener import Listener
+from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.serving import Serving
 from tapui.runtime.child import STOP_SECONDS
 from tapui.wire.message import Message
@@ -125,10 +126,13 @@ class _Program:
 async def _serve(loaded: LoadedFile, end: socket.socket, session: str | None) -> int:
     channel = await Channel.of_program(end)
     channel.put(FileLoaded(sorted(set(_authors_files(loaded.path)))))
+    watch = LoopWatch()
     try:
         await _Program(channel, loaded, session).run()
     except GatewayRefusal as error:
         return await _failed(channel, str(error), loaded.path)
+    finally:
+        watch.close()
     channel.close()
     return 0
 
