@@ -18,7 +18,7 @@ from tapui.authoring.loading import load
 from tapui.hosts.mcp.door import McpDoor
 from tapui.provider import Provider
 from tapui.provider.alone import outcome_of
-from tapui.wire.message import OfferedTool, ToolOutcome
+from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 _INSTRUCTIONS = "Tools of the provider {name}."
 _OUTPUT, _ERRORS = 1, 2
@@ -46,19 +46,19 @@ class ProviderTools:
         self,
         tool: str,
         arguments: dict[str, Any],
-        tell: Callable[[str], Awaitable[None]],
+        tell: Callable[[ToolProgress], Awaitable[None]],
     ) -> ToolOutcome:
         """Call a tool; `tell` takes how far it is."""
-        texts: asyncio.Queue[str | None] = asyncio.Queue()
+        news: asyncio.Queue[ToolProgress | None] = asyncio.Queue()
 
         async def tell_all() -> None:
-            while (text := await texts.get()) is not None:
-                await tell(text)
+            while (told := await news.get()) is not None:
+                await tell(told)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(tell_all())
-            outcome = await outcome_of(self._provider, tool, arguments, texts.put_nowait)
-            texts.put_nowait(None)
+            outcome = await outcome_of(self._provider, tool, arguments, news.put_nowait)
+            news.put_nowait(None)
         return outcome
 
 

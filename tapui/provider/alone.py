@@ -15,11 +15,11 @@ from tapui.provider.results import ResultFolder
 from tapui.provider.session import Session
 from tapui.provider.threads import Threads
 from tapui.wire import codec
-from tapui.wire.message import ActiveSession, FileResult, Message, ToolOutcome
+from tapui.wire.message import ActiveSession, FileResult, Message, ToolOutcome, ToolProgress
 from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolResult
 
 T = TypeVar("T")
-Progress = Callable[[str], None]
+Progress = Callable[[ToolProgress], None]
 _ID = "call"
 _FILES = ResultFolder(None)
 """One for the process: what is old in it goes when something new comes."""
@@ -45,11 +45,11 @@ class _Nobody:
     async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
         return {stream: [] for stream in query.streams}
 
-    def progress(self, call_id: str, text: str) -> None:  # noqa: ARG002 - there is one call
+    def progress(self, told: ToolProgress) -> None:
         if self._progress is None:
-            log.info("%s", text)
+            log.info("%s", told.message)
         else:
-            self._loop.call_soon_threadsafe(self._progress, text)
+            self._loop.call_soon_threadsafe(self._progress, told)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         if threading.get_ident() == self._thread:

@@ -6,16 +6,20 @@ from typing import Any, Protocol, TypeVar
 
 from tapui.provider.session import Session
 from tapui.wire.limits import MAX_HISTORY
-from tapui.wire.message import Level
+from tapui.wire.message import Level, ToolProgress
 from tapui.wire.provider import HistoryLine
+from tapui.wire.surrogates import without_surrogates
 
 T = TypeVar("T")
+
+MAX_PROGRESS = 16 * 1024
+"""Characters of a text that tells progress."""
 
 
 class CallEnds(Protocol):
     """The provider's side of a call under way. Safe to use from any thread."""
 
-    def progress(self, call_id: str, text: str) -> None:
+    def progress(self, told: ToolProgress) -> None:
         """Tell the caller how far it is."""
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
@@ -45,7 +49,15 @@ class Context:
     ) -> None:
         """Tell how far the call is: `progress(3, 10, "files")`. Of many, the newest are sent."""
         count = "" if done is None else f"{done:g}" if total is None else f"{done:g}/{total:g}"
-        self._ends.progress(self.call_id, " ".join(filter(None, (count, text))) or "…")
+        message = " ".join(filter(None, (count, text))) or "…"
+        self._ends.progress(
+            ToolProgress(
+                self.call_id,
+                without_surrogates(message[:MAX_PROGRESS]),
+                None if done is None else float(done),
+                None if total is None else float(total),
+            )
+        )
 
     @property
     def cancelled(self) -> bool:

@@ -9,7 +9,7 @@ from tapui.wire.message import Message, ToolProgress
 from tapui.wire.provider import ToolResult
 
 MAX_PROGRESS = 16
-"""Texts of one call's progress that wait for the link; the oldest go first."""
+"""Messages of one call's progress that wait for the link; the oldest go first."""
 
 
 class Outbox:
@@ -17,27 +17,23 @@ class Outbox:
 
     def __init__(self) -> None:
         self._waiting: deque[Message] = deque()
-        self._progress: dict[str, deque[str]] = {}
+        self._progress: dict[str, deque[ToolProgress]] = {}
         self._wake: asyncio.Future[None] | None = None
         self._offer: Callable[[Message], bool] | None = None
 
     def put(self, message: Message) -> None:
         """Send a message, after what was put before."""
         if type(message) is ToolResult and self._progress:
-            self._waiting.extend(self._progress_of(message.id))
+            self._waiting.extend(self._progress.pop(message.id, ()))
         if self._offer is not None and not self._waiting and self._offer(message):
             return
         self._waiting.append(message)
         self._stir()
 
-    def progress(self, call_id: str, text: str) -> None:
+    def progress(self, told: ToolProgress) -> None:
         """Send how far a call is, before its result."""
-        self._progress.setdefault(call_id, deque(maxlen=MAX_PROGRESS)).append(text)
+        self._progress.setdefault(told.id, deque(maxlen=MAX_PROGRESS)).append(told)
         self._stir()
-
-    def _progress_of(self, call_id: str) -> list[Message]:
-        texts = self._progress.pop(call_id, ())
-        return [ToolProgress(call_id, text) for text in texts]
 
     def _stir(self) -> None:
         if self._wake is not None and not self._wake.done():
@@ -60,5 +56,5 @@ class Outbox:
             while self._waiting:
                 await link.send(self._waiting.popleft())
             for call_id in list(self._progress):
-                self._waiting.extend(self._progress_of(call_id))
+                self._waiting.extend(self._progress.pop(call_id))
         self._offer = offer

@@ -18,9 +18,8 @@ from tapui.provider.pacing import PushPace
 from tapui.provider.threads import Threads
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
-from tapui.wire.message import Message
+from tapui.wire.message import Message, ToolProgress
 from tapui.wire.provider import ContextUpdate, HistoryLine, Push, StreamQuery
-from tapui.wire.surrogates import without_surrogates
 
 log = logging.getLogger("tapui.provider")
 
@@ -29,8 +28,6 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 10.0
 """Seconds before a gateway is dialled again: doubled each time, up to this."""
-MAX_PROGRESS = 16 * 1024
-"""Characters of a text that tells progress."""
 MAX_HELD = 100
 """Messages of sessions that wait until the provider is bound again; the oldest go first."""
 
@@ -181,14 +178,13 @@ class Serving:
             raise LinkLost("the provider is not bound to a session")
         return await self._conversation.history(query)
 
-    def progress(self, call_id: str, text: str) -> None:
+    def progress(self, told: ToolProgress) -> None:
         """Tell how far a call is."""
-        text = without_surrogates(text[:MAX_PROGRESS])
-        self._in_loop(lambda: self._progress(call_id, text))
+        self._in_loop(lambda: self._progress(told))
 
-    def _progress(self, call_id: str, text: str) -> None:
-        if self._conversation is not None and call_id in self._conversation.calls:
-            self._conversation.outbox.progress(call_id, text)
+    def _progress(self, told: ToolProgress) -> None:
+        if self._conversation is not None and told.id in self._conversation.calls:
+            self._conversation.outbox.progress(told)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the loop and wait for it, in a thread."""

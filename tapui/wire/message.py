@@ -149,10 +149,15 @@ class ToolInvoke(Message, tag="tool.invoke", frozen=True):
 
 
 class ToolProgress(Message, tag="tool.progress", frozen=True):
-    """Status of a call under way, from the provider and on to the caller."""
+    """Status of a call under way, from the provider and on to the caller.
+
+    `done` of `total` are for callers that show them otherwise than in `message`, which has both.
+    """
 
     id: Id
     message: Text
+    done: float | None = None
+    total: float | None = None
 
 
 class ToolOutcome(Message, tag="tool.outcome", frozen=True):

@@ -226,7 +226,7 @@ async def test_any_mcp_client_can_use_the_tools(home: Home, tools: Path, tmp_pat
     told: list[Any] = []
 
     async def progress(done: float, total: float | None, text: str | None) -> None:
-        told.append(text)
+        told.append((done, total, text))
 
     async with asyncio.timeout(30), Client(server) as client:
         listed = await client.list_tools()
@@ -237,7 +237,7 @@ async def test_any_mcp_client_can_use_the_tools(home: Home, tools: Path, tmp_pat
         failed = await client.call_tool("fail", {"how": "told"}, progress_callback=progress)
         assert failed.is_error
         assert "NO_SUCH_THING: there is none" in failed.content[0].text
-        assert told == ["1/2 half"]
+        assert told == [(1, 2, "half")]
         wrong = await client.call_tool("add", {"a": "two"})
         assert "INVALID_ARGS" in wrong.content[0].text
         drawn = await client.call_tool("picture", {})

@@ -151,22 +151,23 @@ async def test_an_error_is_a_result_with_its_code(client: McpClient, gateway: Ga
 
 
 async def test_progress_reaches_the_client(client: McpClient, gateway: Gateway) -> None:
-    told: list[tuple[float, str | None]] = []
+    told: list[tuple[float, float | None, str | None]] = []
     come = asyncio.Event()
 
-    async def progress(done: float, _total: float | None, text: str | None) -> None:
-        told.append((done, text))
+    async def progress(done: float, total: float | None, text: str | None) -> None:
+        told.append((done, total, text))
         come.set()
 
     async with await provided(gateway, client) as provider:
         calling = asyncio.create_task(client.call("greet", progress_callback=progress))
         call = await provider.expect("tool.call")
-        await provider.send({"type": "tool.progress", "id": call["id"], "message": "half"})
+        half = {"message": "1/2 half", "done": 1, "total": 2}
+        await provider.send({"type": "tool.progress", "id": call["id"], **half})
         async with asyncio.timeout(15):
             await come.wait()
         await provider.send({"type": "tool.result", "id": call["id"], "data": "done"})
         assert (await calling).content[0].text == "done"
-        assert told == [(1, "half")]
+        assert told == [(1, 2, "half")]
 
 
 async def test_the_list_answers_while_a_call_hangs_and_after_it_was_given_up(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import signal
 import subprocess
 from pathlib import Path
@@ -13,6 +14,8 @@ from tapui.home.paths import Home as Folders
 from tapui.home.run_folder import RunFolder
 from tapui.home.tools_token import ToolsTokenFile
 from tapui.hosts.mcp.link import GatewayLink
+from tapui.hosts.mcp.shown import progress_of
+from tapui.wire.message import ToolProgress
 from tests.hosts.mcp_client import connected, session_of
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Provider
@@ -124,3 +127,21 @@ def test_standard_output_has_the_protocol_alone(
     assert answers[1]["result"]["tools"] == []
     assert [json.loads(line) for line in rest.splitlines()] == []
     assert "no token for tools" in said
+
+
+@pytest.mark.parametrize(
+    ("fields", "last", "told"),
+    [
+        ({}, None, (1, None, "3/10 files")),
+        ({}, 4.0, (5, None, "3/10 files")),
+        ({"done": 3, "total": 10}, 2.0, (3, 10, "files")),
+        ({"done": 3}, None, (3, None, "3/10 files")),
+        ({"done": 0, "total": 10}, None, (0, 10, "3/10 files")),
+        ({"done": 3, "total": 10}, 3.0, (math.nextafter(3, 4), 10, "files")),
+        ({"done": math.inf, "total": 10}, 3.0, (4, None, "3/10 files")),
+    ],
+)
+def test_progress_keeps_its_total_and_its_text(
+    fields: dict[str, float], last: float | None, told: tuple[float, float | None, str]
+) -> None:
+    assert progress_of(ToolProgress("c", "3/10 files", **fields), last) == told

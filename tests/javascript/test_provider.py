@@ -96,7 +96,9 @@ async def test_arguments_are_checked_before_the_function_runs(bench: Bench, wide
 
 async def test_progress_cancel_and_time_outs(bench: Bench, wide: Program) -> None:
     id_ = await bench.start("counts")
-    told = [(await bench.host.expect("tool.progress", id=id_))["message"] for _ in range(3)]
+    news = [await bench.host.expect("tool.progress", id=id_) for _ in range(3)]
+    told = [one["message"] for one in news]
+    assert (news[0]["done"], news[0]["total"]) == (1, 3)
     assert told == ["1/3 steps", "2/3 steps", "3/3 steps"]
     assert (await bench.host.expect("tool.outcome", id=id_))["data"] == "counts"
 

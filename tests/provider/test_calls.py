@@ -207,7 +207,9 @@ async def test_progress_comes_before_the_result_from_threads_and_coroutines(benc
 
     await bench.serve(provider)
     assert (await bench.call("walk"))["data"] == bench.session
-    heard = [m["message"] for m in bench.host.inbox.messages if m["type"] == "tool.progress"]
+    news = [m for m in bench.host.inbox.messages if m["type"] == "tool.progress"]
+    assert [(m["done"], m["total"]) for m in news] == [(1, 3), (2, 3), (3, 3)]
+    heard = [m["message"] for m in news]
     assert heard == ["1/3 steps", "2/3 steps", "3/3 steps"]
     assert (await bench.call("stroll", {"steps": 2}))["data"] == f"label of {bench.session}"
 

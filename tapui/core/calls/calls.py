@@ -233,11 +233,11 @@ class Calls:
                 call.session = current
         self._lanes.replace_session(former, current)
 
-    def progress(self, call: PendingCall, message: str) -> None:
+    def progress(self, call: PendingCall, told: ToolProgress) -> None:
         """Pass a status on to the caller."""
-        call.view = replace(call.view, progress=message, args=None, args_cut=None)
+        call.view = replace(call.view, progress=told.message, args=None, args_cut=None)
         self._out.emit(CallProgress(call.view.session_id, call.view))
-        self._out.send(call.caller.id, ToolProgress(call.invoke_id, message))
+        self._out.send(call.caller.id, replace(told, id=call.invoke_id))
 
     def result(self, call: PendingCall, result: ToolResult) -> None:
         """Take the provider's answer, already checked to be exactly one of data, error, file."""

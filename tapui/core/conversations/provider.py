@@ -143,7 +143,7 @@ class ProviderConversation:
         """Pass progress on; of calls that are over it is ignored."""
         call: PendingCall | None = connection.bound_provider.calls.get(message.id)
         if call is not None and not call.is_settled and not call.is_queued:
-            self._calls.progress(call, message.message)
+            self._calls.progress(call, message)
 
     def push(self, connection: Connection, message: Push) -> None:
         """Post an event to a stream, in one session or (`broadcast`) in all of the provider's."""

@@ -31,7 +31,7 @@ from tapui import __version__
 from tapui.hosts.mcp import shown
 from tapui.hosts.mcp.lines import ClientLines
 from tapui.text import safe_name
-from tapui.wire.message import OfferedTool, ToolOutcome
+from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 _STANDARD_INPUT = 0
 QUIET = 0.1
@@ -52,7 +52,7 @@ class ToolSource(Protocol):
         """Take the client's name."""
 
     async def call(
-        self, tool: str, arguments: dict[str, Any], tell: Callable[[str], Awaitable[None]]
+        self, tool: str, arguments: dict[str, Any], tell: Callable[[ToolProgress], Awaitable[None]]
     ) -> ToolOutcome:
         """Call a tool; `tell` takes what it says meanwhile."""
 
@@ -122,12 +122,12 @@ class McpDoor:
 
     async def _call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
         self._named(context)
-        told = 0
+        last: float | None = None
 
-        async def tell(text: str) -> None:
-            nonlocal told
-            told += 1
-            await context.session.report_progress(told, None, text)
+        async def tell(told: ToolProgress) -> None:
+            nonlocal last
+            last, total, text = shown.progress_of(told, last)
+            await context.session.report_progress(last, total, text)
 
         try:
             outcome = await self._link.call(params.name, params.arguments or {}, tell)

@@ -53,7 +53,7 @@ PING_SECONDS = 4.0
 _NOT_OPEN = "DISCONNECTED"
 _ELSEWHERE = "the gateway keeps the session closed: this program has tapui's tools otherwise"
 
-Tell = Callable[[str], Awaitable[None]]
+Tell = Callable[[ToolProgress], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
@@ -61,7 +61,7 @@ _log = logging.getLogger(__name__)
 class DoorCall:
     """A call under way: the newest progress that was not told, and the outcome."""
 
-    progress: str | None = None
+    progress: ToolProgress | None = None
     outcome: ToolOutcome | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -220,7 +220,7 @@ class GatewayLink:
             case ToolProgress():
                 call = self._calls.get(message.id)
                 if call is not None:
-                    call.progress = message.message
+                    call.progress = message
                     call.news.set()
             case Error():
                 self._refused(message)
@@ -260,8 +260,8 @@ class GatewayLink:
                 await call.news.wait()
                 call.news.clear()
                 if call.progress is not None:
-                    text, call.progress = call.progress, None
-                    await tell(text)
+                    told, call.progress = call.progress, None
+                    await tell(told)
             return call.outcome
         finally:
             del self._calls[call_id]

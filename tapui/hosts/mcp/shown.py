@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import logging
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,7 +27,7 @@ from pydantic import ValidationError
 
 from tapui.hosts.for_models import IMAGES, description_for_model, media_of, text_for_model
 from tapui.text import safe_text
-from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
+from tapui.wire.message import FileResult, OfferedTool, ToolOutcome, ToolProgress
 
 DESCRIPTION_LENGTH = 16_384
 """Characters of a tool's description; clients hand all of them to their model with each request."""
@@ -34,6 +35,19 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
 _ERAS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
 
 _log = logging.getLogger(__name__)
+
+
+def progress_of(told: ToolProgress, last: float | None) -> tuple[float, float | None, str]:
+    """Return progress, total and text of a call's news; `last` is the progress before it.
+
+    Each progress must be larger than the last one: where the tool counts otherwise, hardly so.
+    """
+    if told.done is None or not math.isfinite(told.done):
+        return (0 if last is None else last) + 1, None, told.message
+    done = told.done if last is None or told.done > last else math.nextafter(last, math.inf)
+    count = f"{told.done:g}" if told.total is None else f"{told.done:g}/{told.total:g}"
+    first, _, text = told.message.partition(" ")
+    return done, told.total, (text if first == count else "") or told.message
 
 
 def listed(tools: Iterable[OfferedTool]) -> list[Tool]:

@@ -74,6 +74,10 @@ def result_of(answer: types.CallToolResult, files: ResultFiles) -> Any:
     if answer.is_error:
         raise ToolError(FAILED, text[:MAX_ERROR] or "the server says that it failed, and not why")
     structured = answer.structured_content
+    if _wraps(structured, texts):
+        value, structured = structured["result"], None
+        if not media and not isinstance(value, str):
+            return _bounded(value, text, files)
     if media:
         shown = text if _says(texts, structured) else _both(text, structured)
         return _with_media(media, shown, files)
@@ -132,6 +136,27 @@ def _is_json_of(texts: list[str], structured: Any) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return False
     return bool(found == structured)
+
+
+def _wraps(structured: Any, texts: list[str]) -> bool:
+    """Return whether it is what the text has, in `{"result": …}` since the protocol wants an
+    object: a text for the value, or one for each of a list."""
+    if not isinstance(structured, dict) or structured.keys() != {"result"}:
+        return False
+    value = structured["result"]
+    several = isinstance(value, list) and len(value) == len(texts)
+    return (len(texts) == 1 and _is_text_of(texts[0], value)) or (
+        several and all(map(_is_text_of, texts, value))
+    )
+
+
+def _is_text_of(text: str, value: Any) -> bool:
+    if isinstance(value, str) and text == value:
+        return True
+    try:
+        return bool(msgspec.json.decode(text) == value)
+    except (msgspec.DecodeError, RecursionError):
+        return text == str(value)
 
 
 def _says(texts: list[str], structured: Any) -> bool:

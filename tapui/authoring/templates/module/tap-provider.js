@@ -40,7 +40,7 @@ const CLOSE_SECONDS = 2;
 const FILE_SECONDS = 300; // how long a result's file is there for the gateway to copy
 const PUSH_WINDOW = 1100; // milliseconds in which PUSHES_PER_SECOND are sent
 const MAX_HELD = 100; // pushes that wait; the oldest go first
-const MAX_PROGRESS = 16; // texts of one call's progress that wait for the link
+const MAX_PROGRESS = 16; // messages of one call's progress that wait for the link
 const MAX_TEXT = 64 * 1024; // characters of an error or of progress that are sent
 const MAX_REASON = 16 * 1024;
 const MAX_RECEIVED = 10 * 1024 * 1024; // characters of a message of the gateway's
@@ -217,6 +217,11 @@ function matchOf({ tool, args, file, provider }) {
     file,
     provider,
   });
+}
+
+/** A finite number, and undefined for anything else. */
+function numberOf(value) {
+  return Number.isFinite(Number(value ?? NaN)) ? Number(value) : undefined;
 }
 
 function dropAbsent(fields) {
@@ -827,7 +832,8 @@ export class Context {
   /** Tell how far the call is: `progress(3, 10, "files")`. Of many, the newest are sent. */
   progress(done = undefined, total = undefined, text = "") {
     const count = done === undefined ? "" : total === undefined ? `${done}` : `${done}/${total}`;
-    this.#tell([count, String(text)].filter(Boolean).join(" ") || "…");
+    const message = [count, String(text)].filter(Boolean).join(" ") || "…";
+    this.#tell(dropAbsent({ message, done: numberOf(done), total: numberOf(total) }));
   }
 
   /** See `Session.push`. */
@@ -870,8 +876,9 @@ class Calls {
     const running = { abort, session, tool: call.tool };
     this.#running.set(call.id, running);
     const isHere = () => this.#running.get(call.id) === running;
-    const context = new Context(session, call, abort.signal, (text) => {
-      if (isHere()) this.#tell(call.id, text.slice(0, MAX_TEXT).toWellFormed());
+    const context = new Context(session, call, abort.signal, (told) => {
+      const message = told.message.slice(0, MAX_TEXT).toWellFormed();
+      if (isHere()) this.#tell(call.id, { ...told, message });
     });
     this.#result(call, tool, context, session).then((result) => {
       if (isHere()) this.#settle(call.id, result);
@@ -1161,16 +1168,16 @@ class Outbox {
     this.flush();
   }
 
-  progress(id, message) {
-    const texts = this.#progress.get(id) ?? [];
-    if (texts.push(message) > MAX_PROGRESS) texts.shift();
-    this.#progress.set(id, texts);
+  progress(id, told) {
+    const news = this.#progress.get(id) ?? [];
+    if (news.push(told) > MAX_PROGRESS) news.shift();
+    this.#progress.set(id, news);
     this.flush();
   }
 
   #tellProgress(id) {
-    for (const message of this.#progress.get(id) ?? []) {
-      this.#queue(JSON.stringify({ type: "tool.progress", id, message }));
+    for (const told of this.#progress.get(id) ?? []) {
+      this.#queue(JSON.stringify({ type: "tool.progress", id, ...told }));
     }
     this.#progress.delete(id);
   }
@@ -1322,7 +1329,7 @@ class Conversation {
     this.updates = new Updates(this.outbox);
     this.calls = new Calls(
       (result) => this.outbox.put(result),
-      (id, text) => this.outbox.progress(id, text),
+      (id, told) => this.outbox.progress(id, told),
     );
   }
 
