@@ -9,6 +9,30 @@ NAME_LENGTH = 64
 _MAX_MARKS = 2
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN = re.compile(r"[ -~]*\Z")
+_INVISIBLE = frozenset(
+    chr(point)
+    for first, last in (
+        # Default_Ignorable_Code_Point; its format and unassigned characters are escaped anyway.
+        (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x3164, 0x3164),
+        (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xE0100, 0xE01EF),
+        # Letters and signs without ink that the property leaves out, and marks that only join.
+        (0x2800, 0x2800), (0x1D159, 0x1D159), (0x13441, 0x13442), (0x16FE4, 0x16FE4),
+        (0x2D7F, 0x2D7F), (0x1107F, 0x1107F),
+    )
+    for point in range(first, last + 1)
+)  # fmt: skip
+"""Characters of other categories that leave no ink."""
+_KEYCAPS = frozenset("#*0123456789©®‼⁉ℹ↔")  # noqa: RUF001 - these are the signs that are meant
+_SELECTORS = frozenset("\ufe0e\ufe0f")
+"""What has an emoji shown in colour or as text."""
+MOST_BLANKS = 16
+"""Blanks in a row that are shown as they are where something is to be decided on."""
+_MOST_INDENT = 40
+"""The same at the beginning of a line, also behind the sign of a diff."""
+_MOST_EMPTY = 8
+"""Empty lines in a row that are shown as they are there."""
+_RUN = re.compile(rf"[^\S\r\n]{{{MOST_BLANKS + 1},}}")
+_EMPTY_LINES = re.compile(rf"\n(?:[^\S\n]*\n){{{_MOST_EMPTY + 1},}}")
 
 
 def _visible(char: str) -> str:
@@ -23,10 +47,11 @@ def _visible(char: str) -> str:
 def safe_text(text: str, *, limit: int | None = None, newlines: bool = False) -> str:
     """Return `text` with everything a terminal could act on turned into visible escapes.
 
-    Control, format, surrogate, private and unassigned characters and the line and paragraph
-    separators become `\\xNN`, `\\uNNNN` or `\\UNNNNNNNN`; at most two combining marks follow a
-    character, further ones are escaped. With `newlines`, a line feed is kept as it is. With
-    `limit`, the result is at most that many characters long and ends in `…` where it was cut.
+    Control, format, surrogate, private and unassigned characters, the line and paragraph
+    separators and letters without ink become `\\xNN`, `\\uNNNN` or `\\UNNNNNNNN`; at most two
+    combining marks follow a character, further ones are escaped. The selector of an emoji's look
+    stays behind an emoji. With `newlines`, a line feed is kept as it is. With `limit`, the result
+    is at most that many characters long and ends in `…` where it was cut.
     """
     if limit is not None and len(text) > limit:
         # Escapes only lengthen text, so what lies beyond the limit is never shown.
@@ -45,6 +70,9 @@ def _escape(text: str, *, newlines: bool) -> str:
     marks = 0
     for char in text:
         category = unicodedata.category(char)
+        if char in _INVISIBLE and not (char in _SELECTORS and _is_emoji(out[-1:])):
+            out.append(_visible(char))
+            continue
         if category in {"Mn", "Me", "Mc"}:
             marks += 1
             out.append(char if marks <= _MAX_MARKS else _visible(char))
@@ -55,6 +83,46 @@ def _escape(text: str, *, newlines: bool) -> str:
         else:
             out.append(char)
     return "".join(out)
+
+
+def _is_emoji(before: list[str]) -> bool:
+    """Return whether this is a sign that an emoji's selector may follow."""
+    return bool(before) and (unicodedata.category(before[0][-1]) == "So" or before[0] in _KEYCAPS)
+
+
+def is_invisible(char: str) -> bool:
+    """Return whether a character has no ink: also blanks other than the space, and controls."""
+    return char != " " and (
+        char in _INVISIBLE or unicodedata.category(char) in _ESCAPED_CATEGORIES or char.isspace()
+    )
+
+
+def revealed(text: str, *, newlines: bool = False) -> str:
+    """Return `safe_text` of something that is to be decided on: it shows all that is in the text.
+
+    Every character without ink is escaped, emoji's selectors and other blanks than the space too.
+    Of a long run of blanks, and of empty lines, their number is shown: they cannot push the rest
+    out of sight.
+    """
+    if _PLAIN.match(text) and _RUN.search(text) is None:
+        return text
+    if newlines:
+        text = _EMPTY_LINES.sub(
+            lambda run: f"\n⟨{run[0].count(chr(10)) - 1:,} empty lines⟩\n", text
+        )
+    text = _RUN.sub(_counted, text)
+    shown = (
+        _visible(char) if is_invisible(char) and not (newlines and char == "\n") else char
+        for char in text
+    )
+    return safe_text("".join(shown), newlines=newlines)
+
+
+def _counted(run: re.Match[str]) -> str:
+    count = run.end() - run.start()
+    before = run.string.rfind("\n", 0, run.start()) + 1
+    is_indent = run.start() - before <= 2 and not set(run[0]) - {" "}
+    return run[0] if is_indent and count <= _MOST_INDENT else f"⟨{count:,} blanks⟩"
 
 
 def safe_name(text: str) -> str:

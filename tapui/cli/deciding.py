@@ -8,6 +8,7 @@ from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
 from tapui.projection import asking
 from tapui.projection.state import State, is_waiting
+from tapui.text import revealed
 from tapui.wire.events import ApprovalDecided, ApprovalExpired, ApprovalWithdrawn, Entry
 from tapui.wire.message import Message
 from tapui.wire.subjects import Approval
@@ -49,7 +50,7 @@ async def whole(connection: GatewayConnection, approval: Approval) -> Approval:
 
 def request(approval: Approval) -> str:
     """Return what is asked, to the letter: `run rm -rf build && npm ci`."""
-    text = f"{asking.verb(approval)} {asking.request(approval)}"
+    text = f"{asking.verb(approval)} {revealed(asking.request(approval))}"
     over = len(text) - _SHOWN
     if over > 0:
         return f"{text[:_SHOWN]} … {over:,} more characters, which the tower shows"

@@ -11,6 +11,7 @@ from tapui.projection import alarms, asking
 from tapui.projection.fold import fold
 from tapui.projection.orders import became, wanted
 from tapui.projection.state import State, activity, is_open, is_waiting, listed
+from tapui.text import revealed
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
@@ -98,7 +99,7 @@ class Watched:
                     yield f"session {_name(session)}: {activity(session)}"
 
     def _request(self, approval: subjects.Approval) -> str:
-        asked = f"{asking.verb(approval)} {asking.request(approval)}".rstrip()
+        asked = f"{asking.verb(approval)} {revealed(asking.request(approval))}".rstrip()
         return f"{asked} (asked by {asking.asker(self._state, approval)}, {approval.id})"
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tapui.policies.programs import nested
+from tapui.text import is_invisible
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
@@ -176,7 +177,7 @@ def _is_strange(character: str) -> bool:
     """Return whether a character does not show, or shows as something that it is not."""
     if character in " \t\n" or "!" <= character <= "~":
         return False
-    return unicodedata.category(character)[0] in "CZ"
+    return unicodedata.category(character)[0] in "CZ" or is_invisible(character)
 
 
 class _Reader:

@@ -137,7 +137,9 @@ def _one(view: View, asked: AskedEmitter) -> list[Paragraph]:
         parts.append(Paragraph(""))
     if is_agents(*asked):
         judged = judged_lines(view, approval)
-        parts += [value(f"{number}  {one}") for number, one in enumerate(judged, 1)]
+        parts += [
+            value(f"{number}  {one}", is_laid_out=True) for number, one in enumerate(judged, 1)
+        ]
         parts += [Paragraph("")] * bool(judged)
     parts.append(Paragraph(str(rest.pop("schedule", "") or ""), "strong"))
     runs = rest.pop("maxRuns", None)

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tapui.text import safe_text
+from tapui.text import revealed, safe_text
 from tapui.tower.columns import fit
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.line_view import LineView
@@ -28,6 +28,8 @@ class Paragraph(NamedTuple):
     text: str
     tone: str = ""
     margin: str = ""
+    is_laid_out: bool = False
+    """Whether runs of blanks in it are tapui's own."""
 
 
 def title(text: str) -> Paragraph:
@@ -35,9 +37,9 @@ def title(text: str) -> Paragraph:
     return Paragraph(text, "heading")
 
 
-def value(text: str, tone: str = "") -> Paragraph:
+def value(text: str, tone: str = "", *, is_laid_out: bool = False) -> Paragraph:
     """Return a value, set off from all headings."""
-    return Paragraph(text, tone, "│ ")
+    return Paragraph(text, tone, "│ ", is_laid_out)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -70,7 +72,10 @@ def _room(text: str, start: int, width: int) -> int:
 
 
 class Reader(LineView, can_focus=True, inherit_bindings=False):
-    """Shows parts, all of them, however long."""
+    """Shows parts, all of them, however long.
+
+    With `reveals`, values are something to decide on: everything in them is made visible.
+    """
 
     # Lines are wrapped at the width that a scrollbar leaves: none is ever covered or cut.
     DEFAULT_CSS = "Reader { scrollbar-gutter: stable; overflow-x: hidden; }"
@@ -83,8 +88,10 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         "up", "down", "page-up", "page-down", "first", "last"
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, reveals: bool = False) -> None:
         super().__init__()
+        self._reveals = reveals
+        self._was_at_end = False
         self._parts: list[Paragraph] = []
         self._lines: list[Paragraph] = []
         self._wrapped_at = 0
@@ -95,7 +102,24 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         if found != self._parts:
             self._parts = found
             self._wrapped_at = 0
+            self._was_at_end = False
             self._wrap()
+            self._look()
+
+    @property
+    def was_read(self) -> bool:
+        """Whether the end of these parts has been on screen."""
+        self._look()
+        return self._was_at_end
+
+    def _look(self) -> None:
+        if self.size.height > 0 and self.lines_below == 0:
+            self._was_at_end = True
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Remember when the end came on screen."""
+        super().watch_scroll_y(old_value, new_value)
+        self._look()
 
     @property
     def lines_below(self) -> int:
@@ -115,6 +139,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         """Wrap anew."""
         self._wrap()
+        self._look()
 
     def action_move(self, step: int) -> None:
         """Scroll by a line."""
@@ -150,7 +175,10 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         self._lines = []
         for part in self._parts:
             room = width - cell_len(part.margin)
-            for line in safe_text(part.text, newlines=True).split("\n"):
+            shown = (
+                revealed if self._reveals and part.margin and not part.is_laid_out else safe_text
+            )
+            for line in shown(part.text, newlines=True).split("\n"):
                 self._lines.extend(part._replace(text=piece) for piece in wrap(line, room))
         self.virtual_size = Size(width, len(self._lines))
         self.refresh()

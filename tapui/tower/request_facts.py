@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tapui.text import revealed
 from tapui.tower.reader import Paragraph, value
 
 _NAME_WIDTH = 13
@@ -41,7 +42,9 @@ def fact(name: str, found: str, tone: str = "") -> list[Paragraph]:
     """Return a fact behind its name, on one line; nothing where there is none."""
     if not found:
         return []
-    return [Paragraph(f"{name:<{_NAME_WIDTH}}{' '.join(found.splitlines())}", tone or "muted")]
+    return [
+        Paragraph(f"{name:<{_NAME_WIDTH}}{revealed(' '.join(found.splitlines()))}", tone or "muted")
+    ]
 
 
 def text_of(detail: Mapping[str, Any], key: str) -> str:

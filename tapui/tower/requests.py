@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 from tapui.projection import asking
+from tapui.text import revealed
 from tapui.tower.changes import changes
 from tapui.tower.readable import readable
 from tapui.tower.reader import Paragraph, title, value
@@ -142,7 +143,7 @@ def explain(view: View, approval: subjects.Approval, detail: Mapping[str, Any]) 
     if rest.get("hasWriteFileRedirection") is False:
         del rest["hasWriteFileRedirection"]
     said = judged_lines(view, approval) or _segments(detail)
-    parts += [value(f"{number}  {one}") for number, one in enumerate(said, 1)]
+    parts += [value(f"{number}  {one}", is_laid_out=True) for number, one in enumerate(said, 1)]
     if approval.judged is not None and approval.judged.why:
         parts.append(Paragraph(f"no rule may allow it: {approval.judged.why}", "muted"))
     parts += [Paragraph("")] * bool(said)
@@ -215,7 +216,7 @@ def judged_lines(view: View, approval: subjects.Approval) -> list[str]:
     """Return each part of what is asked, with what rules say of it."""
     if approval.judged is None:
         return []
-    texts = [" ".join(part.text.split()) for part in approval.judged.parts]
+    texts = [revealed(" ".join(part.text.split())) for part in approval.judged.parts]
     width = max((len(text) for text in texts if len(text) <= _ALIGNED), default=0)
     return [
         f"{text:<{width}}    {_said_of(part)}{_before(view, part.rule)}"
@@ -246,7 +247,7 @@ def _segments(detail: Mapping[str, Any]) -> list[str]:
     if not isinstance(found, list) or len(found) < 2:
         return []
     texts = [one.get("fullCommandText") for one in found if isinstance(one, dict)]
-    parts = [" ".join(one.split()) for one in texts if isinstance(one, str)]
+    parts = [revealed(" ".join(one.split())) for one in texts if isinstance(one, str)]
     return parts if len(parts) == len(found) else []
 
 

@@ -9,6 +9,7 @@ from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.orders import is_stopping
 from tapui.projection.state import State, is_local, is_open
 from tapui.projection.summary import within
+from tapui.text import revealed
 from tapui.tower.marks import NO_EVENT, Mark
 from tapui.tower.urgency import requests
 from tapui.tower.view import View
@@ -116,7 +117,7 @@ def _loop(loop: Loop) -> str:
 
 def about(approval: subjects.Approval, folder: str) -> str:
     """Return what is asked, with its verb; paths in the session's folder without it."""
-    return f"{asking.verb(approval):<6} {within(asking.request(approval), folder)}"
+    return f"{asking.verb(approval):<6} {within(revealed(asking.request(approval)), folder)}"
 
 
 def for_how_long(standing: Footing, now: float) -> str:

@@ -10,6 +10,7 @@ from textual.widgets import Static
 from tapui import times
 from tapui.projection import asking
 from tapui.projection.summary import within
+from tapui.text import revealed
 from tapui.tower import marks
 from tapui.tower.columns import Cell, Column, Row, first_key
 from tapui.tower.order import held
@@ -175,7 +176,7 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
 
 def _said(view: View, approval: subjects.Approval) -> str:
     """Return what is asked; a path in the session's folder without it."""
-    return within(asking.request(approval), view.folder_of(approval.session_id or ""))
+    return within(revealed(asking.request(approval)), view.folder_of(approval.session_id or ""))
 
 
 def _outcome(approval: subjects.Approval) -> str:

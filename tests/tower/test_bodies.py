@@ -106,7 +106,7 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
         rig.feed.put(Detail(id="detail-1", approval=whole))
         await rig.settle()
         assert "THE END" in rig.app.screen.query_one(Reader).text.replace("\n│ ", "")
-        await rig.press("y", "enter")
+        await rig.press("end", "y", "enter")
         assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
@@ -124,7 +124,7 @@ async def test_a_request_whose_rest_is_gone_says_so_and_can_be_decided(answer: s
         rig.feed.put(told)
         await rig.settle()
         assert "The rest of this request was not kept." in rig.app.screen.query_one(Reader).text
-        await rig.press("y", "enter")
+        await rig.press("end", "y", "enter")
         assert [type(one) for one in rig.feed.sent] == [DetailRead, ApprovalDecide]
 
 

@@ -129,12 +129,12 @@ async def test_a_prompt_says_what_becomes_of_it() -> None:
 async def test_it_is_allowed_as_it_is_or_with_later_versions_of_its_files() -> None:
     async with running(asking("tests")) as rig:
         await opened(rig)
-        await rig.press("y", "enter")
+        await rig.press("end", "y", "enter")
         assert decisions(rig) == [("a-tests", "approve", None)]
     async with running(asking("tests")) as rig:
         await opened(rig)
         assert "later versions of the file it names" in rig.text
-        await rig.press("s", "enter")
+        await rig.press("end", "s", "enter")
         assert decisions(rig) == [("a-tests", "approve", {"laterVersions": True})]
 
 
@@ -156,7 +156,7 @@ async def test_those_of_one_file_are_shown_in_full_and_answered_together() -> No
             assert f"{number} of 3: {name}" in text_of(rig)
             assert f"│ ./{name}.sh --watch" in text_of(rig)
         assert "allow these 3, and later versions of the 3 files named" in rig.text
-        await rig.press("y")
+        await rig.press("end", "y")
         assert "Enter allows these 3: they start" in rig.text
         await rig.press("enter")
         assert decisions(rig) == [(f"a-{name}", "approve", None) for name in names]
@@ -196,7 +196,7 @@ async def test_they_can_be_answered_one_by_one() -> None:
 async def test_one_more_that_comes_while_they_are_read_takes_the_choice_back() -> None:
     async with running(asking("tests", "ci"), size=(120, 36)) as rig:
         await opened(rig)
-        await rig.press("y")
+        await rig.press("end", "y")
         late = emitter("e-late", "late", state="asking", approval_id="a-late")
         rig.feed.happen(
             ev.EmitterChanged("s1", late), ev.ApprovalRequested(asked("a-late", "late"))
@@ -208,6 +208,8 @@ async def test_one_more_that_comes_while_they_are_read_takes_the_choice_back() -
         assert not decisions(rig), "it has only just come up"
         await rig.turn(DEAF_SECONDS)
         await rig.press("y", "enter")
+        assert not decisions(rig), "its end was not on screen"
+        await rig.press("end", "y", "enter")
         assert [id_ for id_, *_ in decisions(rig)] == ["a-tests", "a-ci", "a-late"]
 
 
@@ -217,7 +219,7 @@ async def test_what_is_not_here_whole_is_answered_by_itself() -> None:
     async with running(state, size=(120, 36)) as rig:
         await opened(rig)
         assert "./ci.sh" not in text_of(rig)
-        await rig.press("y", "enter")
+        await rig.press("end", "y", "enter")
         assert [id_ for id_, *_ in decisions(rig)] == ["a-tests", "a-lint"]
 
 

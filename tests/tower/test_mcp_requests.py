@@ -80,12 +80,12 @@ async def test_a_server_that_is_called_says_where_and_with_which_headers() -> No
 async def test_it_is_allowed_as_it_is_or_with_later_versions_of_its_files() -> None:
     async with running(asking(START)) as rig:
         await opened(rig)
-        await rig.press("y", "enter")
+        await rig.press("end", "y", "enter")
         assert decisions(rig) == [("a-mcp", "approve", None)]
     async with running(asking(START)) as rig:
         await opened(rig)
         assert "later versions of the file it names" in rig.text
-        await rig.press("s", "enter")
+        await rig.press("end", "s", "enter")
         assert decisions(rig) == [("a-mcp", "approve", {"laterVersions": True})]
 
 

@@ -11,6 +11,7 @@ from tapui.tower.next_app import GONE, NONE_LEFT, NextApp
 from tapui.tower.screens.approval import ApprovalScreen
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
 from tapui.wire.subjects import Approval
+from tapui.wire.tower import ApprovalDecide
 from tests.tower.running import Running
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, session
 
@@ -51,6 +52,19 @@ async def test_the_most_urgent_comes_first_and_the_end_when_none_is_left() -> No
         assert "withdrawn" in rig.text, "the last one says how it ended"
         await rig.press("escape")
         assert rig.app.return_value == NONE_LEFT
+
+
+async def test_what_was_not_on_screen_cannot_be_allowed() -> None:
+    detail = {"kind": "shell", "fullCommandText": "true\n" * 100 + "rm -rf ~"}
+    one = approval("a1", "permission", detail, session_id="s1", created_at=at(5))
+    async with next_app(one) as rig:
+        await rig.turn(1)
+        await rig.press("y")
+        assert "more lines below: scroll to the end first." in rig.text
+        await rig.press("enter")
+        assert not rig.feed.sent
+        await rig.press("end", "y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
 def one_settled(one: Approval) -> Approval:

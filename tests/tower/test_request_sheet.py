@@ -290,6 +290,39 @@ async def test_a_diff_of_5000_lines_scrolls_to_its_end() -> None:
         assert r"+[bold]line 4999[/]\x1b[2J" in rig.text
 
 
+@pytest.mark.parametrize("letter", ["y", "s", "r"])
+async def test_what_was_not_on_screen_cannot_be_allowed(letter: str) -> None:
+    text = "\n".join(f"echo {number}" for number in range(100)) + "\nrm -rf ~"
+    async with running(asked(command("a1", text, waited=5))) as rig:
+        found = await sheet(rig)
+        await rig.press(letter)
+        assert "more lines below: scroll to the end first." in rig.text
+        await rig.press("enter")
+        assert not rig.feed.sent
+        assert not found.query(RulePanel)
+        await rig.press("pagedown", letter, "enter")
+        assert not rig.feed.sent
+        await rig.press("end", "home", "y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_what_was_not_on_screen_can_be_denied() -> None:
+    async with running(asked(command("a1", "true\n" * 100, waited=5))) as rig:
+        await sheet(rig)
+        await rig.press("d", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
+
+
+async def test_nothing_in_a_command_is_out_of_sight() -> None:
+    text = "echo x" + " " * 3000 + ";\u3164 rm\ufe0f\u00a0y" + "\n" * 500 + "rm z"
+    async with running(asked(command("a1", text, waited=5)), size=(120, 36)) as rig:
+        found = await sheet(rig)
+        shown = found.query_one(Reader).text
+        assert "echo x⟨3,000 blanks⟩;\\u3164 rm\\ufe0f\\xa0y" in shown
+        assert "⟨499 empty lines⟩" in shown
+        assert "rm z" in rig.text
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
 @pytest.mark.parametrize(
     ("pane", "kind", "count"), [("1", SessionScreen, 3), ("4", ProviderScreen, 5)]

@@ -24,7 +24,7 @@ from tapui.emitters.folder_file import reason
 from tapui.projection.asking import RIGHTS, detail_of, emitter_text
 from tapui.projection.state import is_waiting
 from tapui.station.emitters.shown import asking, folder_emitters
-from tapui.text import safe_text
+from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval
 
 _PROMPT = "Is sent into the session as a prompt, without asking again."
@@ -75,8 +75,8 @@ def shown(name: str, detail: Mapping[str, Any]) -> list[str]:
     What would run is set off from what is said of it; everything else is in one line.
     """
     lines = [f"{name}: {detail.get('schedule') or ''}".rstrip(": ")]
-    lines += [f"  │ {line}" for line in emitter_text(detail).split("\n")]
-    lines += [f"  {safe_text(line)}" for line in _facts(detail)]
+    lines += [f"  │ {line}" for line in revealed(emitter_text(detail), newlines=True).split("\n")]
+    lines += [f"  {revealed(line)}" for line in _facts(detail)]
     return [*lines, f"  {_PROMPT if detail.get('prompt') else RIGHTS}"]
 
 

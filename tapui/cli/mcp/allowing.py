@@ -20,7 +20,7 @@ from tapui.emitters.folder_file import reason
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.projection.asking import RIGHTS, detail_of, given_values, server_text
 from tapui.projection.state import is_waiting
-from tapui.text import safe_text
+from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval
 
 
@@ -81,8 +81,8 @@ def shown(detail: Mapping[str, Any]) -> list[str]:
                 lines += [f"    {safe_text(str(one))}" for one in diff]
         return lines
     lines = [f"{name}:"]
-    lines += [f"  │ {safe_text(line)}" for line in server_text(detail).split("\n")]
-    lines += [f"  {safe_text(line)}" for line in _facts(detail)]
+    lines += [f"  │ {line}" for line in revealed(server_text(detail), newlines=True).split("\n")]
+    lines += [f"  {revealed(line)}" for line in _facts(detail)]
     return [*lines, f"  {RIGHTS}"] if detail.get("command") else lines
 
 

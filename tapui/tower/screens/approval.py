@@ -52,6 +52,7 @@ class ApprovalScreen(Sheet):
     ]
     TOPICS = frozenset({"approvals", "sessions", "clock"})
     CLOSES = "leaves it waiting"
+    REVEALS = True
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("allow", "keep", "make-rule", "deny", "deny-and-tell", "one-by-one"),
         Binding("enter", "decide", "Decide", show=False),
@@ -309,6 +310,8 @@ class ApprovalScreen(Sheet):
             return
         if answer in ("allow", "keep", "make-rule") and self._is_partial:
             self._trouble = "Not all of it is here yet: wait, or deny."
+        elif answer in ("allow", "keep", "make-rule") and (unread := self._unread()):
+            self._trouble = unread
         elif answer != self._chosen:
             self._take_back()
             self._chosen = answer
@@ -318,11 +321,27 @@ class ApprovalScreen(Sheet):
                 self._propose()
         self._prompt()
 
+    def _unread(self) -> str:
+        """Return what is to be done before this may be allowed; "" once its end was on screen.
+
+        What is asked in a question or a form is not run: these can be answered at once.
+        """
+        approval = self.approval
+        is_asked = approval is not None and approval.kind in ("userInput", "elicitation", "pairing")
+        if is_asked or self.reader.was_read:
+            return ""
+        count = self.reader.lines_below
+        more = "1 more line" if count == 1 else f"{count:,} more lines"
+        return f"{more} below: scroll to the end first."
+
     def action_decide(self) -> None:
         """Send the decision that was chosen."""
         if not self._hears():
             return
-        if self._chosen is None:
+        unread = self._unread() if self._chosen in ("allow", "keep", "make-rule") else ""
+        if unread:
+            self._trouble = unread
+        elif self._chosen is None:
             self._trouble = "Choose by a letter first."
         elif self._chosen == "deny":
             self._send("deny")
@@ -526,7 +545,6 @@ class ApprovalScreen(Sheet):
             trouble=self._trouble,
             is_sent=self._is_sent,
             is_in_form=self._fields.has_focus_in_form(self.key),
-            lines_below=self.reader.lines_below,
         )
         lines = [*note, line]
         self.query_one(".prompt", Static).update(Content("\n").join(lines))

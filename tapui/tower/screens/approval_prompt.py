@@ -4,7 +4,7 @@ from textual.content import Content
 
 from tapui.projection import asking
 from tapui.projection.state import is_waiting
-from tapui.tower.plain import plain, plain_lines
+from tapui.tower.plain import plain
 from tapui.tower.requests import Option
 from tapui.wire import subjects
 
@@ -16,12 +16,11 @@ def prompt_line(
     trouble: str,
     is_sent: bool,
     is_in_form: bool,
-    lines_below: int,
 ) -> Content:
     """Return what Enter does, or what to press before.
 
     `trouble` is why the last key did not count, `is_in_form` whether the person is at a field of a
-    question or a form, `lines_below` how much of the request has not been on screen.
+    question or a form.
     """
     if approval is None:
         return plain("It waits no longer.", "$text-muted")
@@ -31,7 +30,7 @@ def prompt_line(
         return plain("sent, waiting for the gateway …", "$text-muted")
     told = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)
     if chosen is not None:
-        return told + _then(chosen, lines_below)
+        return told + _then(chosen)
     if approval.state == "revealed":
         return told + plain("Enter this code on the page that asks for it.")
     if is_in_form:
@@ -42,10 +41,8 @@ def prompt_line(
     return told + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
 
-def _then(option: Option, lines_below: int) -> Content:
+def _then(option: Option) -> Content:
     allows = option.answer in ("allow", "keep", "make-rule")
-    below = lines_below if allows else 0
     tone = "bold $success" if allows else "bold $error"
-    unseen = plain_lines(f"{below:,} more lines below\n" if below else "", "bold")
     rest = plain("    Esc takes the choice back", "$text-muted")
-    return unseen + plain(f"Enter {option.enter}", tone) + rest
+    return plain(f"Enter {option.enter}", tone) + rest

@@ -38,6 +38,9 @@ class Sheet(LiveScreen[None]):
     CLOSES = "closes"
     """What Escape does, in a word."""
 
+    REVEALS = False
+    """Whether what is shown is to be decided on."""
+
     def __init__(self, key: str, keys: Keys = alone) -> None:
         super().__init__()
         self.key = key
@@ -46,7 +49,7 @@ class Sheet(LiveScreen[None]):
     def compose(self) -> ComposeResult:
         """The text, and below it what the sheet needs besides."""
         with Vertical(classes="sheet"):
-            yield Reader()
+            yield Reader(reveals=self.REVEALS)
             yield from self.below()
 
     def below(self) -> Iterable[Widget]:
