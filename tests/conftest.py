@@ -1,5 +1,6 @@
 """What all tests share: scratch homes, terminals, gateways; none of it outlives its test."""
 
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -25,6 +26,20 @@ def missing(what: str) -> None:
     if os.environ.get(REQUIRE):
         pytest.fail(f"{what} ({REQUIRE} is set)")
     pytest.skip(what)
+
+
+def program(name: str) -> str:
+    """Return the path of a program; skips the test without it."""
+    found = shutil.which(name)
+    if found is None:
+        missing(f"{name} is not installed")
+    return str(found)
+
+
+def needs_uvloop() -> None:
+    """Skip the test where uvloop is not installed."""
+    if importlib.util.find_spec("uvloop") is None:
+        missing("uvloop is not installed (pip install -e '.[fast]')")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -53,8 +68,7 @@ def home() -> Iterator[Home]:
 @pytest.fixture
 def tmux() -> Iterator[Tmux]:
     """Terminals; skipped without tmux."""
-    if shutil.which("tmux") is None:
-        missing("tmux is not installed")
+    program("tmux")
     with Tmux() as server:
         yield server
 

@@ -106,6 +106,18 @@ def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:
     assert named == choices
 
 
+@pytest.mark.parametrize("name", ["README.md", "tapui/README.md"])
+def test_ci_runs_the_tests_as_the_documents_do(name: str) -> None:
+    document = (ROOT / name).read_text()
+    (command,) = re.findall(r"^python3 -m venv .*pytest.*$", document, re.MULTILINE)
+    made, entered, install, run = command.split(" && ")
+    assert (made, entered) == ("python3 -m venv .venv", ". .venv/bin/activate")
+    ci = (ROOT / ".ci/run").read_text().splitlines()
+    ours = ['"$python" -m venv "$scratch/venv"', '. "$scratch/venv/bin/activate"', install, run]
+    assert [line for line in ci if line in ours] == ours
+    assert [line for line in ci if "pip install" in line and "-e" in line] == [install]
+
+
 LINKS = [
     pytest.param(document, target, id=f"{document.parent.name}-{target}")
     for document in DOCUMENTS

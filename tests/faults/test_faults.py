@@ -169,6 +169,10 @@ class TestGood:
         assert gc.isenabled()
         assert gc.get_threshold()[0] != 5
 
+    @pytest.mark.expects_error_log("disk is full")
+    def test_skipped(self):
+        pytest.skip("what it needs is missing")
+
     def test_caught(self):
         try:
             boom()
@@ -233,6 +237,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         timeout=60,
         check=False,
     )
+    assert "1 skipped" in done.stdout
     found: dict[str, set[str]] = defaultdict(set)
     for line in done.stdout.splitlines():
         outcome, _, rest = line.partition(" ")

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.conftest import needs_uvloop
 from tests.gateway.test_starts import left_behind
 from tests.rig import faults
 from tests.rig.gateway import Home
@@ -83,6 +84,8 @@ sys.exit(main(["serve", "--port", "0", "--no-attach", "--json"]))
 @contextmanager
 def serving(home: Home, *how: str) -> Iterator["subprocess.Popen[str]"]:
     home.root.mkdir(parents=True, exist_ok=True)
+    if "uvloop" in how:
+        needs_uvloop()
     process = subprocess.Popen(
         [sys.executable, "-c", SERVE, *how],
         env=home.env(),

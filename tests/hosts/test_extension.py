@@ -3,7 +3,6 @@
 import json
 import os
 import queue
-import shutil
 import socket
 import stat
 import subprocess
@@ -17,7 +16,7 @@ import pytest
 
 from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
 from tapui.hosts.copilot.extension_file import ExtensionFile
-from tests.conftest import missing
+from tests.conftest import program
 from tests.rig.waiting import until
 
 Json = dict[str, Any]
@@ -95,10 +94,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 def process(home: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """The extension as the CLI starts it; this process is the CLI."""
-    node = shutil.which("node")
-    if node is None:
-        missing("Node.js is not installed")
-        raise AssertionError
+    node = program("node")
     with subprocess.Popen(
         [node, str(ExtensionFile(home).path)],
         env={"PATH": os.environ["PATH"], "SESSION_ID": SESSION},
@@ -292,10 +288,7 @@ def test_files_of_clis_that_are_gone_are_removed(home: Path) -> None:
     left = home / "tapui" / "doors" / f"1-{ended.pid}.json"
     left.parent.mkdir(parents=True)
     left.write_text("{}")
-    node = shutil.which("node")
-    if node is None:
-        missing("Node.js is not installed")
-        raise AssertionError
+    node = program("node")
     with subprocess.Popen(
         [node, str(ExtensionFile(home).path)],
         env={"PATH": os.environ["PATH"], "SESSION_ID": SESSION},

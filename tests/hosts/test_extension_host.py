@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ import pytest
 from tapui.hosts.copilot.doors import doors_of
 from tapui.hosts.copilot.extension_file import ExtensionFile
 from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChanged
-from tests.conftest import missing
+from tests.conftest import program
 from tests.hosts.cli_played import CliPlayed, Json
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.gateway import Gateway
@@ -33,10 +32,7 @@ def cli(copilot_home: Path) -> Iterator[CliPlayed]:
 @pytest.fixture
 def start(cli: CliPlayed, copilot_home: Path) -> Iterator[Start]:
     """Start the extension for a session of the CLI, as the CLI does."""
-    node = shutil.which("node")
-    if node is None:
-        missing("Node.js is not installed")
-        raise AssertionError
+    node = program("node")
     extension = ExtensionFile(copilot_home)
     extension.install()
     with ExitStack() as stack:

@@ -113,6 +113,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def running() -> Iterator[Gateway]:
     """A `tapui serve` that the module's tests share."""
+    node()  # skips before a test has opened a connection that its skip would leave open
     root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
     with Gateway(Home(root), "--no-attach") as gateway:
         yield gateway

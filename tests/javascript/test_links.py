@@ -184,11 +184,12 @@ async def test_it_waits_until_a_name_is_free(bench: Bench, tmp_path: Path) -> No
         bench.gateway.url, bench.gateway.token, name="greeter", session=bench.session
     )
     env = environment(bench.gateway, bench.session)
-    with Program(tmp_path / "greeter", env, GREETER) as greeter:
-        greeter.says("greeter: waiting: ")
-        await first.close()
-        greeter.says(f"({bench.session})\n")
-        assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
+    async with first:
+        with Program(tmp_path / "greeter", env, GREETER) as greeter:
+            greeter.says("greeter: waiting: ")
+            await first.close()
+            greeter.says(f"({bench.session})\n")
+            assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
 
 
 async def test_a_provider_of_all_sessions_is_in_those_that_open_later(

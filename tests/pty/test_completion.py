@@ -1,12 +1,11 @@
 """Tab completes in the shells themselves."""
 
-import shutil
 import subprocess
 
 import pytest
 
 from tapui.cli.parser import SHELLS
-from tests.conftest import missing
+from tests.conftest import program
 from tests.rig.gateway import Home
 from tests.rig.tmux import Tmux
 
@@ -22,8 +21,7 @@ STARTS = {
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_tab_completes_commands_options_and_choices(tmux: Tmux, home: Home, shell: str) -> None:
-    if shutil.which(shell) is None:
-        missing(f"{shell} is not installed")
+    program(shell)
     home.root.mkdir(parents=True, exist_ok=True)
     argv, load = STARTS[shell]
     screen = tmux.start(argv, env=home.env(PS1="$ "), cwd=home.root)
@@ -42,8 +40,7 @@ def test_tab_completes_commands_options_and_choices(tmux: Tmux, home: Home, shel
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_is_one_that_the_shell_can_read(home: Home, shell: str) -> None:
-    if shutil.which(shell) is None:
-        missing(f"{shell} is not installed")
+    program(shell)
     script = home.root / "script"
     home.root.mkdir(parents=True, exist_ok=True)
     done = home.run("completion", shell)

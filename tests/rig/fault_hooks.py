@@ -1,6 +1,7 @@
 """The pytest plugin that blames faults on the test that caused them; see `tests.rig.faults`."""
 
 from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import pytest
 
@@ -24,14 +25,25 @@ def pytest_unconfigure() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
     """Begin before the fixtures."""
     watch.begin(item)
-    yield
+    with _skips_noted():
+        yield
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call() -> Generator[None]:
     """Fail the test itself where it is to blame already."""
-    yield
+    with _skips_noted():
+        yield
     watch.check()
+
+
+@contextmanager
+def _skips_noted() -> Generator[None]:
+    try:
+        yield
+    except pytest.skip.Exception:
+        watch.skipped()
+        raise
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import psutil
 import pytest
-import uvloop
 
 from tapui.runtime.child import Command
+from tests.conftest import needs_uvloop
 from tests.rig.waiting import until, until_async
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
@@ -25,14 +25,20 @@ Test = Callable[[], Coroutine[Any, Any, None]]
 def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
     """Run a coroutine function on a loop in a thread of its own, and check what it leaves."""
 
+    factory = asyncio.new_event_loop
+    if request.param == "uvloop":
+        needs_uvloop()
+        import uvloop
+
+        factory = uvloop.new_event_loop
+
     def run_it(test: Test) -> None:
-        factory = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-        factory[request.param]().close()  # the first uvloop opens a pipe for the whole process
+        factory().close()  # the first uvloop opens a pipe for the whole process
         failures: list[BaseException] = []
 
         def main() -> None:
             try:
-                with asyncio.Runner(loop_factory=factory[request.param]) as runner:
+                with asyncio.Runner(loop_factory=factory) as runner:
                     runner.get_loop().set_exception_handler(
                         lambda _, context: failures.append(AssertionError(str(context)))
                     )

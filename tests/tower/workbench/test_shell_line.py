@@ -1,7 +1,6 @@
 """The line for the shell makes the same call, in every shell; secrets are not on screen."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,10 @@ from tapui.text import safe_text
 from tapui.tower.workbench.json_text import escaped, json_text
 from tapui.tower.workbench.shell_line import MAX_CHARS, NoLine, in_short, shell_line
 from tests.cli.running import Command, provider
+from tests.conftest import program
 from tests.rig.gateway import Gateway, Home
 
-SHELLS = [name for name in ("sh", "bash", "dash", "zsh", "fish") if shutil.which(name)]
+SHELLS = ("sh", "bash", "dash", "zsh", "fish")
 NASTY = {
     "quotes": "it's \"so\" `id` $(id) $HOME %PATH% !! \\ \\\\n \\' ~ * ? [a] {b,c} # ; & | < >",
     "controls": "\x00\x1b[31m\x07\n\r\t\u2028\u202e\ud83d\ude00\ue000",
@@ -37,6 +37,7 @@ def line(value: Any, **more: Any) -> str:
 async def test_the_line_makes_the_same_call_in_a_real_shell(
     gateway: Gateway, home: Home, shell: str
 ) -> None:
+    program(shell)
     async with provider(gateway, tools=[GREET]) as one:
         session = "local"
         made = shell_line(gateway.url, session, "greet", raw(NASTY)).line
@@ -49,11 +50,11 @@ async def test_the_line_makes_the_same_call_in_a_real_shell(
         assert await command.end() == (0, '"ok"\n', "")
 
 
-def test_every_shell_reads_the_arguments_as_one_word() -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_reads_the_arguments_as_one_word(shell: str) -> None:
     words = f"printf '%s' {line(NASTY).partition('--args ')[2]}"
-    for shell in SHELLS:
-        done = subprocess.run([shell, "-c", words], capture_output=True, check=True)
-        assert json.loads(done.stdout) == json.loads(json.dumps(NASTY)), shell
+    done = subprocess.run([program(shell), "-c", words], capture_output=True, check=True)
+    assert json.loads(done.stdout) == json.loads(json.dumps(NASTY))
 
 
 def test_a_line_shows_every_character_as_it_is() -> None:
