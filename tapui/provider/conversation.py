@@ -247,8 +247,10 @@ class LinkConversation:
             self._tell(message.session_id, "session.started")
         elif message.state == "idle":
             self._tell(message.session_id, "session.idle")
-        elif message.session_id in members:
-            self._start(self._clean_up(members[message.session_id], message.deadline))
+        elif (session := members.ending(message.session_id)) is not None:
+            # Now, not after the clean-up: meanwhile another session may open under this id.
+            self._active.pop(message.session_id, None)
+            self._start(self._clean_up(session, message.deadline))
 
     async def _clean_up(self, session: Session, deadline: int | None) -> None:
         """A session ends: its handlers are heard, then the gateway may go on."""
@@ -275,7 +277,6 @@ class LinkConversation:
             self.is_bound = False
             self._may_say_hello = True
             serving.reconnect_token = None
-            self._active.pop(session_id, None)
             self._say_hello()
 
     # What a bound provider is asked

@@ -54,6 +54,15 @@ class Members:
             return session
         return Session(active, self._outlet, None)
 
+    def ending(self, session_id: str) -> Session | None:
+        """Return the session that the gateway ends, or None where the provider is not in it.
+
+        A provider that was moved may hear of its session's end before anything else from there.
+        """
+        if session_id in self._sessions or (len(self._sessions) == 1 and not self.is_everywhere):
+            return self.of(session_id)
+        return None
+
     def listed(self, active: Mapping[str, ActiveSession]) -> None:
         """Take over what the gateway says of the sessions."""
         self._active = active

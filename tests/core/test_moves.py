@@ -99,6 +99,27 @@ def test_who_was_moved_comes_back_to_where_it_was_with_both_tokens(scene: Scene)
     assert again.hear_one("hello.ack")["sessionId"] == "s2"
 
 
+def test_who_was_moved_to_a_session_that_is_lost_binds_the_one_that_opens_anew(
+    scene: Scene,
+) -> None:
+    talk = scene.talk
+    lost = talk.host("lost")
+    lost.open("s2")
+    provider = talk.provider("s1", name="one", tools=[])
+    move(scene.tower, provider, "s2")
+    provider.hear()
+    lost.drop()
+    (ending,) = provider.hear_of("session.lifecycle")
+    assert (ending["sessionId"], ending["state"]) == ("s2", "shutdown.pending")
+    talk.wait(6)
+    talk.host("lost").open("s2")
+    provider.say(type="shutdown.ready", sessionId="s2")
+    provider.hello(session="s2", name="one", tools=[])
+    assert provider.hear_one("hello.ack")["sessionId"] == "s2"
+    talk.wait(60)
+    assert talk.gateway.state.providers[provider.ack["providerId"]].session_id == "s2"
+
+
 # The former id stays an alias in the provider's messages
 
 

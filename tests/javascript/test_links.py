@@ -226,6 +226,24 @@ async def test_a_provider_that_the_person_moves_goes_on_there(bench: Bench, tmp_
         assert (await bench.host.expect("tool.outcome", id="g"))["data"] == "Ada there"
 
 
+async def test_where_it_was_moved_ends_without_a_close(bench: Bench, tmp_path: Path) -> None:
+    env = environment(bench.gateway, bench.session)
+    lost = await Host.hello(bench.gateway.url, bench.gateway.internal_token)
+    tower = await Tower.hello(bench.gateway.url, bench.gateway.internal_token)
+    async with lost, tower:
+        await lost.open("lost")
+        with Program(tmp_path / "greeter", env, GREETER) as greeter:
+            greeter.says(f"({bench.session})\n")
+            (provider,) = await _bound(bench)
+            move = {"type": "provider.move", "providerId": provider, "sessionId": "lost"}
+            await tower.send(move)
+            await tower.event("provider.moved")
+            lost.drop()
+            await tower.event("provider.unbound")
+            assert (await tower.event("provider.bound"))["sessionId"] == bench.session
+            assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
+
+
 async def _bound(bench: Bench) -> list[str]:
     tower = await Tower.hello(bench.gateway.url, bench.gateway.internal_token)
     async with tower:

@@ -10,6 +10,7 @@ from tapui.provider.choosing import NoSuchSession, choose
 from tapui.provider.socket_link import SocketLink
 from tapui.wire.message import ActiveSession
 from tests.provider.conftest import Bench
+from tests.rig.peers import Host
 from tests.rig.peers import Provider as Peer
 from tests.rig.waiting import until_async
 
@@ -120,6 +121,54 @@ async def test_when_its_session_ends_it_cleans_up_and_waits_for_the_session(benc
     await served.told.heard(f"waiting: no session '{name}' is open")
     await bench.host.open(name)
     await served.told.heard("bound: ", times=2)
+
+
+async def test_where_it_was_moved_ends_without_a_close_and_opens_anew(bench: Bench) -> None:
+    lost = await Host.hello(bench.gateway.url, bench.gateway.internal_token)
+    there = f"{bench.session}-there"
+    async with lost:
+        await lost.open(there)
+        served = await bench.serve(greeter(), session=bench.session)
+        tower = await bench.tower()
+        (provider,) = [
+            one["id"]
+            for one in tower.snapshot["state"]["providers"]
+            if one.get("sessionId") == bench.session and one["state"] == "bound"
+        ]
+        move = {"type": "provider.move", "providerId": provider, "sessionId": there}
+        await tower.send(move)
+        await tower.event("provider.moved")
+        lost.drop()
+        ended = await tower.event("provider.unbound")
+        assert ended["provider"]["reason"] == "the session ended"
+        await served.told.heard(f"bound: ['{bench.session}']", times=2)
+        assert (await bench.call("greet", {"name": "Ada"}))["data"] == "Hello, Ada!"
+
+
+async def test_a_session_that_opens_anew_during_the_clean_up_is_bound(bench: Bench) -> None:
+    provider = greeter()
+    cleans, goes_on = asyncio.Event(), asyncio.Event()
+
+    @provider.on("session.ending")
+    async def clean(news: SessionNews) -> None:
+        cleans.set()
+        await goes_on.wait()
+
+    name = f"{bench.session}-anew"
+    lost = await Host.hello(bench.gateway.url, bench.gateway.internal_token)
+    async with lost:
+        await lost.open(name)
+        served = await bench.serve(provider, session=name)
+        lost.drop()
+        async with asyncio.timeout(10):
+            await cleans.wait()
+        await bench.host.open(name)
+        conversation = served.serving._conversation
+        assert conversation is not None
+        await until_async(lambda: conversation._active.get(name), what="the new session")
+        goes_on.set()
+        await served.told.heard(f"bound: ['{name}']", times=2)
+    assert not [one for one in served.told.words if one.startswith("waiting: no session")]
 
 
 async def test_a_provider_of_all_sessions_enters_those_that_open_later(bench: Bench) -> None:

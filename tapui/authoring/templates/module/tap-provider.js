@@ -1508,8 +1508,10 @@ class Conversation {
       this.#serving.pushes.send();
     } else if (state === "idle") {
       void this.#tell(members.of(sessionId), "session.idle");
-    } else if (state === "shutdown.pending" && members.has(sessionId)) {
-      void this.#cleanUp(members.get(sessionId), typeof deadline === "number" ? deadline : 0);
+    } else if (state === "shutdown.pending" && members.mayEnd(sessionId, this.#isEverywhere)) {
+      // Now, not after the clean-up: meanwhile another session may open under this id.
+      this.#active.delete(sessionId);
+      void this.#cleanUp(members.of(sessionId), typeof deadline === "number" ? deadline : 0);
     }
   }
 
@@ -1532,7 +1534,6 @@ class Conversation {
     this.isBound = false;
     this.#maySayHello = true;
     this.#serving.keepReconnectToken(undefined);
-    this.#active.delete(session.id);
     this.#sayHello();
   }
 
@@ -1685,6 +1686,11 @@ class Members {
 
   values() {
     return [...this.#sessions.values()];
+  }
+
+  /** Whether it is in a session that ends: one that it was moved to may be new to it. */
+  mayEnd(id, isEverywhere) {
+    return this.#sessions.has(id) || (this.#sessions.size === 1 && !isEverywhere);
   }
 
   /** The session that a message is about: a new id is where the provider was moved to. */
