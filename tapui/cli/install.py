@@ -59,8 +59,10 @@ def _tell_of_experiments(copilot_home: Path) -> None:
             f"once with: {command('copilot --experimental')}"
         )
     output.note(
-        "In each repository Copilot asks once whether the extension may register hooks and handle "
-        "permission requests: its second choice is remembered."
+        "In each repository Copilot asks whether the extension may “skip tool permission prompts, "
+        "register hooks, handle permission requests”; its second choice is remembered. Prompts are "
+        "skipped for tapui's own tools alone, where they only read or tapui guards them itself; "
+        "Copilot goes on asking about those of providers."
     )
 
 

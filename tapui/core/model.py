@@ -170,6 +170,9 @@ class OpenSession:
     """The sessions whose place it took, the last one first: their records have its older lines."""
     ports: frozenset[int] = frozenset()
     """Ports of the program that it lives in."""
+    has_tools: bool | None = None
+    """Whether its agent has any list of its tools, perhaps not the newest; None while its host has
+    not told."""
     folder: str | None = None
     """Its folder without links; None while that is not known."""
     awaits_rules: bool = False

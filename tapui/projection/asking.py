@@ -1,5 +1,6 @@
 """What an approval asks and who asks it, on one line each (nothing here is made safe yet)."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +10,17 @@ from tapui.wire.codec import encode
 from tapui.wire.events import CommandAsked
 from tapui.wire.subjects import AppliedRule, Approval
 
-SUBJECT = ("fullCommandText", "command", "fileName", "path", "url", "toolName", "fact", "intention")
+SUBJECT = (
+    "fullCommandText",
+    "command",
+    "fileName",
+    "path",
+    "url",
+    "toolName",
+    "fact",
+    "wish",
+    "intention",
+)
 """Fields of a permission that say what it is about; the first that is there is shown."""
 RIGHTS = (
     "Runs with your rights, without Copilot's questions; the files it runs may change, by the agent"
@@ -26,6 +37,9 @@ _VERBS = {
     "custom-tool": "call",
     "hook": "hook",
     "memory": "remember",
+    "extension-permission-access": "allow",
+    "extension-env-access": "allow",
+    "extension-management": "extension",
     "pairing": "pair",
     "mode": "mode",
     "bindAll": "join all",
@@ -35,6 +49,7 @@ _VERBS = {
     "mcpServer": "MCP",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
+_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
 _OTHERS = {
     "cli": "you, in Copilot",
     "cli-rule": "a rule of Copilot's own",
@@ -99,11 +114,32 @@ def _request(approval: Approval, detail: Mapping[str, Any]) -> str:
         return said
     field = next((key for key in SUBJECT if isinstance(detail.get(key), str) and detail[key]), None)
     if field is None:
-        return encode(approval.detail).decode("utf-8", "replace") if approval.detail else ""
+        return _named(detail)
     if field == "toolName":
         given = detail.get("args") or detail.get("toolArgs")
         return f"{detail[field]} {_arguments(detail)}" if given else str(detail[field])
     return f"{detail[field]}{changed_lines(approval)}"
+
+
+def _named(detail: Mapping[str, Any]) -> str:
+    """Return the fields of a request of an unknown kind, each with its name in words."""
+    return "; ".join(
+        f"{_CAPITAL.sub(_lower, key)}: {_value(given)}"
+        for key, given in detail.items()
+        if key != "kind" and given is not None
+    )
+
+
+def _lower(found: "re.Match[str]") -> str:
+    return f" {found[0].lower()}"
+
+
+def _value(given: object) -> str:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, list) and not any(isinstance(one, dict | list) for one in given):
+        return ", ".join(map(_value, given))
+    return encode(given).decode("utf-8", "replace")
 
 
 def _arguments(detail: Mapping[str, Any]) -> str:

@@ -26,6 +26,10 @@ _PERMISSIONS = {
     "custom-tool": "call a tool",
     "hook": "call a tool that a hook holds back",
     "memory": "remember something",
+    "extension-permission-access": "let an extension have more rights",
+    "extension-env-access": "let an extension read environment variables",
+    "extension-management": "change its extensions",
+    "workflow": "run or write a workflow",
 }
 _KINDS = {
     "pairing": "asks to be paired",

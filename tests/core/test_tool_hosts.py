@@ -470,6 +470,7 @@ def test_its_session_closes_when_the_program_is_attached_and_opens_again_after(
     host.hear()
     copilot = talk.host()
     copilot.open("s1", pid=CLI)
+    copilot.say(type="session.update", sessionId="s1", toolsRevision=1)
     talk.wait(0)
     assert host.hear_one("tools.changed")["tools"] == []  # at once
     assert provider.hear_of("session.lifecycle")[-1]["state"] == "shutdown.pending"
@@ -479,6 +480,42 @@ def test_its_session_closes_when_the_program_is_attached_and_opens_again_after(
     provider.say(type="shutdown.ready", sessionId="mcp-1")
     talk.wait(0)
     assert [one["type"] for one in host.hear()] == ["session.closed", "session.opened"]
+
+
+def test_its_session_stays_while_its_program_only_is_watched(talk: Conversation) -> None:
+    talk.asker = DOOR
+    host = opened(talk)
+    talk.provider("mcp-1")
+    talk.wait(1)
+    assert names(host.hear_one("tools.changed")) == ["greet"]
+    copilot = talk.host()
+    copilot.open("s1", pid=CLI)
+    copilot.say(type="session.update", sessionId="s1", toolsRevision=0)
+    talk.wait(1)
+    assert host.hear() == []
+    # The person allows it after all; a newer list that is on its way changes nothing.
+    copilot.say(type="session.update", sessionId="s1", toolsRevision=1)
+    talk.wait(0)
+    assert host.hear_one("tools.changed")["tools"] == []
+    talk.provider("s1", name="second", tools=[tool("more")])
+    talk.wait(20)
+    assert host.hear_one("session.closed")["sessionId"] == "mcp-1"
+    assert "mcp-1" not in talk.gateway._parts.sessions.open
+
+
+def test_a_session_that_waited_opens_once_its_program_has_none_of_the_tools(
+    talk: Conversation,
+) -> None:
+    talk.asker = DOOR
+    copilot = talk.host()
+    copilot.open("s1", pid=CLI)
+    copilot.say(type="session.update", sessionId="s1", toolsRevision=1)
+    host = talk.tool_host()
+    session = {"id": "mcp-1", "label": "l", "cwd": "/"}
+    assert host.ask(type="session.open", session=session) == []
+    copilot.say(type="session.update", sessionId="s1", toolsRevision=0)
+    talk.wait(0)
+    assert host.hear_one("session.opened")["sessionId"] == "mcp-1"
 
 
 def test_another_program_is_not_meant(talk: Conversation) -> None:

@@ -1,6 +1,7 @@
 """Parts of the copilot host by themselves: tools and results, permissions, the ledger, routing."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,12 +9,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from copilot import session_events
 
 from tapui.hosts.copilot import attachment
 from tapui.hosts.copilot.permissions import describe
 from tapui.hosts.copilot.settlement import Ledger
 from tapui.hosts.copilot.toolset import needs_no_prompt
 from tapui.hosts.for_models import text_for_model
+from tapui.tower import requests
 from tapui.wire.codec import raw
 from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
@@ -120,6 +123,56 @@ def test_permission_shows_what_it_is_about(
     else:
         assert shown[key] == value
         assert "newFileContents" not in shown
+
+
+@pytest.mark.parametrize(
+    ("request_", "wish"),
+    [
+        (
+            {
+                "kind": "extension-permission-access",
+                "extensionName": "user:tapui",
+                "capabilities": ["skip tool permission prompts", "register hooks"],
+            },
+            "tapui's own extension, user:tapui: skip tool permission prompts, register hooks",
+        ),
+        (
+            {
+                "kind": "extension-permission-access",
+                "extensionName": "project:tapui",
+                "capabilities": ["handle permission requests"],
+            },
+            "extension project:tapui: handle permission requests",
+        ),
+        (
+            {
+                "kind": "extension-env-access",
+                "extensionName": "user:x",
+                "environmentVariables": ["GH_TOKEN", "A"],
+            },
+            "extension user:x: read the variables GH_TOKEN, A",
+        ),
+        (
+            {"kind": "extension-management", "operation": "reload", "extensionName": "user:x"},
+            "reload extension user:x",
+        ),
+        ({"kind": "extension-management", "operation": "scaffold"}, "scaffold extensions"),
+        ({"kind": "workflow", "operation": "run", "name": "ship"}, "run the workflow ship"),
+    ],
+)
+def test_permission_without_a_thing_says_in_words_what_is_wanted(
+    request_: dict[str, Any], wish: str
+) -> None:
+    assert describe({**request_, "toolCallId": "t"}) == {
+        "kind": request_["kind"],
+        "toolCallId": "t",
+        "wish": wish,
+    }
+
+
+def test_permission_of_an_unknown_form_is_shown_with_all_its_fields() -> None:
+    odd = {"kind": "extension-permission-access", "capabilities": "all", "extensionName": "x"}
+    assert describe(odd) == odd
 
 
 def test_permission_says_where_a_file_really_is(tmp_path: Path) -> None:
@@ -246,3 +299,11 @@ def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(
     ((_, text),) = host.reports
     assert f"port {cli.ports[0]}: no answer from the CLI within 0.5 s" in text
     assert not gateway.of(SessionOpen)
+
+
+def test_every_kind_of_permission_of_the_sdk_has_words() -> None:
+    names = [one for one in dir(session_events) if re.fullmatch(r"PermissionRequest[A-Z]\w+", one)]
+    kinds = {getattr(getattr(session_events, one), "kind", None) for one in names} - {None}
+    assert {"shell", "extension-permission-access"} <= kinds
+    shown = {describe({"kind": kind})["kind"] for kind in kinds}
+    assert shown <= set(requests._PERMISSIONS)

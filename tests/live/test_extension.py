@@ -1,8 +1,9 @@
 """tapui's extension in the real CLI: a session without a port, with all that others have."""
 
+import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from tapui.wire.message import OfferedTool, ToolInvoke, ToolOutcome
 from tapui.wire.steering import OrderResult, SessionTell
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
-from tests.rig.gateway import Home
+from tests.rig.gateway import Gateway, Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.taken import wait_for_tools
 from tests.rig.waiting import until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -54,7 +56,9 @@ def host(copilot: Copilot) -> Iterator[HostThread]:
 def allow_always(copilot: Copilot) -> None:
     """Let the extension have what it needs, in this repository for good."""
     copilot.screen.wait_for(ELEVATED, within=30)
-    assert copilot.screen.find("register hooks, handle permission requests")
+    assert copilot.screen.find(
+        "skip tool permission prompts, register hooks, handle permission requests"
+    )
     copilot.screen.wait_for(rf"{POINTER} 1\. Yes")
     copilot.screen.keys("Down")
     copilot.screen.wait_for(rf"{POINTER} 2\. Yes, and always")
@@ -153,3 +157,29 @@ def test_a_killed_tapui_leaves_the_session_as_it_was(
     copilot.prompt("who is there")
     copilot.screen.wait_for("alone again", within=30)
     assert "greet" not in model.requests[-1].tools
+
+
+def test_what_the_extension_may_is_asked_in_words(
+    home: Home, serve: Callable[..., Gateway], start_copilot: Any
+) -> None:
+    # Another tapui reaches the session by the extension; the one with the port sees its request.
+    installed = home.run("install", "extension")
+    assert installed.returncode == 0, installed.stderr
+    assert "“skip tool permission prompts, register hooks" in installed.stderr
+    serve()
+    copilot = start_copilot(args=("--ui-server", "--experimental"))
+    wait_for_tools(home, copilot)
+
+    def asked() -> list[dict[str, Any]]:
+        found = json.loads(home.run("status", "--json").stdout)["state"]["approvals"]
+        return [one["detail"] for one in found]
+
+    with HostThread(GatewayPlayed(), copilot.copilot_home, with_ports=False):
+        copilot.screen.wait_for(ELEVATED, within=30)
+        (detail,) = until(asked, within=30, what="the request")
+        copilot.screen.keys("Escape")
+        copilot.screen.wait_gone(ELEVATED)
+    assert detail == {
+        "kind": "extension-permission-access",
+        "wish": "tapui's own extension, user:tapui: register hooks, handle permission requests",
+    }

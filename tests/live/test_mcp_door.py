@@ -13,12 +13,21 @@ from tests.rig.provider_process import ProviderProcess
 from tests.rig.waiting import until
 
 TOOL = "tapui-greet"
+ELEVATED = 'Extension "user:tapui" wants elevated permissions'
+
+
+def sessions(home: Home) -> list[dict[str, Any]]:
+    said = home.run("status", "--json").stdout
+    return list(json.loads(said)["state"]["sessions"]) if said else []
 
 
 def session_of_the_door(home: Home) -> dict[str, Any] | None:
-    said = home.run("status", "--json").stdout
-    sessions = json.loads(said)["state"]["sessions"] if said else []
-    return next((one for one in sessions if one["host"] == "mcp"), None)
+    return next((one for one in sessions(home) if one["host"] == "mcp"), None)
+
+
+def watched(home: Home, session_id: str) -> bool:
+    """Return whether a session is known, and its agent has none of the tools."""
+    return any(one["id"] == session_id and one.get("toolsTaken") is False for one in sessions(home))
 
 
 def is_door(process: psutil.Process, home: Home) -> bool:
@@ -72,3 +81,26 @@ def test_a_plain_cli_calls_a_providers_tool(
         copilot.screen.wait_for("the model is done", within=30)
         told = model.wait_for(lambda one: one.role == "tool").text
         assert "hello bob" in told
+
+
+def test_who_keeps_the_extension_out_keeps_the_tools_of_the_door(
+    home: Home,
+    serve: Callable[..., Gateway],
+    start_copilot: Callable[..., Copilot],
+    model: ModelServer,
+) -> None:
+    for what in ("mcp", "extension"):
+        installed = home.run("install", what)
+        assert installed.returncode == 0, installed.stderr
+    gateway = serve()
+    copilot = start_copilot(args=("--experimental",))
+    copilot.screen.wait_for(ELEVATED, within=30)
+    copilot.screen.keys("Escape")
+    copilot.screen.wait_gone(ELEVATED)
+    until(lambda: watched(home, copilot.session_id), within=30, what="tapui watches")
+    session = until(lambda: session_of_the_door(home), within=60, what="the door's session")
+    model.script(Rule(text="not yet", times=ALWAYS))
+    with ProviderProcess(gateway.url, gateway.token, session=session["id"]):
+        offer_the_tool(copilot, model)
+        assert (session_of_the_door(home) or {})["id"] == session["id"]
+        assert watched(home, copilot.session_id)

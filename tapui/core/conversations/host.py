@@ -245,6 +245,7 @@ class HostConversation:
             self._tools.agents_changed(session)
         if message.tools_revision is not None:
             self._tools.taken(session, message.tools_revision)
+            self._sessions.changed()
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """A session ended, or one that opened beside it took its place."""

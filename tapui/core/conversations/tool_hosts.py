@@ -2,7 +2,8 @@
 
 Each has one session of its own, which is apart from the others: it lists the tools that are offered
 there, and calls them. While its program has tapui otherwise, because a session lives in a process
-above it, its session stays closed: the same agent would have the same tools twice.
+above it, its session stays closed: the same agent would have the same tools twice. A session that
+tapui only watches, whose agent has none of the tools, closes none.
 """
 
 from collections.abc import Callable
@@ -174,7 +175,8 @@ class ToolHosts:
             self._settle(host)
 
     def _look_soon(self) -> None:
-        """A session came or went: see whose program has tapui otherwise, once this is done."""
+        """A session came or went, or got its tools: see whose program has tapui otherwise, once
+        this is done."""
         if self._hosts and self.pending is None:
             self.pending = self._deadlines.add(self._clock.now, Due.TOOL_SESSIONS, None)
 
@@ -188,16 +190,17 @@ class ToolHosts:
         wanted, line, session = host.wanted, host.line, host.session
         if wanted is None or line is None or self._is_stopping:
             return
-        has_other = any(
-            one.pid in line for one in self._sessions.open.values() if one.pid is not None
-        )
+        others = [
+            one for one in self._sessions.open.values() if one.pid is not None and one.pid in line
+        ]
         if session is not None and session.is_open:
-            if has_other:
+            if any(one.has_tools for one in others):
                 # Its providers have their time to leave; the tools are gone at once.
                 gone = ToolsChanged(session.id, [], session.revision + 1)
                 self._out.send(host.connection.id, gone)
                 self._endings.close(session, "its program has tapui otherwise")
-        elif not has_other and (session is None or session.is_gone):
+        elif (session is None or session.is_gone) and all(one.has_tools is False for one in others):
+            # A session that has just opened (None) gets its tools at once, as a rule.
             self._open(host, wanted)
 
     def _open(self, host: ToolHost, wanted: HostSession) -> None:

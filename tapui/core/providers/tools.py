@@ -88,7 +88,8 @@ class ToolTable:
         return changed
 
     def taken(self, session: OpenSession, revision: float) -> None:
-        """The session has taken a list of its tools; only the newest one counts."""
+        """The session has taken a list of its tools; only the newest one counts as taken."""
+        session.has_tools = revision > 0
         self._take(session, is_taken=revision == session.revision and session.tools_changed is None)
 
     def _take(self, session: OpenSession, *, is_taken: bool) -> None:

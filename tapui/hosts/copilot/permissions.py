@@ -22,6 +22,8 @@ _PERSON = "human_response"
 """The CLI's word for an answer that the person gave there."""
 _KINDS = {"commands": "shell"}
 """The CLI has two words for some kinds of request."""
+_OWN_EXTENSION = "user:tapui"
+"""The CLI's name of the extension that `tapui install extension` has put in place."""
 _FILES = {"write": "fileName", "read": "path"}
 """Where requests of these kinds name their file."""
 _LEFT_OUT = frozenset(
@@ -38,6 +40,8 @@ _LEFT_OUT = frozenset(
 )
 """What the CLI derived from the request, or says again: the command, diff or path is shown whole.
 """
+_WISHED = frozenset({"capabilities", "environmentVariables", "extensionName", "name", "operation"})
+"""Fields that the words of a wish have in them."""
 
 
 async def allows_all(session: "CopilotSession") -> bool:
@@ -53,7 +57,8 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     """Return what the person is shown of a request, which is the CLI's own JSON.
 
     `kind` is one of shell, write, read, url, mcp, custom-tool, memory, path, hook … and with it
-    come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole.
+    come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole;
+    `wish` says in words what a request of another kind wants.
     `resolvedPath` is where a file really is, as this host finds it: rules go by that.
     """
     left_out = _LEFT_OUT if request.get("diff") else _LEFT_OUT - {"newFileContents"}
@@ -66,7 +71,31 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
         shown["resolvedPath"] = os.path.realpath(path)
     if "paths" in request and "path" not in request:
         shown["path"] = "\n".join(map(str, request["paths"]))
+    if (wish := _wish(request)) is not None:
+        shown = {key: value for key, value in shown.items() if key not in _WISHED}
+        shown["wish"] = wish
     return shown
+
+
+def _wish(request: dict[str, Any]) -> str | None:
+    """Return in words what a request wants that names no command, file, address or tool."""
+    match request:
+        case {"kind": "extension-permission-access", "capabilities": [*rights]}:
+            return f"{_extension(request)}: {', '.join(map(str, rights))}"
+        case {"kind": "extension-env-access", "environmentVariables": [*names]}:
+            return f"{_extension(request)}: read the variables {', '.join(map(str, names))}"
+        case {"kind": "extension-management", "operation": operation}:
+            return f"{operation} {_extension(request)}"
+        case {"kind": "workflow", "name": name, "operation": operation}:
+            return f"{operation} the workflow {name}"
+    return None
+
+
+def _extension(request: dict[str, Any]) -> str:
+    name = request.get("extensionName")
+    if name is None:
+        return "extensions"
+    return f"tapui's own extension, {name}" if name == _OWN_EXTENSION else f"extension {name}"
 
 
 class Permissions:

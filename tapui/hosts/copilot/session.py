@@ -50,9 +50,10 @@ _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
 _CONSENT = (
-    "Copilot asks whether its extension tapui may register hooks and handle permission requests: "
-    "answer it there. Its second choice is remembered for the repository; until then tapui only "
-    "watches, and no rule of yours denies anything"
+    "Copilot asks whether its extension tapui may skip tool permission prompts (for tapui's own "
+    "tools alone), register hooks and handle permission requests: answer it there. Its second "
+    "choice is remembered for the repository; until then tapui only watches, and no rule of yours "
+    "denies anything"
 )
 
 

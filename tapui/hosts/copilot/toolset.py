@@ -170,6 +170,7 @@ class Toolset:
             self._tell_taken()
         except AttachError as error:
             if self._session is session and _DENIED in str(error):
+                self._tell_none()
                 self._uplink.report(_STAYS_OUT, "warning")
             elif self._session is session:
                 await self._set_what_can_be(session, offered, error)
@@ -180,12 +181,21 @@ class Toolset:
             update = SessionUpdate(session_id=self._session_id, tools_revision=self._revision)
             self._uplink.send(update)
 
+    def _tell_none(self) -> None:
+        """Tell the gateway that the agent has none of the tools, unless it has older ones."""
+        if not self._held:
+            self._uplink.send(SessionUpdate(session_id=self._session_id, tools_revision=0))
+
+    def _wait(self, waits: Callable[[], None]) -> None:
+        self._tell_none()
+        waits()
+
     async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
         setting = session.set_tools(self._definitions(tools))
         if self._waits is None:
             await sdk.call("offer the tools", setting)
         else:
-            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._waits)
+            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._wait, self._waits)
             try:
                 await sdk.call("offer the tools", setting, within=CONSENT_TIME)
             finally:
