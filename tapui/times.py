@@ -1,8 +1,17 @@
 """Times as people read them: ages, durations, countdowns and the clock. Local time, plain text."""
 
 import time
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
+
+
+def after(ts: str, seconds: float) -> str:
+    """Return the RFC 3339 time so many seconds after another; a malformed one as it is."""
+    then = epoch(ts)
+    if then is None:
+        return ts
+    moved = datetime.fromtimestamp(then + seconds, UTC)
+    return f"{moved.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
 
 
 @lru_cache(maxsize=4096)

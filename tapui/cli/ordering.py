@@ -21,8 +21,9 @@ from tapui.wire.steering import Order, SessionOrdered, SessionStop, SessionTell
 from tapui.wire.subjects import Session
 
 ORDER_ID = "order"
-_SETTLED = ("queued", "done", "failed")
-"""States at which a command ends: what waits for the turn's end may wait for hours."""
+_SETTLED = ("done", "failed")
+"""States at which a command ends; with `queued` only what is for after the turn, which may take
+hours. A text for now is queued for a moment, or until a permission is answered."""
 
 
 def carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> int:
@@ -68,6 +69,17 @@ async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionSt
         return await _followed(connection, replace(order, session_id=session.id))
 
 
+def _note_wait(order: Order) -> None:
+    """Tell why the command does not end yet, and that it need not be waited for."""
+    if not _is_settled(order):
+        output.note(f"{became(order)}; it is delivered then, also if this command is interrupted")
+
+
+def _is_settled(order: Order) -> bool:
+    is_for_later = order.kind != "tell" or order.way == "after"
+    return order.state in _SETTLED or (order.state == "queued" and is_for_later)
+
+
 async def _followed(connection: GatewayConnection, order: SessionTell | SessionStop) -> Order:
     given: dict[str, Order] = {}
     told: list[str] = []
@@ -80,8 +92,10 @@ async def _followed(connection: GatewayConnection, order: SessionTell | SessionS
         elif isinstance(came, Entry) and isinstance(came.event, OrderChanged):
             change = came.event
             if change.order_id in given:
-                given[change.order_id] = changed(given[change.order_id], change)
-        return bool(told) and told[0] in given and given[told[0]].state in _SETTLED
+                order_now = given[change.order_id] = changed(given[change.order_id], change)
+                if order_now.state == "queued" and change.order_id in told:
+                    _note_wait(order_now)
+        return bool(told) and told[0] in given and _is_settled(given[told[0]])
 
     await connection.ask(order, is_settled)
     return given[told[0]]

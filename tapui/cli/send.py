@@ -9,7 +9,8 @@ from tapui.wire.steering import SessionTell, Way
 
 
 def run(args: argparse.Namespace) -> int:
-    """Send the text; print whether it is delivered, or waits for the turn's end."""
+    """Send the text; print whether it is delivered, or waits for the turn's end. With `--now` it
+    waits until the turn has taken it."""
     text = " ".join(args.text)
     if not text.strip():
         raise Failure("there is no text to send", WRONG_USE)

@@ -39,6 +39,7 @@ class RemoteFeed:
 
     def __init__(self, gateway: FoundGateway, find: Callable[[], FoundGateway]) -> None:
         self._address = gateway.url
+        self._pid = gateway.pid
         self._find = find
         self._backlog: deque[FeedItem] = deque()
         self._sizes: deque[int] = deque()
@@ -55,6 +56,11 @@ class RemoteFeed:
     def address(self) -> str:
         """The gateway's URL."""
         return self._address
+
+    @property
+    def pid(self) -> int:
+        """The gateway's process."""
+        return self._pid
 
     @property
     def is_embedded(self) -> bool:
@@ -150,6 +156,7 @@ class RemoteFeed:
             try:
                 async with await GatewayConnection.open(self._find(), role="tower") as connection:
                     self._address = connection.gateway.url
+                    self._pid = connection.gateway.pid
                     delay = 0.0
                     await self._carry(connection)
             except GatewayError as error:

@@ -76,6 +76,8 @@ def _state(order: Order) -> str:
         return f"{head}: {order.error}" if order.error else head
     if order.state == "done":
         return {"tell": "delivered", "stop": "stopped", "close": "ended"}.get(order.kind, "done")
+    if order.state == "queued" and order.way == "now":
+        return "waits until the turn can take it"
     return _BECAME[order.state]
 
 

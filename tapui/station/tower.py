@@ -30,8 +30,11 @@ from tapui.text import safe_text
 from tapui.tower import theme_files
 
 if TYPE_CHECKING:
+    from tapui.client.remote_feed import RemoteFeed
     from tapui.tower.app import TowerApp
     from tapui.tower.feed import Feed
+    from tapui.tower.header import Note
+    from tapui.tower.view import View
 
 
 def run(options: Options) -> int:
@@ -137,7 +140,7 @@ async def _second_tower(
         options,
         feed,
         log,
-        note=f"second tower (gateway: pid {first.pid})",
+        note=lambda view: _note(feed, view),
         notices=[] if (warning := gateways.warning_of(first)) is None else [warning],
         on_start_here=lambda: starts_here.append(True),
     )
@@ -148,6 +151,11 @@ async def _second_tower(
         finally:
             await feed.stop(1.0)
     return None if starts_here else code
+
+
+def _note(feed: "RemoteFeed", view: "View") -> str:
+    gateway = f"gateway: pid {feed.pid}"
+    return gateway if view.is_first else f"second tower ({gateway})"
 
 
 def run_next(options: Options, gateway: gateways.FoundGateway) -> int:
@@ -175,7 +183,7 @@ def _app(
     feed: "Feed",
     log: Path,
     *,
-    note: str,
+    note: "Note",
     notices: Sequence[str] = (),
     on_start_here: Callable[[], None] | None = None,
     on_shown: Callable[[], None] | None = None,

@@ -87,8 +87,8 @@ class Announcing:
                 severity="warning",
             )
         elif isinstance(event, ev.CommandAsked):
-            level: SeverityLevel = "warning" if event.refused else "information"
-            app.notify(asking.command_line(event), severity=level, timeout=20)
+            if event.refused:  # what was accepted shows by what it did, and is recorded
+                app.notify(asking.command_line(event), severity="warning", timeout=20)
         elif isinstance(event, ev.ProviderMoved):
             self._moved(event)
 

@@ -16,6 +16,7 @@ from tapui.tower.earlier_requests import EarlierRequests
 from tapui.tower.feed import Feed
 from tapui.tower.finding import Finder, LastFind
 from tapui.tower.glyphs import AsciiGlyphs
+from tapui.tower.header import Note
 from tapui.tower.keys.chosen import keymap
 from tapui.tower.keys.names import key_name, key_names
 from tapui.tower.keys.table import AREAS, BY_ID, Area
@@ -70,7 +71,7 @@ class BaseApp(PlainApp):
         earlier_requests: EarlierRequests | None = None,
         store: SessionStore | None = None,
         panes: Sequence[PaneKind] = PANES,
-        note: str = "",
+        note: Note = "",
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -1,7 +1,7 @@
 """The lines at the top: how much goes on, what waits, what went wrong, which panes there are."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 from textual import events
 from textual.content import Content
@@ -25,11 +25,15 @@ class HeaderPart(NamedTuple):
     act: str = ""
 
 
+Note: TypeAlias = str | Callable[[View], str]
+"""What is said of the tower itself: its first words, and more in parentheses."""
+
+
 class HeaderLine(Widget):
     """Sessions, what waits, what failed, the clock. While the gateway is out of reach it says so
     and what can be done."""
 
-    def __init__(self, address: str, note: str) -> None:
+    def __init__(self, address: str, note: Note) -> None:
         super().__init__()
         self._address = "" if address.endswith(f":{DEFAULT_PORT}") else address
         self._note = note
@@ -100,10 +104,9 @@ class HeaderLine(Widget):
                     "$text-muted",
                 )
             )
-        if self._note and brevity < 4:
-            parts.append(
-                HeaderPart(self._note if not brevity else self._note.partition(" (")[0], "bold")
-            )
+        note = self._note(view) if callable(self._note) else self._note
+        if note and brevity < 4:
+            parts.append(HeaderPart(note if not brevity else note.partition(" (")[0], "bold"))
         return parts
 
     def render(self) -> Content:

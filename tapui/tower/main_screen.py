@@ -8,7 +8,7 @@ from textual.binding import BindingType
 
 from tapui.tower.app_protocol import Tower
 from tapui.tower.footer import FooterLine
-from tapui.tower.header import HeaderLine, PaneTabs
+from tapui.tower.header import HeaderLine, Note, PaneTabs
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.pane_area import PaneArea
 from tapui.tower.panes.pane import Pane, PaneKind
@@ -28,7 +28,7 @@ class MainScreen(LeanScreen[object]):
     BINDINGS: ClassVar[list[BindingType]] = bindings("next-pane", "previous-pane", "zoom", "close")
     AUTO_FOCUS = ""
 
-    def __init__(self, address: str, note: str, kinds: Sequence[PaneKind]) -> None:
+    def __init__(self, address: str, note: Note, kinds: Sequence[PaneKind]) -> None:
         super().__init__()
         self.kinds = tuple(kinds)
         self.panes: dict[str, Pane] = {}

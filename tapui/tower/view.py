@@ -23,7 +23,7 @@ from tapui.projection.state import (
     is_waiting,
 )
 from tapui.projection.turns.programs import has_failed
-from tapui.times import epoch
+from tapui.times import after, epoch
 from tapui.tower.emitter_log import EmitterLog
 from tapui.tower.feed import FeedItem, Link
 from tapui.tower.inspected import InspectedLog
@@ -355,6 +355,10 @@ class View:
         self.towers = snapshot.towers
         self.is_first = snapshot.is_first
         self.state = State.of(snapshot.state)
+        for one in self.decided:
+            if one.duration is not None:
+                at = after(one.created_at, one.duration / 1000)
+                self.decided_at.setdefault(one.id, at)
         for key, stream in self.state.streams.items():
             ring = self.ring(key)
             if stream.last and (not ring.lines or ring.lines[-1].seq < stream.last.seq):

@@ -69,6 +69,17 @@ async def test_a_text_that_waits_for_the_turns_end_is_not_waited_for(
         assert out.startswith("waits for the turn's end")
 
 
+async def test_a_text_for_now_is_followed_until_the_turn_has_taken_it(
+    gateway: Gateway, home: Home
+) -> None:
+    async with session(gateway) as host:
+        command = await Command.start(home, "send", "s1", "go on", "--now")
+        await answered(host, "session.tell", "working", "queued", "done")
+        code, out, err = await command.end()
+        assert (code, out) == (0, "delivered  (tell (now): go on)\n")
+        assert "waits until the turn can take it; it is delivered then" in err
+
+
 async def test_a_text_that_is_not_delivered_fails(gateway: Gateway, home: Home) -> None:
     async with session(gateway) as host:
         command = await Command.start(home, "send", "s1", "go on")

@@ -79,7 +79,7 @@ async def test_the_shell_is_back_and_the_next_tower_joins(
         joining = tmux.start(
             tapui_argv("--port", gateway["url"][-5:]), env=home.env(), cwd=home.root
         )
-        await joining.seen("second tower")
+        await joining.seen("gateway: pid")
         await joining.seen("Nightly.*headless")
         if shell == "interactive":
             screen.type("exit\n")  # the gateway does not go with its shell

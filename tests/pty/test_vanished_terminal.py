@@ -55,7 +55,7 @@ async def test_a_call_completes_though_its_terminal_vanishes_and_a_second_tower_
     second = await asyncio.to_thread(
         TowerProcess, tmux, home, "--no-attach", "--port", str(tower.gateway["port"])
     )
-    await second.screen.seen("second tower")
+    await second.screen.seen("gateway: pid")
     await provider.close()
     await host.close()
     await until_async(lambda: has_ended(pid), what="the idle gateway's end")

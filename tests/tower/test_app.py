@@ -23,7 +23,7 @@ from tapui.tower.table import Table
 from tapui.tower.view import View
 from tapui.wire import events as ev
 from tapui.wire.message import Error
-from tapui.wire.tower import Notice, ProviderMove
+from tapui.wire.tower import Notice, ProviderMove, TowersChanged
 from tests.tower.emitters_world import emitters
 from tests.tower.running import Running, running
 from tests.tower.scripted import (
@@ -191,6 +191,14 @@ async def test_what_the_header_names_can_be_clicked() -> None:
 async def test_second_tower_says_so() -> None:
     async with running(world(), note="second tower (gateway: pid 77)") as rig:
         assert "second tower" in rig.text.splitlines()[0]
+
+
+async def test_the_note_of_a_tower_follows_the_gateway() -> None:
+    async with running(world(), note=lambda view: f"seen by {view.towers}") as rig:
+        assert "seen by 1" in rig.text.splitlines()[0]
+        rig.feed.put(TowersChanged(towers=2, is_first=False))
+        await rig.settle()
+        assert "seen by 2" in rig.text.splitlines()[0]
 
 
 async def test_what_waits_stands_over_every_pane() -> None:

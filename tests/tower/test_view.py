@@ -25,6 +25,7 @@ from tests.tower.scripted import approval, at, call, lines, provider, session, w
 from tests.tower.told import turns_world, whole
 
 KEY = ("s1", "log@p")
+AT = "2026-01-01T10:00:00.000Z"
 
 
 def begun(state: State | None = None, *, run: str = "r1", seq: int = 10) -> View:
@@ -49,6 +50,19 @@ def test_snapshot_gives_state_towers_and_seq() -> None:
     assert (view.seq, view.towers, view.run) == (41, 2, "r1")
     assert [one.id for one in view.open_sessions] == ["s1", "s2", "local"]
     assert view.rings["s1", "ci-watch@ci-watcher"].lines[-1].seq == 48
+
+
+def test_what_was_answered_before_a_tower_came_has_its_time() -> None:
+    early, late = (
+        replace(approval(id_, "bindAll", {}), state="approved", duration=took, created_at=AT)
+        for id_, took in (("a1", 1_500.0), ("a2", 62_000.0))
+    )
+    view = begun(State(approvals={"a2": late, "a1": early}))
+    assert view.decided_at == {
+        "a1": "2026-01-01T10:00:01.500Z",
+        "a2": "2026-01-01T10:01:02.000Z",
+    }
+    assert [one.id for one in view.decided] == ["a2", "a1"]
 
 
 def test_events_that_the_snapshot_holds_already_are_not_folded_again() -> None:
