@@ -22,6 +22,7 @@ from tapui.policies.reading import FolderRules
 from tapui.records import lookup
 from tapui.records.journal import Journal
 from tapui.runtime import files
+from tapui.runtime.tasks import in_thread
 from tapui.text import safe_text
 from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
@@ -29,6 +30,10 @@ from tapui.wire.events import Entry
 _log = logging.getLogger(__name__)
 
 DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords | ReadRules
+_Read = tuple[list[Entry], str | None]
+"""Events as the records have them, and why they could not be read."""
+_UNREADABLE: _Read = ([], "the records cannot be read (see the log)")
+_NOT_COPIED = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
 ReadFolder = Callable[[str], FolderRules]
 """Reads the rules that the files of a folder add; it never raises for what it finds there."""
 
@@ -86,10 +91,9 @@ class DiskWork:
             case MakeDurable():
                 self._recorded(effect.ticket, is_ok=False)
             case CopyFile():
-                text = "file.path: it could not be copied"
-                self._file_copied(effect, NotCopied(CallError.INTERNAL, text))
+                self._file_copied(effect, _NOT_COPIED)
             case ReadRecords():
-                self._records_read(effect, [], "the records cannot be read (see the log)")
+                self._records_read(effect, _UNREADABLE)
             case ReadRules():
                 self._rules_read(effect, no_folder_rules(effect.cwd))
 
@@ -118,10 +122,13 @@ class DiskWork:
         target = self._journal.open_folder(effect.session_id)
         copy = partial(files.copied, effect, target, time.monotonic())
 
-        def done(copying: "asyncio.Future[Copied | NotCopied]") -> None:
-            self._file_copied(effect, copying.result())
-
-        self._loop.run_in_executor(None, copy).add_done_callback(done)
+        in_thread(
+            self._loop,
+            copy,
+            partial(self._file_copied, effect),
+            otherwise=lambda: _NOT_COPIED,
+            about=effect,
+        )
 
     def _file_copied(self, effect: CopyFile, copied: Copied | NotCopied) -> None:
         if isinstance(copied, Copied):
@@ -136,36 +143,36 @@ class DiskWork:
         folder = self._journal.folder_of(effect.session_id)
         run = self._journal.run
 
-        def read() -> tuple[list[Entry], str | None]:
+        def read() -> _Read:
             try:
                 return lookup.find(folder, run, effect), None
             except OSError as error:
                 return [], f"the records cannot be read: {error.strerror}"
-            except Exception:  # noqa: BLE001 - logged; the reader is told
-                _log.exception("records could not be read back: %r", effect)
-                return [], "the records cannot be read (see the log)"
 
-        def done(reading: "asyncio.Future[tuple[list[Entry], str | None]]") -> None:
-            self._records_read(effect, *reading.result())
+        in_thread(
+            self._loop,
+            read,
+            partial(self._records_read, effect),
+            otherwise=lambda: _UNREADABLE,
+            about=effect,
+        )
 
-        self._loop.run_in_executor(None, read).add_done_callback(done)
-
-    def _records_read(self, effect: ReadRecords, entries: list[Entry], fault: str | None) -> None:
+    def _records_read(self, effect: ReadRecords, read: _Read) -> None:
+        entries, fault = read
         self._into_core(lambda now: self._gateway.records_read(effect.ticket, now, entries, fault))
 
     def _read_rules(self, effect: ReadRules) -> None:
-        def read() -> FolderRules:
-            try:
-                return self._folder_rules(effect.cwd)
-            except Exception:  # noqa: BLE001 - logged and told; the session goes on without them
-                _log.exception("the rules of a folder could not be read: %r", effect)
-                self._warn(f"the rules of {safe_text(effect.cwd)} cannot be read (see the log)")
-                return no_folder_rules(effect.cwd)
+        def without() -> FolderRules:
+            self._warn(f"the rules of {safe_text(effect.cwd)} cannot be read (see the log)")
+            return no_folder_rules(effect.cwd)  # the session goes on without them
 
-        def done(reading: "asyncio.Future[FolderRules]") -> None:
-            self._rules_read(effect, reading.result())
-
-        self._loop.run_in_executor(None, read).add_done_callback(done)
+        in_thread(
+            self._loop,
+            partial(self._folder_rules, effect.cwd),
+            partial(self._rules_read, effect),
+            otherwise=without,
+            about=effect,
+        )
 
     def _rules_read(self, effect: ReadRules, read: FolderRules) -> None:
         self._into_core(lambda now: self._gateway.folder_rules_read(effect.ticket, read, now))

@@ -1,11 +1,71 @@
-"""The end of tasks that run beside their owner."""
+"""Work beside its owner: in a thread, or as tasks that end with the owner at the latest."""
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+_ABOUT = 300
+"""Characters in the log of what failed work was about."""
+
+
+def in_thread(
+    loop: asyncio.AbstractEventLoop,
+    work: Callable[[], _T],
+    on_done: Callable[[_T], None],
+    *,
+    otherwise: Callable[[], _T],
+    about: object,
+) -> None:
+    """Run `work` in a thread of the loop's executor; `on_done` takes its result on the loop.
+
+    `on_done` is called in any case: with what `otherwise` returns when the work raised, which is
+    logged with `about`, or was cancelled. An input of the core that waits for an answer would wait
+    for ever without one. Raises `RuntimeError` when the executor takes no work any more.
+    """
+
+    def done(running: "asyncio.Future[_T]") -> None:
+        if running.cancelled():
+            _log.warning("given up before its end: %s", _short(about))
+            on_done(otherwise())
+        elif (error := running.exception()) is not None:
+            _log.error("failed: %s", _short(about), exc_info=error)
+            on_done(otherwise())
+        else:
+            on_done(running.result())
+
+    loop.run_in_executor(None, work).add_done_callback(done)
+
+
+class BackgroundTasks:
+    """The tasks of one owner. One that fails is logged, and `on_fault` takes its error."""
+
+    def __init__(self, on_fault: Callable[[BaseException], None] | None = None) -> None:
+        self._on_fault = on_fault
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(
+        self, work: Coroutine[Any, Any, _T], *, name: str | None = None
+    ) -> "asyncio.Task[_T]":
+        """Run `work` to its end, unless it is cancelled before."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)  # the loop itself keeps no reference to a task
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: "asyncio.Task[Any]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("a task failed: %s", _name(task), exc_info=error)
+            if self._on_fault is not None:
+                self._on_fault(error)
+
+    def cancel(self) -> None:
+        """Stop all of them."""
+        for task in self._tasks:
+            task.cancel()
 
 
 async def cancelled(
@@ -24,3 +84,8 @@ async def cancelled(
 
 def _name(task: "asyncio.Future[Any]") -> str:
     return task.get_name() if isinstance(task, asyncio.Task) else repr(task)
+
+
+def _short(about: object) -> str:
+    text = str(about)
+    return text if len(text) <= _ABOUT else f"{text[: _ABOUT - 1]}…"

@@ -13,6 +13,7 @@ from tapui.hosts.copilot.results import result_for_model
 from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.for_models import description_for_model
+from tapui.runtime.tasks import in_thread
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionUpdate
 from tapui.wire.limits import MAX_ID
@@ -385,9 +386,18 @@ class Toolset:
     def close(self) -> None:
         """Give up everything."""
         self.unbind()
-        closing = asyncio.get_running_loop().run_in_executor(None, self._ledger.close)
-        closing.add_done_callback(self._closed)
 
-    def _closed(self, closing: "asyncio.Future[None]") -> None:
-        if not closing.cancelled() and (error := closing.exception()) is not None:
-            self._uplink.report(f"{error}", "warning")
+        def close() -> str | None:
+            try:
+                self._ledger.close()
+            except OSError as error:
+                return str(error)
+            return None
+
+        def closed(fault: str | None) -> None:
+            if fault is not None:
+                self._uplink.report(fault, "warning")
+
+        in_thread(
+            asyncio.get_running_loop(), close, closed, otherwise=lambda: None, about=self._ledger
+        )
