@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapui.home.foreign_file import ROOT, text_of
+from tapui.home.foreign_file import ROOT, ManagedFileError, managed_text
 from tapui.home.paths import MANAGED, Home
 from tapui.settings import Settings
 from tapui.text import safe_text
@@ -242,11 +242,19 @@ def load(
 
 
 def _read_managed(path: Path, owner: int, found: _Gathering) -> None:
-    """Take what the administrator's file sets; one that others can write sets nothing."""
+    """Take what the administrator's file sets. Raises `ConfigError` for one that cannot be read:
+    what it forbids is not known, so nothing starts without it."""
     try:
-        text = text_of(path, owner)
-    except (OSError, UnicodeDecodeError):
-        return  # `tapui config` and the tower tell it with the rules
+        text = managed_text(path, owner)
+    except ManagedFileError as error:
+        raise ConfigError(
+            safe_text(
+                f"{path}: the administrator's file cannot be used: {error}. Nothing starts until it"
+                " is mended: it must be a file of root that only root can write and all can read"
+            )
+        ) from None
+    if text is None:
+        return
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

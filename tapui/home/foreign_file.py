@@ -1,20 +1,22 @@
-"""Reading a file that others may have written: never waited for, bounded, and whose it is."""
+"""Read a file that another user may control: without a wait, bounded, its owner checked."""
 
+import errno
 import os
 import stat
 from pathlib import Path
 
 ROOT = 0
-"""The user whose file the administrator's must be."""
+"""The user who must own the administrator's file."""
 _MAX_BYTES = 1024 * 1024
 
 
 def text_of(path: Path, owner: int | None = None) -> str:
-    """Read a file that may be anybody's, or must be `owner`'s alone.
+    """Read a file that may be anybody's, or must be `owner`'s alone and no link.
 
     Raises `OSError` and `UnicodeDecodeError`.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    no_link = 0 if owner is None else os.O_NOFOLLOW
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_link)
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
@@ -27,3 +29,24 @@ def text_of(path: Path, owner: int | None = None) -> str:
             return file.read(_MAX_BYTES + 1).decode()
     finally:
         os.close(fd)
+
+
+class ManagedFileError(Exception):
+    """The administrator's file is there and cannot be read. The text says why.
+
+    What it forbids is not known then: settings are not loaded, and no rule allows anything.
+    """
+
+
+def managed_text(path: Path, owner: int = ROOT) -> str | None:
+    """Return the administrator's file, None where there is none. Raises `ManagedFileError`."""
+    try:
+        return text_of(path, owner)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ManagedFileError(f"line {line} is not valid UTF-8") from None
+    except OSError as error:
+        why = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
+        raise ManagedFileError(why) from None

@@ -9,6 +9,8 @@ import re
 import stat
 from pathlib import Path
 
+from tapui.home import private_file
+
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
@@ -143,6 +145,7 @@ class LockedFolder:
     def _take_lock(self, fd: int) -> None:
         lock = os.open(".lock", _LOCK_FLAGS, FILE_MODE, dir_fd=fd)
         try:
+            private_file.check_own(lock)  # it is cut below
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(lock, 0)
             os.pwrite(lock, b"%d\n" % os.getpid(), 0)

@@ -4,8 +4,22 @@ import contextlib
 import errno
 import hmac
 import os
+import stat
 
 _MAX_BYTES = 64 * 1024
+
+
+def check_own(fd: int) -> os.stat_result:
+    """Return what an open file is; raises `OSError` for anything but a file with a single name.
+
+    What is written to a hard link changes a file elsewhere, which may be another program's.
+    """
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        raise OSError(errno.EINVAL, "it is not a plain file")
+    if info.st_nlink > 1:
+        raise OSError(errno.EMLINK, "it is a hard link: the same file has another name")
+    return info
 
 
 def write(folder: int, name: str, data: bytes) -> None:

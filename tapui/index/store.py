@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
+from tapui.home import private_file
 from tapui.home.locked_folder import FILE_MODE, FolderHeldError, LockedFolder
 from tapui.text import safe_text
 
@@ -177,9 +178,10 @@ def discard(path: Path, why: Exception) -> None:
 def report_damage(state_dir: Path, device: int, inode: int) -> None:
     """Say that an index is damaged, as a reader: who writes it makes it again. Raises `OSError`."""
     path = index_path(state_dir).with_name(DAMAGE_FILE)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
-    fd = os.open(path, flags, FILE_MODE)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
     try:
+        private_file.check_own(fd)
+        os.ftruncate(fd, 0)
         os.write(fd, f"{device} {inode}".encode())
     finally:
         os.close(fd)

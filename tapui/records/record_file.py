@@ -1,10 +1,10 @@
 """One file of records: opening it with its torn tail cut, and appending whole records only."""
 
-import errno
 import os
 import stat
 from pathlib import Path
 
+from tapui.home import private_file
 from tapui.home.locked_folder import FILE_MODE, LockedFolder
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -70,9 +70,10 @@ class RecordFile:
         """Open the file (again, after a rotation), cutting a torn tail; raises `OSError`."""
         fd = os.open(self.path.name, _FLAGS, FILE_MODE, dir_fd=self.folder.fd)
         try:
-            info = os.fstat(fd)
-            if not stat.S_ISREG(info.st_mode):
-                raise OSError(errno.EINVAL, f"{self.path.name} is not a plain file")
+            try:
+                info = private_file.check_own(fd)
+            except OSError as error:
+                raise OSError(error.errno, f"{self.path.name}: {error.strerror}") from None
             if stat.S_IMODE(info.st_mode) != FILE_MODE:
                 os.fchmod(fd, FILE_MODE)
             os.set_blocking(fd, True)

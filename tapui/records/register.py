@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tapui.home import private_file
 from tapui.home.locked_folder import FILE_MODE, folder_name
 
 SESSIONS_FOLDER = "sessions"
@@ -48,7 +49,7 @@ def note(state_dir: Path, session_id: str, folder: Path) -> bool:
     for _ in range(_TRIES):
         fd = os.open(path, _FLAGS, FILE_MODE)
         try:
-            size = os.fstat(fd).st_size
+            size = private_file.check_own(fd).st_size
             is_torn = size and os.pread(fd, 1, size - 1) != b"\n"
             _write(fd, b"\n" + line if is_torn else line)
             if _is_still(path, fd):

@@ -9,13 +9,13 @@ import io
 import logging
 import logging.handlers
 import os
-import stat
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from tapui.home import private_file
 from tapui.home.paths import Home, private_folder
 from tapui.text import safe_text
 
@@ -67,9 +67,11 @@ class LogFile(logging.handlers.RotatingFileHandler):
         path = Path(self.baseFilename)
         private_folder(path.parent.parent, path.parent.name)
         fd = os.open(path, _FLAGS, 0o600)
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+        try:
+            private_file.check_own(fd)
+        except OSError as error:
             os.close(fd)
-            raise OSError(f"{path} is not a file")
+            raise OSError(error.errno, f"{path}: {error.strerror}") from None
         os.fchmod(fd, 0o600)
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tapui.home.foreign_file import ROOT, text_of
+from tapui.home.foreign_file import ROOT, ManagedFileError, managed_text, text_of
 from tapui.home.paths import MANAGED, Home
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader
@@ -104,8 +104,11 @@ class RuleFiles:
     def _read(self) -> FoundRules:
         self._signature = _signature((self._config, self._managed))
         found = FoundRules()
-        for path, source in ((self._managed, "managed"), (self._config, "person")):
-            read = self._file(path, source)  # type: ignore[arg-type]
+        managed, own = self._file(self._managed, "managed"), self._file(self._config, "person")
+        if managed.faults:
+            # What it forbids is not known whole: nothing is allowed by a rule until it is.
+            managed, own = managed.without_allowing(), own.without_allowing()
+        for read in (managed, own):
             found.rules += read.rules
             found.faults += read.faults
         return found
@@ -129,11 +132,17 @@ class RuleFiles:
         shown = _short(path)
         text = ""
         try:
-            text = text_of(path, self._owner if source == "managed" else None)
+            given = managed_text(path, self._owner) if source == "managed" else text_of(path)
+            if given is None:
+                raise FileNotFoundError
+            text = given
             table = tomllib.loads(text)
         except FileNotFoundError:
             self._last.pop(path, None)
             return RuleFile()
+        except ManagedFileError as error:
+            what = f"{error}; until it is mended, no rule allows anything"
+            return self._kept(path, RuleFault(shown, 1, "rules", what))
         except OSError as error:
             return self._kept(path, RuleFault(shown, 1, "rules", error.strerror or str(error)))
         except UnicodeDecodeError:
@@ -220,7 +229,7 @@ def _signature(paths: tuple[Path, ...]) -> Signature:
         except OSError:
             found.append(None)
         else:
-            found.append((info.st_mtime_ns, info.st_size, info.st_ino))
+            found.append((info.st_ctime_ns, info.st_size, info.st_ino))
     return tuple(found)
 
 

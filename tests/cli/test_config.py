@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tapui.cli.config import ConfigError, Origin, load
 from tapui.cli.config_example import example
 from tapui.settings import Settings
 from tapui.wire.limits import MAX_CONTEXT
+from tests.home.managed_files import SPOILT
 
 THEMES = "tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, tapui-terminal"
 
@@ -333,4 +335,23 @@ def test_what_the_administrator_sets_goes_before_everything(tmp_path: Path) -> N
     assert found.settings.port == 1234
     assert found.origins["port",] == Origin("managed", f"{managed}:1")
     managed.chmod(0o666)
-    assert load(path, {}, None, managed, owner=os.getuid()).settings.port == 9400
+    with pytest.raises(ConfigError, match="others than root can write it"):
+        load(path, {}, None, managed, owner=os.getuid())
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_without_the_administrators_file_nothing_starts(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    managed = tmp_path / "managed.toml"
+    spoil(managed)
+    with pytest.raises(ConfigError, match=str(managed)):
+        load(tmp_path / "config.toml", {}, None, managed, owner=os.getuid())
+
+
+def test_a_key_of_a_newer_version_in_the_administrators_file_is_told(tmp_path: Path) -> None:
+    managed = tmp_path / "managed.toml"
+    managed.write_text("[copilot]\nport = 'never'\nlater = true\n")
+    managed.chmod(0o644)
+    with pytest.raises(ConfigError, match=r"copilot\.later: unknown key"):
+        load(tmp_path / "config.toml", {}, None, managed, owner=os.getuid())

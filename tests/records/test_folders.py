@@ -136,6 +136,37 @@ def test_a_planted_link_to_a_file_is_not_followed(
     assert register.folders(state, "s1") == [workspace / "files/tap", state / "sessions/s1"]
 
 
+def test_a_planted_hard_link_is_not_written(state: Path, workspace: Path, tmp_path: Path) -> None:
+    target = tmp_path / "precious"
+    target.write_text("precious without a line feed")
+    (workspace / "files/tap").mkdir(parents=True)
+    (workspace / "files/tap/calls.jsonl").hardlink_to(target)
+    with Writer(state) as writer:
+        assert writer.turn(opened("s1", workspace), started("s1", "c1")) == frozenset()
+    assert target.read_text() == "precious without a line feed"
+    assert seqs(state / "sessions/s1/calls.jsonl") == [2]
+    (warning,) = writer.warnings()
+    assert "calls.jsonl: it is a hard link" in warning
+
+
+def test_a_hard_link_in_the_place_of_a_lock_is_not_cut(
+    state: Path, workspace: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "precious"
+    target.write_text("precious")
+    (workspace / "files/tap").mkdir(parents=True)
+    (workspace / "files/tap/.lock").hardlink_to(target)
+    with Writer(state) as writer:
+        assert writer.turn(opened("s1", workspace)) == frozenset()
+    assert target.read_text() == "precious"
+    assert "hard link" in writer.warnings()[0]
+    (state / "sessions.jsonl").unlink()
+    (state / "sessions.jsonl").hardlink_to(target)
+    with pytest.raises(OSError, match="hard link"):
+        register.note(state, "s1", workspace)
+    assert target.read_text() == "precious"
+
+
 def test_a_planted_pipe_neither_blocks_nor_is_written(state: Path, workspace: Path) -> None:
     tap = workspace / "files/tap"
     tap.mkdir(parents=True)

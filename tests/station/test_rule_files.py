@@ -1,12 +1,14 @@
 """The files that hold rules: whose they are, where they are looked for, what changes in them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tapui.home.paths import Home
 from tapui.station.rule_files import RuleFiles, guards
+from tests.home.managed_files import SPOILT, remove
 
 
 @pytest.fixture
@@ -44,6 +46,42 @@ def test_an_administrators_file_that_others_can_write_holds_nothing(
     other = RuleFiles(tmp_path / "config.toml", tmp_path / "managed.toml", owner=os.getuid() + 1)
     (tmp_path / "managed.toml").chmod(0o644)
     assert not other.read().rules
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_while_the_administrators_file_cannot_be_read_no_rule_allows(
+    files: RuleFiles, tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    managed = tmp_path / "managed.toml"
+    write(tmp_path / "config.toml", "allow = 'npm ci'", "deny = 'rm'")
+    spoil(managed)
+    assert said(files) == [("person", "deny", "rm")]
+    assert str(managed) in str(files.read().faults[0])
+    remove(managed)
+    write(managed, "deny = 'npm publish'", "allow = 'ls'")
+    assert files.look().found is not None
+    assert len(said(files)) == 4
+    managed.unlink()
+    spoil(managed)
+    assert files.look().found is not None
+    assert said(files) == [("managed", "deny", "npm publish"), ("person", "deny", "rm")]
+
+
+def test_a_rule_of_a_newer_version_in_the_administrators_file_leaves_nothing_allowed(
+    files: RuleFiles, tmp_path: Path
+) -> None:
+    write(tmp_path / "config.toml", "allow = 'npm ci'")
+    write(tmp_path / "managed.toml", "forbid = 'npm publish'", "allow = 'ls'")
+    assert said(files) == []
+
+
+def test_a_mode_that_changes_is_noticed(files: RuleFiles, tmp_path: Path) -> None:
+    write(tmp_path / "config.toml", "allow = 'npm ci'")
+    managed = write(tmp_path / "managed.toml", "deny = 'rm'")
+    assert len(said(files)) == 2
+    managed.chmod(0o666)
+    assert files.look().found is not None
+    assert [(one[1]) for one in said(files)] == ["deny"]
 
 
 def test_a_file_that_cannot_be_parsed_goes_on_forbidding(files: RuleFiles, tmp_path: Path) -> None:

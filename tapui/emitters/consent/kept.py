@@ -199,6 +199,8 @@ class KeptConsents(Generic[K]):
     def _decoded(self, fd: int, info: os.stat_result) -> dict[str, list[K]]:
         if not stat.S_ISREG(info.st_mode):
             raise _DamagedError("it is not a file")
+        if info.st_nlink > 1:
+            raise _DamagedError("it is a hard link: the same file has another name")
         if info.st_uid != os.geteuid() or info.st_mode & 0o022:
             raise _DamagedError("others can write it")
         data = read_up_to(fd, MAX_BYTES + 1)
