@@ -72,8 +72,11 @@ class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     """Who may answer what waits for you."""
 
     command_line: str = "person"
-    """`person`: commands that answer or send must come from a terminal, and not from a session or a
-    provider. `always`: any process of yours may."""
+    """`person`: what answers, sends, starts or grants must come from a terminal of yours, and not
+    from an agent or what it has started. `always`: any process of yours may."""
+    new_terminals: str = "ask"
+    """A terminal that was opened after the first agent began. `ask`: you are asked once for it, in
+    the tower; without a tower it is refused. `take`: it is taken as yours."""
 
 
 class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -24,7 +24,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _approve(chosen: FoundGateway, wanted: str) -> None:
-    async with await GatewayConnection.open(chosen, name="tapui approve") as connection:
+    async with await GatewayConnection.open(
+        chosen, name="tapui approve", on_waits=output.note
+    ) as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         if approval.kind in ("userInput", "elicitation") and not is_budget(approval):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)

@@ -14,6 +14,7 @@ from tapui.home.port_consent import PortConsent
 from tapui.hosts.copilot.errors import NO_CLI
 from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
 from tapui.invocation import command
+from tapui.runtime.processes.status import INSIDE
 
 FLAG = "--ui-server"
 _WARNING = "Copilot's port has no password: every user of this machine can run commands through it"
@@ -27,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     given: list[str] = args.args
     rule = starting.loaded(args).settings.copilot.port
     added = way_in(given, rule, starting.home(), people=other_people, asks=_asks)
-    os.execv(program, [program, *added, *given])  # noqa: S606 - replaces us; no shell is meant
+    environ = {**os.environ, INSIDE: "1"}
+    os.execve(program, [program, *added, *given], environ)  # noqa: S606 - replaces us; no shell is meant
 
 
 def way_in(

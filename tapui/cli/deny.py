@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 
+from tapui.cli import output
 from tapui.cli.deciding import decide, waiting
 from tapui.cli.starting import gateway
 from tapui.client.connection import GatewayConnection
@@ -16,6 +17,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _deny(chosen: FoundGateway, wanted: str) -> None:
-    async with await GatewayConnection.open(chosen, name="tapui deny") as connection:
+    async with await GatewayConnection.open(
+        chosen, name="tapui deny", on_waits=output.note
+    ) as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         await decide(connection, approval, "deny")

@@ -64,7 +64,7 @@ def session_of(sessions: Sequence[Session], name: str) -> Session:
 async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionStop) -> Order:
     """Give an order; return it as it stands when nothing more is to be waited for."""
     by = "tapui send" if isinstance(order, SessionTell) else "tapui stop-turn"
-    async with await GatewayConnection.open(chosen, name=by) as connection:
+    async with await GatewayConnection.open(chosen, name=by, on_waits=output.note) as connection:
         session = session_of(connection.snapshot.state.sessions, name)
         return await _followed(connection, replace(order, session_id=session.id))
 

@@ -2,45 +2,40 @@
 
 import argparse
 import os
-import sys
-
-import psutil
 
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home, loaded
-from tapui.core.trust.command_line import ALWAYS
-from tapui.emitters.runner.processes import MARK
+from tapui.core.trust.guard import ALWAYS
+from tapui.core.trust.person import Case, judge
 from tapui.hosts.copilot.stored import stored_sessions
+from tapui.runtime.askers import Agents
+from tapui.runtime.processes.sights import look
 
 
 def need_person(
     args: argparse.Namespace, way: str = "allow it in the tower or in a terminal"
 ) -> None:
-    """Refuse whom a gateway would refuse, as far as that can be told without one.
+    """Refuse what a gateway without a tower would refuse, as far as that is known without one.
 
     `way` says how the person can do it. Raises `Failure`.
     """
-    if loaded(args).settings.approvals.command_line == ALWAYS:
+    setting = loaded(args).settings.approvals
+    if setting.command_line == ALWAYS:
         return
-    why = None
-    if MARK in os.environ or "TAP_PROVIDER_TOKEN" in os.environ:
-        why = "it was started by an emitter or a provider"
-    elif not _has_terminal():
-        why = "it has no terminal"
+    agents = Agents(home().state)
+    for session in stored_sessions(home().copilot):
+        if session.pid is not None:
+            agents.note(session.pid, f"session {session.id}")
+    judged = judge(agents.identified(look(os.getpid())), ())
+    is_taken = judged.case is Case.TAKEN or (
+        judged.case is Case.TERMINAL and setting.new_terminals == "take"
+    )
+    if "TAP_PROVIDER_TOKEN" in os.environ:
+        is_taken, why = False, "it was started for a provider"
     else:
-        line = {os.getpid(), *(one.pid for one in psutil.Process().parents())}
-        above = [one for one in stored_sessions(home().copilot) if one.pid in line]
-        why = f"it was started by session {above[0].id}" if above else None
-    if why is not None:
+        why = judged.why
+    if not is_taken:
         raise Failure(
-            f'{why}: {way} of your own (the setting approvals.command-line = "{ALWAYS}" allows it)'
+            f"{why}: {way} that you opened before the first session began (settings: "
+            f'approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
         )
-
-
-def _has_terminal() -> bool:
-    """Return whether a terminal controls this process."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return sys.stdin.isatty()

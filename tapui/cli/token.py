@@ -25,7 +25,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _mint(chosen: FoundGateway, session: str) -> str:
-    async with await GatewayConnection.open(chosen, name="tapui token") as connection:
+    async with await GatewayConnection.open(
+        chosen, name="tapui token", on_waits=output.note
+    ) as connection:
         await connection.send(TokenMint(id=REQUEST_ID, session_id=session))
         async for came in connection:
             match came:

@@ -16,7 +16,7 @@ from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
 from tapui.wire.provider import Sessions
-from tapui.wire.tower import Notice, ToTower, TowerEvent, TowerHello, TowerSnapshot
+from tapui.wire.tower import CommandWaits, Notice, ToTower, TowerEvent, TowerHello, TowerSnapshot
 
 _event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyEvent)
 
@@ -43,10 +43,18 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         self._run = snapshot.run
         self._kept: deque[Message | Entry] = deque()
         self._told_of_unknown = False
+        self.on_waits: Callable[[str], None] | None = None
+        """Gets the text where the person is asked about this sender before a message of it is
+        taken; None: it comes through `receive()`, as a `Notice`."""
 
     @classmethod
     async def open(
-        cls, gateway: FoundGateway, *, role: str = "client", name: str = "tapui"
+        cls,
+        gateway: FoundGateway,
+        *,
+        role: str = "client",
+        name: str = "tapui",
+        on_waits: Callable[[str], None] | None = None,
     ) -> "GatewayConnection":
         """Connect, authenticate and say hello.
 
@@ -76,7 +84,9 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         except BaseException:
             await socket.close()
             raise
-        return cls(gateway, socket, socket.sessions, snapshot)
+        connection = cls(gateway, socket, socket.sessions, snapshot)
+        connection.on_waits = on_waits
+        return connection
 
     async def __aexit__(
         self,
@@ -140,6 +150,11 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
     def _read(self, message: Message | None) -> Message | Entry | None:
         if isinstance(message, TowerSnapshot):
             self._run = message.run
+        if isinstance(message, CommandWaits):
+            if self.on_waits is None:
+                return Notice(message.text, "warning")
+            self.on_waits(message.text)
+            return None
         if not isinstance(message, TowerEvent):
             return message if message is not None else self._unknown()
         try:

@@ -11,7 +11,6 @@ from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.provider import FilterRule
-from tapui.wire.subjects import Asker
 
 ConnectionId = int
 
@@ -51,22 +50,78 @@ class MakeDurable(Struct, frozen=True, gc=False):
     seq: int
 
 
+class NoteAgent(Struct, frozen=True, gc=False):
+    """Remember a process as an agent's, by its id or by its connection, from now on.
+
+    `what` says in words which one it is: `session 'notes'`.
+    """
+
+    what: str
+    pid: int | None = None
+    connection: ConnectionId | None = None
+
+
 class Identify(Struct, frozen=True, gc=False):
-    """Find the process behind a connection, and the process ids behind `others`; then call
-    `Gateway.identified`."""
+    """Find the process behind a connection; then call `Gateway.identified`."""
 
     ticket: int
     connection: ConnectionId
-    others: tuple[ConnectionId, ...]
+
+
+class SeenProcess(Struct, frozen=True, gc=False):
+    """A process; `start` is in seconds since boot, `uid` the real user id."""
+
+    pid: int
+    name: str
+    start: float
+    uid: int
+
+
+class AgentProcess(Struct, frozen=True, gc=False):
+    """A running process that belongs to an agent, its process group, and its name in words."""
+
+    pid: int
+    start: float
+    group: int
+    what: str
+
+
+class Sight(Struct, frozen=True):
+    """The process at the other end of a connection, and its terminal, as the kernel knows them.
+
+    Lines begin with a process and go on with its parent, up to the first process.
+    """
+
+    line: tuple[SeenProcess, ...]
+    group: int
+    """The process group of the process."""
+    session: int
+    """The id of the leader of its session, which may have ended."""
+    leader_line: tuple[SeenProcess, ...] = ()
+    """The leader of its session; empty where that has ended."""
+    terminal: str | None = None
+    """Its controlling terminal: `/dev/pts/7`."""
+    foreground: int = 0
+    """The foreground process group of the terminal."""
+    holder_line: tuple[SeenProcess, ...] = ()
+    """The program that holds the terminal's other end; empty where it cannot be found."""
+    marked: SeenProcess | None = None
+    """The one of process, leader and holder whose environment says that an agent started it."""
 
 
 class Identified(Struct, frozen=True):
-    """What was found: the asker, None where that is impossible, process ids by connection, and the
-    process below which emitters run, where there is one."""
+    """The answer to `Identify`; times are seconds since boot.
 
-    asker: Asker | None
-    others: dict[ConnectionId, int]
-    runner: int | None = None
+    `sight` is None where the process cannot be found. `earliest` is when the first agent since
+    boot began, ended ones included, and `earliest_what` its name in words; None before any was
+    seen.
+    """
+
+    sight: Sight | None
+    agents: tuple[AgentProcess, ...] = ()
+    earliest: float | None = None
+    earliest_what: str = ""
+    now: float = 0.0
 
 
 class MakePersistDir(Struct, frozen=True, gc=False):
@@ -307,6 +362,7 @@ Effect = (
     | Close
     | Authenticated
     | MakeDurable
+    | NoteAgent
     | Identify
     | MakePersistDir
     | CopyFile

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from msgspec import UNSET, Raw, UnsetType
-
 from tapui.core.approvals.approvals import Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
@@ -25,8 +23,8 @@ from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.core.tickets import FolderWanted
-from tapui.core.trust.command_line import IdentityWanted
 from tapui.core.trust.grants import Grant
+from tapui.core.trust.guard import IdentityWanted
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
@@ -40,8 +38,8 @@ from tapui.wire.codec import (
     Envelope,
     decode,
     envelope,
+    envelope_of,
     envelope_of_start,
-    raw,
     read,
     reader,
 )
@@ -200,7 +198,7 @@ class Gateway:
         try:
             self._handlers[type(message)](connection, message)
         except WireError as error:
-            self._refuse(connection, error, envelope(data))
+            self._connections.refuse_message(connection, error, envelope(data))
         if self._connections.closing or self._gates.has_settled:
             self._finish()
 
@@ -256,7 +254,7 @@ class Gateway:
                 )
             self._handlers[kind](connection, message)
         except WireError as error:
-            self._refuse(connection, error, _head_of(message))
+            self._connections.refuse_message(connection, error, envelope_of(message))
         if self._connections.closing or self._gates.has_settled:
             self._finish()
 
@@ -283,11 +281,7 @@ class Gateway:
         self._clock.now = now
         subject = self._parts.tickets.take(ticket)
         if isinstance(subject, IdentityWanted):
-            for held in self._parts.command_line.released(subject):
-                try:
-                    self._parts.command_line.identified(held, found)
-                except WireError as error:
-                    self._refuse(held.connection, error, _head_of(held.message))
+            self._parts.guard.identified(subject, found)
         elif isinstance(subject, ToolHostWanted):
             self._parts.tool_hosts.identified(subject, found)
         self._finish()
@@ -386,11 +380,6 @@ class Gateway:
 
     # Inside
 
-    def _refuse(self, connection: Connection, error: WireError, head: Envelope) -> None:
-        echoed = head.refusal(error.code, error.text, session_id=error.session_id)
-        echoed.id = error.id or echoed.id
-        self._connections.refuse(connection, echoed)
-
     def _due(self, due: Due, subject: Any) -> None:
         self._due_handlers[due](subject)
 
@@ -418,21 +407,3 @@ def _oversized(start: bytes) -> WireError:
     most = limits.MAX_RESULT_BYTES if is_result else limits.MAX_MESSAGE_BYTES
     text = f"a {head.type[:64]} has at most {most} bytes"
     return head.refusal(ErrorCode.PAYLOAD_TOO_LARGE, text)
-
-
-def _head_of(message: m.Message) -> Envelope:
-    """Return the envelope of a message that never was bytes."""
-
-    def field(name: str) -> Raw | UnsetType:
-        given = getattr(message, name, None)
-        return UNSET if given is None else raw(given)
-
-    return Envelope(
-        type=str(message.__struct_config__.tag),
-        id=field("id"),
-        request_id=field("request_id"),
-        query_id=field("query_id"),
-        session_id=field("session_id"),
-        session=field("session"),
-        sessions=field("sessions"),
-    )

@@ -24,7 +24,8 @@ Handler = Callable[[Connection, Any], None]
 
 def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     """Return the handler of each kind of message."""
-    guards, tool_hosts = parts.command_line.guards, parts.tool_hosts
+    guards, names = parts.guard.guards, parts.guard.names
+    tool_hosts = parts.tool_hosts
     return {
         p.Auth: parts.admission.auth,
         p.AuthConfirm: parts.pairings.confirm,
@@ -60,15 +61,15 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         starting.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
-        m.ToolInvoke: tool_hosts.own_only(parts.caller.tool_invoke),
-        m.ToolAbort: parts.caller.tool_abort,
+        m.ToolInvoke: names(tool_hosts.own_only(parts.caller.tool_invoke)),
+        m.ToolAbort: names(parts.caller.tool_abort),
         t.TowerHello: parts.tower.hello,
         t.ApprovalReveal: guards(parts.tower.reveal),
         t.ApprovalDecide: guards(parts.tower.decide),
         t.CallCancel: parts.tower.call_cancel,
         t.ProviderDisconnect: parts.tower.provider_disconnect,
-        t.ProviderMove: parts.tower.provider_move,
-        t.InjectsResume: parts.tower.injects_resume,
+        t.ProviderMove: guards(parts.tower.provider_move),
+        t.InjectsResume: guards(parts.tower.injects_resume),
         t.SessionMode: guards(parts.tower.session_mode),
         t.SessionBudget: guards(parts.spending.set),
         s.SessionTell: guards(parts.orders.tell),
@@ -93,7 +94,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         t.InspectStart: parts.inspecting.start,
         t.InspectRead: parts.inspecting.read,
         t.InspectStop: parts.inspecting.stop,
-        t.TokenMint: parts.tower.token_mint,
+        t.TokenMint: guards(parts.tower.token_mint),
         t.GatewayStop: parts.tower.gateway_stop,
         b.StreamPost: parts.builtin.stream_post,
         b.StateRead: parts.builtin.state_read,

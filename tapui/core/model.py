@@ -58,6 +58,10 @@ class Connection:
     standing: Standing = Standing.AWAIT_AUTH
     grant: Grant | None = None
     name: str = ""
+    """The name that it gave itself."""
+    by: str = ""
+    """How what a tower decides, sends and calls is recorded: `you`, or which process it is; empty
+    while that is not known."""
     deadline: Deadline | None = None
     is_counted: bool = True
     """Whether it counts among the connections (in-process ones do not)."""
@@ -128,8 +132,6 @@ class OpenSession:
     asks_sections_apart: bool
     """Whether its host asks about sections without a prompt."""
     last_activity: float
-    client: int | None = None
-    """The process that a tool host serves, of which no descendant answers from the command line."""
     is_apart: bool = False
     """Whether a tool host has it: only those are in it who name it, whom the person moves there, or
     who are in every session. It takes no prompts, and has none of the built-in tools."""
@@ -196,7 +198,7 @@ class OpenSession:
     """Orders of the person that are under way, by id."""
     trace: "TurnTrace | None" = None
     """The trace of its turn, or of the turn that a prompt is to begin."""
-    leaving: "set[ConnectedProvider]" = field(default_factory=set)
+    leaving: "dict[ConnectedProvider, None]" = field(default_factory=dict)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None
 

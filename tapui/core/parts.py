@@ -67,8 +67,8 @@ from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
 from tapui.core.tickets import Tickets
 from tapui.core.traces.traces import Traces
-from tapui.core.trust.command_line import CommandLine
 from tapui.core.trust.grants import Trustees
+from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.settings import Settings
 
@@ -235,12 +235,13 @@ class Parts:
             keeping=self.keeping,
         )
         # Rules that join several concepts
-        self.command_line = CommandLine(
+        self.guard = guard = PersonGuard(
+            clock=clock,
             out=out,
             tickets=tickets,
             connections=connections,
-            sessions=sessions,
-            setting=settings.approvals.command_line,
+            approvals=approvals,
+            setting=settings.approvals,
         )
         self.membership = membership = Membership(
             out=out,
@@ -317,6 +318,7 @@ class Parts:
             spending=spending,
             consenting=consenting,
             part_questions=part_questions,
+            guard=guard,
         )
         # The conversations
         self.admission = Admission(
@@ -423,6 +425,7 @@ class Parts:
             policies=policies,
             starts=starts,
             emitters=emitters,
+            guard=guard,
         )
         self.reading = Reading(
             out=out,

@@ -54,11 +54,9 @@ class Tickets:
             CopyFile(ticket, file.path, folder, call.session.id, call.view.id, ttl)
         )
 
-    def identify(
-        self, connection: ConnectionId, others: tuple[ConnectionId, ...], subject: object
-    ) -> None:
+    def identify(self, connection: ConnectionId, subject: object) -> None:
         """Ask which process is behind a connection; `subject` waits for it."""
-        self._out.effects.append(Identify(self._keep(subject), connection, others))
+        self._out.effects.append(Identify(self._keep(subject), connection))
 
     def read_records(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 from tapui.projection.state import State
 from tapui.wire.codec import encode
 from tapui.wire.events import CommandAsked
-from tapui.wire.subjects import AppliedRule, Approval
+from tapui.wire.subjects import YOU, AppliedRule, Approval
 
 SUBJECT = (
     "fullCommandText",
@@ -47,16 +47,43 @@ _VERBS = {
     "elicitation": "form",
     "emitter": "emitter",
     "mcpServer": "MCP",
+    "terminal": "let in",
+    "command": "let through",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
 _CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
+_WANTED = {
+    "approve": "approve",
+    "deny": "deny",
+    "approval.decide": "decide",
+    "approval.reveal": "show a pairing code",
+    "session.mode": "switch the mode of a session",
+    "session.budget": "change a budget",
+    "session.tell": "send a text",
+    "session.stop": "stop a turn",
+    "session.compact": "compact a session",
+    "session.set": "change a session",
+    "session.end": "end a session",
+    "session.start": "start a session",
+    "provider.move": "move a provider",
+    "injects.resume": "release held messages",
+    "token.mint": "make a token",
+    "emitter.start": "start an emitter",
+    "emitter.stop": "stop an emitter",
+    "emitter.pause": "pause an emitter",
+    "emitter.resume": "resume an emitter",
+    "emitter.run": "run an emitter",
+    "emitter.filter": "change a filter",
+    "emitter.keep": "keep an emitter",
+}
+"""What a message that only the person may send does, in words; of decisions by what is decided."""
 _OTHERS = {
     "cli": "you, in Copilot",
     "cli-rule": "a rule of Copilot's own",
     "allow-all": "Copilot's allow-all",
 }
-_OWN_NAME = "tapui"
-"""How the person's own towers and commands begin to call themselves."""
+_FORMER_NAME = "tapui"
+"""How the person's towers and commands stand in records that were written before `you` did."""
 
 
 def detail_of(approval: Approval) -> Mapping[str, Any]:
@@ -168,6 +195,10 @@ def _other_than_permission(approval: Approval, detail: Mapping[str, Any]) -> str
             return _emitter(detail)
         case "mcpServer":
             return _mcp_server(detail)
+        case "terminal":
+            return _terminal(detail)
+        case "command":
+            return _command(detail)
         case "permission":
             return None
 
@@ -188,6 +219,27 @@ def _mcp_server(detail: Mapping[str, Any]) -> str:
         count = len(tools) if isinstance(tools, list) else 0
         return f"{name}: {count} tool{'s' * (count != 1)} changed"
     return f"{name}: {server_text(detail)}"
+
+
+def _terminal(detail: Mapping[str, Any]) -> str:
+    """Return a terminal and what runs in it: `pts/7, zsh in tmux, opened after s1 began`."""
+    holder = f" in {detail['holder']}" if detail.get("holder") else ""
+    program = f"{detail.get('program')}{holder}"
+    return f"{detail.get('device')}, {program}, opened after {detail.get('after')} began"
+
+
+def _command(detail: Mapping[str, Any]) -> str:
+    """Return a command, what it wants, and its process: `approve a-3: sh 4711 in pts/7`."""
+    line = detail.get("line")
+    process = line[0] if isinstance(line, list) and line else "a process"
+    about = f" {detail['about']}" if detail.get("about") else ""
+    return f"{wanted_words(detail)}{about}: {process} in {detail.get('device')}"
+
+
+def wanted_words(detail: Mapping[str, Any]) -> str:
+    """Return what a command wants to do, in words: `approve`, `send a text`."""
+    wanted = str(detail.get("wanted"))
+    return _WANTED.get(str(detail.get("decision") or wanted), wanted)
 
 
 def server_text(detail: Mapping[str, Any]) -> str:
@@ -256,8 +308,8 @@ def rule_name(rule: AppliedRule | None) -> str:
 
 def by_whom(name: str) -> str:
     """Return who decided or called, by the name on record: the person is `you`, wherever."""
-    if name.partition(" ")[0] == _OWN_NAME:
-        return "you"
+    if name.partition(" ")[0] == _FORMER_NAME:
+        return YOU
     return _OTHERS.get(name, name)
 
 

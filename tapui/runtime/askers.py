@@ -1,27 +1,35 @@
-"""Which process is behind a connection: the one that holds the other end of its socket.
+"""Which process is behind a connection, and which processes are agents'.
 
-A Unix socket names it. For the others the table of open sockets is read, in a thread: that takes
-some 10 ms.
+What takes more than a few reads of `/proc` is done in a thread of its own, one thing after the
+other: a look sees the agents that were noted before it.
 """
 
 import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 
+import msgspec
 import psutil
+from msgspec import Struct
 
-from tapui.core.effects import ConnectionId, Identified, Identify
+from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent, Sight
 from tapui.core.gateway import Gateway
+from tapui.home import private_file
+from tapui.home.foreign_file import text_of
+from tapui.home.paths import private_folder
 from tapui.runtime.ports import Port
-from tapui.text import safe_name
-from tapui.wire.subjects import Asker, Program
+from tapui.runtime.processes import system
+from tapui.runtime.processes.sights import look
 
 _log = logging.getLogger(__name__)
 
-_ANCESTORS = 64
-"""Ancestors that are told; a chain of processes is hardly ever longer than ten. Of a longer one it
-cannot be told who asks: somebody may hide behind its length."""
+FILE = "agents.json"
+"""When the first agent began, in the state folder: a restarted gateway knows it again."""
+_VERSION = 1
 
 Address = tuple[str, int]
 """An IP address and a port."""
@@ -29,8 +37,95 @@ End = tuple[Address, Address]
 """A client's socket: its own address, and the gateway's."""
 
 
+class _First(Struct):
+    """The earliest start of any agent since a boot, in seconds since it, and which agent it was."""
+
+    boot: str
+    start: float
+    what: str
+    version: int = _VERSION
+
+
+@dataclass(slots=True)
+class _Earliest:
+    """The first agent since boot, kept in the state folder.
+
+    A file that cannot be read means that every terminal is younger than the first agent: then the
+    person is asked.
+    """
+
+    state: Path
+    start: float | None = None
+    what: str = ""
+
+    def read(self) -> None:
+        try:
+            kept = msgspec.json.decode(text_of(self.state / FILE), type=_First)
+            if kept.version == _VERSION:
+                if kept.boot == system.boot():
+                    self.start, self.what = kept.start, kept.what
+                return
+            fault = f"it is of version {kept.version}"
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+            fault = str(error)
+        self.start, self.what = 0.0, "an agent that cannot be read from the state folder"
+        _log.error("%s cannot be read: %s", self.state / FILE, fault)
+
+    def note(self, start: float, what: str) -> None:
+        if self.start is not None and self.start <= start:
+            return
+        self.start, self.what = start, what
+        try:
+            folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                kept = msgspec.json.encode(_First(system.boot(), start, what))
+                private_file.write(folder, FILE, kept)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            _log.error("%s cannot be written: %s", self.state / FILE, error)
+
+
+class Agents:
+    """The processes that belong to agents. Used from one thread."""
+
+    def __init__(self, state: Path) -> None:
+        self._earliest = _Earliest(state)
+        self._known: dict[tuple[int, float], str] = {}
+        self._is_read = False
+
+    def note(self, pid: int, what: str) -> None:
+        """Remember a process for as long as it runs, and when it began for good."""
+        self._read()
+        found = system.status(pid)
+        if found is not None:
+            self._known[found.key] = what
+            self._earliest.note(found.start, what)
+
+    def identified(self, sight: Sight | None) -> Identified:
+        """Return what is known beside a sight."""
+        self._read()
+        running = []
+        for key, what in list(self._known.items()):
+            found = system.status(key[0])
+            if found is None or found.key != key:
+                del self._known[key]
+            else:
+                running.append(AgentProcess(found.pid, found.start, found.group, what))
+        return Identified(
+            sight, tuple(running), self._earliest.start, self._earliest.what, system.now()
+        )
+
+    def _read(self) -> None:
+        if not self._is_read:
+            self._is_read = True
+            self._earliest.read()
+
+
 class Askers:
-    """Answers `Identify`."""
+    """Answers `Identify`, and carries out `NoteAgent`."""
 
     def __init__(
         self,
@@ -38,63 +133,100 @@ class Askers:
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
         into_core: Callable[[Callable[[float], None]], None],
-        runner: Callable[[], int | None],
+        agents: Agents,
     ) -> None:
         self._gateway = gateway
         self._ports = ports
         self._loop = loop
         self._into_core = into_core
-        self._runner = runner
+        self._agents = agents
+        self._thread = ThreadPoolExecutor(1, "askers")
+        self._starts: dict[ConnectionId, float] = {}
+        """When the process behind each Unix socket began: its id may be used again later."""
+
+    def opened(self, number: ConnectionId, port: Port) -> None:
+        """A client has connected."""
+        pid = port.peer.pid
+        found = system.status(pid) if pid is not None else None
+        if found is not None:
+            self._starts[number] = found.start
+
+    def closed(self, number: ConnectionId) -> None:
+        """A client is gone."""
+        self._starts.pop(number, None)
 
     def begin(self, effect: Identify) -> None:
-        """Look for the processes; the answer comes later."""
-        ends, named = {}, {}
-        for number in (effect.connection, *effect.others):
-            port = self._ports.get(number)
-            if port is not None and port.peer.pid is not None:
-                named[number] = port.peer.pid
-            elif port is not None and port.client_end is not None:
-                ends[number] = port.client_end
+        """Look for the process; the answer comes later."""
+        find = self._finder(effect.connection)
+
+        def work() -> Identified:
+            try:
+                pid = find()
+                return self._agents.identified(look(pid) if pid is not None else None)
+            except Exception:  # noqa: BLE001 - logged; the sender waits, and is refused
+                _log.exception("the process behind connection %d", effect.connection)
+                return Identified(None)
 
         def done(finding: "asyncio.Future[Identified]") -> None:
-            self._answer(effect, finding.result())
+            if not finding.cancelled():
+                self._answer(effect, finding.result())
 
-        self._loop.run_in_executor(
-            None, _identified, effect.connection, ends, named, self._runner()
-        ).add_done_callback(done)
+        self._loop.run_in_executor(self._thread, work).add_done_callback(done)
 
     def failed(self, effect: Identify) -> None:
-        """The look could not begin: nobody was found."""
-        self._answer(effect, Identified(None, {}))
+        """The look could not begin: no process was found."""
+        self._answer(effect, Identified(None))
+
+    def note(self, effect: NoteAgent) -> None:
+        """Remember a process as an agent's."""
+        pid = effect.pid
+        number = effect.connection
+        find: Callable[[], int | None]
+        find = self._finder(number) if number is not None else lambda: pid
+
+        def work() -> None:
+            try:
+                found = find()
+                if found is not None:
+                    self._agents.note(found, effect.what)
+            except Exception:  # noqa: BLE001 - logged; what was noted before stays
+                _log.exception("the process of %s", effect.what)
+
+        self._loop.run_in_executor(self._thread, work)
+
+    def close(self) -> None:
+        """Look for nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, effect: Identify, found: Identified) -> None:
         self._into_core(lambda now: self._gateway.identified(effect.ticket, now, found))
 
+    def _finder(self, number: ConnectionId) -> Callable[[], int | None]:
+        """Return what finds the process behind a connection, in the thread."""
+        port = self._ports.get(number)
+        start = self._starts.get(number)
+        if port is None:
+            return lambda: None
+        pid, end = port.peer.pid, port.client_end
+        if pid is not None:
 
-def _identified(
-    number: ConnectionId,
-    ends: Mapping[ConnectionId, End],
-    named: Mapping[ConnectionId, int],
-    runner: int | None,
-) -> Identified:
-    try:
-        holders = _holders() if ends else {}
-        pids = {one: holders[end] for one, end in ends.items() if end in holders}
-        pids.update(named)
-        asker = pids.pop(number, None)
-        return Identified(_asker(asker) if asker is not None else None, pids, runner)
-    except (psutil.Error, OSError) as error:
-        _log.warning("the process behind connection %d cannot be found: %s", number, error)
-        return Identified(None, {})
+            def same() -> int | None:
+                found = system.status(pid)
+                return pid if found is not None and found.start == start else None
+
+            return same
+        return (lambda: _holder(end)) if end is not None else lambda: None
 
 
-def _holders() -> dict[End, int]:
-    """Return the processes of this user that hold sockets, by the socket's two ends."""
-    return {
-        ((one.laddr.ip, one.laddr.port), (one.raddr.ip, one.raddr.port)): pid
+def _holder(end: End) -> int | None:
+    """Return the process of this user that holds a TCP socket; None also where there are several:
+    any of them may have written to it."""
+    holders = {
+        pid
         for pid, one in _sockets()
-        if one.raddr
+        if one.raddr and ((one.laddr.ip, one.laddr.port), (one.raddr.ip, one.raddr.port)) == end
     }
+    return holders.pop() if len(holders) == 1 else None
 
 
 def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
@@ -109,17 +241,3 @@ def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
                 continue  # it has ended, or is not ours
     else:
         yield from ((one.pid, one) for one in found if one.pid is not None)
-
-
-def _asker(pid: int) -> Asker | None:
-    process = psutil.Process(pid)
-    parents = process.parents()
-    if len(parents) > _ANCESTORS:
-        return None
-    ancestors = []
-    for parent in parents:
-        try:
-            ancestors.append(Program(parent.pid, safe_name(parent.name())))
-        except psutil.Error:
-            break  # it has ended meanwhile, and what was above it is not known
-    return Asker(pid, safe_name(process.name()), ancestors, process.terminal())

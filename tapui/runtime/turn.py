@@ -30,6 +30,7 @@ from tapui.core.effects import (
     InspectMore,
     McpSessionsChanged,
     Mention,
+    NoteAgent,
     Send,
     StopGateway,
 )
@@ -42,7 +43,7 @@ from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
-from tapui.runtime.askers import Askers
+from tapui.runtime.askers import Agents, Askers
 from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections
@@ -91,6 +92,7 @@ class LoopTurn:
         loop: asyncio.AbstractEventLoop,
         *,
         on_stop: Callable[[], None],
+        agents: Agents,
         persist_dir: Callable[[str], Path],
         masks: Masks | None = None,
         folder_rules: ReadFolder = no_folder_rules,
@@ -124,8 +126,6 @@ class LoopTurn:
         self._refusals: list[Send] = []
         self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
-        self.emitters_pid: Callable[[], int | None] = lambda: None
-        """Returns the process below which emitters run, where there is one."""
         self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
         """Is told of the sessions in which MCP servers are offered."""
         self.person = Person(self._tell_questions)
@@ -144,11 +144,8 @@ class LoopTurn:
             self._ports,
             loop,
             into_core=lambda step: self._into_core(0, step),
-            runner=self._runner_pid,
+            agents=agents,
         )
-
-    def _runner_pid(self) -> int | None:
-        return self.emitters_pid()
 
     @property
     def recorded(self) -> int:
@@ -165,6 +162,7 @@ class LoopTurn:
         """A handshake was completed."""
         port.number = self._gateway.opened(port.origin, self._time())
         self._ports[port.number] = port
+        self._askers.opened(port.number, port)
         self._schedule()
 
     def _received(self, port: SocketPort, data: bytes) -> None:
@@ -209,6 +207,7 @@ class LoopTurn:
     def _forget(self, number: ConnectionId) -> Port | None:
         """Send nothing more to a connection; return its port if it still had one."""
         self._slow.forget(number)
+        self._askers.closed(number)
         return self._ports.pop(number, None)
 
     # In-process ends
@@ -289,6 +288,10 @@ class LoopTurn:
         """The files of a folder were changed."""
         self._into_core(0, lambda now: self._gateway.folder_rules_changed(read, now))
 
+    def note_agent(self, pid: int, what: str) -> None:
+        """Remember a process that was started for agents; `what` is its name in words."""
+        self._askers.note(NoteAgent(what, pid))
+
     # Notices, the end
 
     def notify(self, text: str, level: Literal["info", "warning", "error"]) -> None:
@@ -311,6 +314,7 @@ class LoopTurn:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._askers.close()
 
     # Inputs
 
@@ -450,6 +454,8 @@ class LoopTurn:
             self.given = self._given_inspected if is_tapped else self._given
         elif isinstance(effect, Identify):
             self._askers.begin(effect)
+        elif isinstance(effect, NoteAgent):
+            self._askers.note(effect)
         elif isinstance(effect, EmitterEffect):
             self.emitters(effect)
         elif isinstance(effect, McpSessionsChanged):

@@ -16,6 +16,7 @@ from tapui.hosts.port import Report, ReportLevel
 from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
+from tapui.runtime.askers import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
@@ -86,6 +87,7 @@ class RunningGateway:
                 mint,
                 asyncio.get_running_loop(),
                 on_stop=self._on_stop,
+                agents=Agents(home.state),
                 persist_dir=lambda name: persist_dir(home, name),
                 masks=masks,
                 folder_rules=self._rule_files.folder,

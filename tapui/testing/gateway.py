@@ -20,6 +20,7 @@ from tapui.core.effects import (
     MakeDurable,
     MakePersistDir,
     Mention,
+    NoteAgent,
     ReadRecords,
     ReadRules,
     Send,
@@ -40,7 +41,7 @@ _INTERNAL_TOKEN = "itk-in-memory"  # noqa: S105 - likewise
 
 
 @dataclass(slots=True, frozen=True)
-class Peer:
+class TestedEnd:
     """What the gateway says to one connection is handed to these, in order."""
 
     receive: Callable[[Message], None]
@@ -90,7 +91,7 @@ class MemoryGateway:
         self._clock = clock
         self._folders = folders
         self._happened = happened
-        self._peers: dict[ConnectionId, Peer] = {}
+        self._peers: dict[ConnectionId, TestedEnd] = {}
         self._is_running = False
         self.turns = 0
         """How many turns brought something forth: it stands still while nothing goes on."""
@@ -106,14 +107,14 @@ class MemoryGateway:
 
     # Ends
 
-    def connect(self, peer: Peer) -> ConnectionId:
+    def connect(self, peer: TestedEnd) -> ConnectionId:
         """Open an end that speaks in messages and may do everything: a host, a tower."""
         number = self.core.opened_in_process(self._clock.now())
         self._peers[number] = peer
         self.run()
         return number
 
-    def connect_provider(self, peer: Peer) -> ConnectionId:
+    def connect_provider(self, peer: TestedEnd) -> ConnectionId:
         """Open an end that speaks in bytes and must show a token, as on a socket."""
         number = self.core.opened(None, self._clock.now())
         self._peers[number] = peer
@@ -200,7 +201,9 @@ class MemoryGateway:
                 core.records_read(ticket, now, [])
             case ReadRecords(ticket):
                 core.records_read(ticket, now, [], "a gateway in memory keeps no records")
+            case NoteAgent():
+                pass  # no connection of a test is looked at
             case Identify(ticket):
-                core.identified(ticket, now, Identified(None, {}))
+                core.identified(ticket, now, Identified(None))
             case _:
                 raise NotImplementedError(f"a test has no {type(effect).__name__}")

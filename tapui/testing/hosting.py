@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tapui.testing.gateway import MemoryGateway, Peer
+from tapui.testing.gateway import MemoryGateway, TestedEnd
 from tapui.testing.results import PushedLine, SentPrompt, StartedCall
 from tapui.wire import limits
 from tapui.wire.codec import raw
@@ -91,7 +91,7 @@ class MemoryHost:
             lost = ToolOutcome(id_, error="the gateway is gone", error_code=CallError.DISCONNECTED)
             self._calls.pop(id_).ended(lost)
         self._gateway = gateway
-        self._number = gateway.connect(Peer(self._receive, _gone))
+        self._number = gateway.connect(TestedEnd(self._receive, _gone))
         self._send(HostHello("test", "test", limits.PROTOCOL_VERSION, sections=True))
         for session in self.sessions.values():
             if session.is_open:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from tapui.provider.link import LinkLost
-from tapui.testing.gateway import MemoryGateway, Peer
+from tapui.testing.gateway import MemoryGateway, TestedEnd
 from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.message import Error, Message
@@ -30,7 +30,7 @@ class MemoryLink:
         self._lost: str | None = None
         self.sent = 0
         """Messages that the provider has sent."""
-        self.number = gateway.connect_provider(Peer(self._arrived, self._closed))
+        self.number = gateway.connect_provider(TestedEnd(self._arrived, self._closed))
         gateway.run()
 
     @property

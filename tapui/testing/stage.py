@@ -12,7 +12,7 @@ from tapui.secret import Secret
 from tapui.testing.clock import HandClock
 from tapui.testing.failures import begin_taking, end_taking
 from tapui.testing.faults import Faults, NoAnswer, in_a_line
-from tapui.testing.gateway import PROVIDER_TOKEN, Folders, MemoryGateway, Peer
+from tapui.testing.gateway import PROVIDER_TOKEN, Folders, MemoryGateway, TestedEnd
 from tapui.testing.hosting import MemoryHost
 from tapui.testing.link import MemoryLink
 from tapui.testing.whereabouts import whereabouts
@@ -59,7 +59,7 @@ class Stage:
 
     def _begin_gateway(self) -> None:
         self.gateway = MemoryGateway(self.clock, self.folders, self._happened)
-        self._person = self.gateway.connect(Peer(_unheard, _ended))
+        self._person = self.gateway.connect(TestedEnd(_unheard, _ended))
         self.gateway.given(self._person, TowerHello(limits.PROTOCOL_VERSION, "test"))
         self.host.join(self.gateway)
 

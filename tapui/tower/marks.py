@@ -104,6 +104,8 @@ KINDS: dict[str, str] = {
     "elicitation": "form",
     "emitter": "emitter",
     "mcpServer": "MCP server",
+    "terminal": "terminal",
+    "command": "command",
 }
 
 

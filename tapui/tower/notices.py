@@ -26,6 +26,8 @@ _OTHERS = "asks for a permission"
 _NOT_OF_A_SESSION = {
     "pairing": "a web page or program asks to pair",
     "bindAll": "a provider asks to join all sessions",
+    "terminal": "a new terminal wants to answer for you",
+    "command": "a command wants to answer for you",
 }
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from tapui.projection import asking
 from tapui.text import revealed
+from tapui.times import date_and_time
 from tapui.tower.changes import changes
 from tapui.tower.readable import readable
 from tapui.tower.reader import Paragraph, title, value
@@ -39,6 +40,8 @@ _KINDS = {
     "elicitation": "asks you to fill in a form",
     "emitter": "has an emitter that is to start",
     "mcpServer": "has an MCP server that is to start",
+    "terminal": "wants to answer for you",
+    "command": "wants to answer for you",
 }
 _TITLES = {
     "diff": "changes",
@@ -73,6 +76,8 @@ def headline(view: View, approval: subjects.Approval) -> str:
         who = "A web page" if origin else "A local program"
     elif approval.kind == "bindAll":
         who = asking.request(approval)
+    elif approval.kind in ("terminal", "command"):
+        who = f"A {approval.kind}"
     else:
         who = asker(view.state, Request(approval))
     if asking.is_budget(approval):
@@ -102,6 +107,11 @@ def options(approval: subjects.Approval) -> list[Option]:
             return [Option("allow", "send this answer", "sends this answer"), decline]
         case "bindAll":
             return [Option("allow", "allow", "allows it"), deny]
+        case "terminal":
+            yours = "it is yours: let it in until it closes"
+            return [Option("allow", yours, "lets the terminal in"), deny]
+        case "command":
+            return [Option("allow", "it is yours: let it through once", "lets it through"), deny]
     tell = Option("deny-and-tell", "deny, and tell the agent …", "denies and tells it this")
     if approval.kind == "mode":
         return [Option("allow", "allow the switch", "allows the switch"), deny, tell]
@@ -128,6 +138,8 @@ def subject(approval: subjects.Approval, detail: Mapping[str, Any]) -> str:
             return f"{_word(detail.get('from'))} → {_word(detail.get('to'))}"
         case "bindAll":
             return str(detail.get("name") or approval.provider or "a provider")
+        case "terminal" | "command":
+            return asking.request(approval)
     key = _subject_key(approval, detail)
     text = str(detail[key]) if key else ""
     server = detail.get("serverName")
@@ -179,11 +191,39 @@ def _around(view: View, approval: subjects.Approval) -> list[Paragraph]:
         found.append(Paragraph("It would see every session, later ones too.", "muted"))
     if approval.kind == "pairing":
         found.append(Paragraph("The code that you are shown is to be entered there.", "muted"))
+    if approval.kind == "terminal":
+        found += _about_terminal(asking.detail_of(approval))
+    if approval.kind == "command":
+        found += _about_command(asking.detail_of(approval))
     if reason := asking.reason(approval):
         found.append(Paragraph(f"the agent says: “{reason}”"))
     if approval.reason:
         found.append(Paragraph(f"reason: {' '.join(approval.reason.split())}"))
     return found
+
+
+def _about_terminal(detail: Mapping[str, Any]) -> list[Paragraph]:
+    """Return since when a terminal and its program are there, and what it wants first."""
+    found = [f"opened {date_and_time(str(detail.get('since')))}"]
+    if detail.get("holder"):
+        since = date_and_time(str(detail.get("holderSince")))
+        found.append(f"by {detail['holder']}, which runs since {since}")
+    return [
+        value(", ".join(found)),
+        value(f"It wants to {asking.wanted_words(detail)}, with {detail.get('command')}."),
+        Paragraph("An agent can open a terminal too: allow only one that you opened.", "muted"),
+    ]
+
+
+def _about_command(detail: Mapping[str, Any]) -> list[Paragraph]:
+    """Return why a command is asked about, and its process with those above it."""
+    line = detail.get("line")
+    above = line[1:] if isinstance(line, list) else []
+    return [
+        value(str(detail.get("why"))),
+        *(value(f"started by {one}", "muted") for one in above),
+        Paragraph("An agent can start a command too: allow only one that you typed.", "muted"),
+    ]
 
 
 def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[str]:
@@ -195,6 +235,8 @@ def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[s
             return frozenset({"from", "to", "asker", "reason"})
         case "bindAll":
             return frozenset({"name"})
+        case "terminal" | "command":
+            return frozenset(detail)
         case "userInput" | "elicitation":
             said = {"question", "message", "choices", "allowFreeform", "requestedSchema"}
             return frozenset(said | ({"kind"} if asking.is_budget(approval) else set()))

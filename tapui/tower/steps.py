@@ -21,6 +21,7 @@ from tapui.tower.emitter_prompts import emitter_prompt
 from tapui.tower.marks import Mark
 from tapui.tower.view import Happening, View
 from tapui.tower.words import quantity, rate
+from tapui.wire.subjects import YOU
 from tapui.wire.turns import TurnSource, Usage
 
 MINUS = "\N{MINUS SIGN}"
@@ -154,7 +155,7 @@ def source_words(source: TurnSource) -> str:
     """Return who asked: `you`, a provider's name, `autopilot`, `agent x1` …"""
     match source.kind:
         case "person":
-            return f"you, at {source.name}" if source.name else "you"
+            return by_whom(source.name or YOU)
         case "provider":
             return source.name or "a provider"
         case "unknown":

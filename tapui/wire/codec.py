@@ -115,6 +115,24 @@ def envelope(data: bytes) -> Envelope:
     return head
 
 
+def envelope_of(message: Message) -> Envelope:
+    """Return the envelope of a message that never was bytes."""
+
+    def field(name: str) -> Raw | UnsetType:
+        given = getattr(message, name, None)
+        return UNSET if given is None else raw(given)
+
+    return Envelope(
+        type=str(message.__struct_config__.tag),
+        id=field("id"),
+        request_id=field("request_id"),
+        query_id=field("query_id"),
+        session_id=field("session_id"),
+        session=field("session"),
+        sessions=field("sessions"),
+    )
+
+
 def envelope_of_start(start: bytes) -> Envelope | None:
     """Read what an error echoes from the beginning of a frame that is too large to be read.
 

@@ -343,15 +343,16 @@ class ErrorSent(Event, tag="error.sent", frozen=True):
 
 
 class CommandAsked(Event, tag="command.asked", frozen=True):
-    """A command wanted to decide, answer or send (`wanted` is the message): who it was.
+    """A command or a tower wanted to decide, send, start or grant (`wanted` is the message).
 
-    `refused` says why it may not.
+    `refused` is why it may not; otherwise `by` is how it is recorded.
     """
 
     command: str
     wanted: str
     asker: Asker | None = None
     refused: str | None = None
+    by: str | None = None
     approval_id: str | None = None
     session_id: str | None = None
 

@@ -157,6 +157,8 @@ MAX_TELL = 64 * 1024
 """Characters of a text that the person sends to a session."""
 MAX_HELD_ANSWERS = 64
 """Messages of one connection that wait until the process behind it is known."""
+MAX_ASKED_BY_COMMANDS = 8
+"""Terminals and commands that the person is asked about at a time."""
 MAX_ORDERS = 20
 """Orders of a session that are under way, texts that wait for its turn's end too."""
 ORDER_TIMEOUT = 15.0

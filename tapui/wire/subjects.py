@@ -33,7 +33,12 @@ ApprovalKind = Literal[
     "elicitation",
     "emitter",
     "mcpServer",
+    "terminal",
+    "command",
 ]
+YOU = "you"
+"""How the person is recorded who decides in the gateway's own tower, or in a terminal that is
+theirs."""
 AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[
     "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
@@ -334,7 +339,7 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     session_id: str | None = None
     provider: str | None = None
     decided_by: str | None = None
-    """The name of a tower or host; `rule`, where `rule` decided."""
+    """`you`, which process it was instead, or the name of a host; `rule`, where `rule` decided."""
     reason: str | None = None
     rule: AppliedRule | None = None
     duration: float | None = None

@@ -193,6 +193,17 @@ class InspectStop(Message, tag="inspect.stop", frozen=True):
     id: Id
 
 
+class CommandWaits(Message, tag="command.waits", frozen=True):
+    """What was sent waits until the person allows its sender, in the tower.
+
+    `reply_to` is the type of the message, `approval_id` what the person is asked.
+    """
+
+    reply_to: str
+    approval_id: str
+    text: str
+
+
 class TokenMint(Message, tag="token.mint", frozen=True):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
@@ -403,6 +414,7 @@ ToTower = (
     | InspectLines
     | InspectEnded
     | TokenMinted
+    | CommandWaits
     | GatewayStopping
     | Notice
     | Error

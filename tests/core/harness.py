@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tapui.core.effects import (
+    AgentProcess,
     AnswerPart,
     Authenticated,
     CheckEmitter,
@@ -21,13 +22,16 @@ from tapui.core.effects import (
     McpSessionsChanged,
     Mention,
     NotCopied,
+    NoteAgent,
     ReadEmitters,
     ReadRecords,
     ReadRules,
     RecordsAbout,
     SaveEmitter,
+    SeenProcess,
     Send,
     SetRunFilter,
+    Sight,
     StartRun,
     StopGateway,
     StopRun,
@@ -35,6 +39,7 @@ from tapui.core.effects import (
 )
 from tapui.core.gateway import Gateway
 from tapui.core.mcp_servers.given import McpSession
+from tapui.core.model import Standing
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
 from tapui.policies.guarded import Guards
@@ -48,7 +53,6 @@ from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.events import Entry, StreamPosted, TurnsRestored
 from tapui.wire.message import Message
-from tapui.wire.subjects import Asker, Program
 from tapui.wire.turns import Turn
 from tests.core.runner import EmitterShell
 
@@ -63,8 +67,45 @@ EVERYTHING = 48 * 3600.0
 
 GREET: Json = {"name": "greet", "description": "Say hello", "parameters": {"type": "object"}}
 
-PERSON = Asker(4711, "tapui", [Program(4020, "zsh"), Program(801, "tmux")], "/dev/pts/3")
-"""A command that the person typed."""
+AGENT_START, NOW = 100.0, 300.0
+"""When every agent began, and when each look is taken: seconds since boot."""
+INIT = SeenProcess(1, "init", 0.0, 0)
+TMUX = SeenProcess(801, "tmux", 10.0, 1000)
+SHELL = SeenProcess(4020, "zsh", 20.0, 1000)
+
+
+def seen(
+    *above: SeenProcess,
+    pid: int = 4711,
+    leader: SeenProcess | None = SHELL,
+    holder: SeenProcess | None = TMUX,
+    terminal: str | None = "/dev/pts/3",
+    is_foreground: bool = True,
+    marked: SeenProcess | None = None,
+) -> Sight:
+    """Return a process that began after every agent, below `above`, parent first."""
+    first = SeenProcess(pid, "tapui", 200.0, 1000)
+    line = (first, *(above or (SHELL, TMUX)), INIT)
+    below = next((line[at:] for at, one in enumerate(line) if one == leader), ())
+    if leader is not None and not below:
+        below = (leader, INIT)
+    return Sight(
+        line,
+        group=pid,
+        session=leader.pid if leader is not None else 4019,
+        leader_line=below,
+        terminal=terminal,
+        foreground=pid if is_foreground else 4020,
+        holder_line=(holder, INIT) if holder is not None and terminal is not None else (),
+        marked=marked,
+    )
+
+
+PERSON = seen()
+"""A command that the person typed in a terminal that is older than every agent."""
+_CLIENT = SeenProcess(4890, "claude", AGENT_START, 1000)
+DOOR = seen(_CLIENT, pid=4891, leader=_CLIENT, terminal=None)
+"""The door of an MCP client, where a test has no other process in mind."""
 
 
 def tool(name: str, **more: Any) -> Json:
@@ -272,10 +313,14 @@ class Conversation:
         """By folder: what it is without links, and the rules of its files."""
         self.holds_rules = False
         self.held_rules: list[tuple[int, str]] = []
-        self.asker: Asker | None = PERSON
+        self.sight: Sight | None = PERSON
         """The process that is found behind each connection in question."""
         self.holders: dict[int, int] = {}
-        self.emitters_pid: int | None = None
+        """The processes behind the connections of providers."""
+        self.agents: dict[int, AgentProcess] = {}
+        """The agents that are running, by process; each began at `AGENT_START`."""
+        self.earliest: str | None = None
+        """The first agent's name in words."""
         self.finds_askers = True
         self.asked_for: list[Identify] = []
         self.runner = EmitterShell(self)
@@ -349,6 +394,11 @@ class Conversation:
                 self.copies.append(effect)
                 missing = NotCopied(CallError.INTERNAL, "file.path: no such file")
                 self.gateway.file_copied(ticket, self.now, self.files.get(path, missing))
+            case NoteAgent(what, pid, connection):
+                found = self.holders.get(connection or 0) if pid is None else pid
+                if found is not None:
+                    self.agents[found] = AgentProcess(found, AGENT_START, found, what)
+                    self.earliest = self.earliest or what
             case Identify():
                 self.asked_for.append(effect)
                 if self.finds_askers:
@@ -410,8 +460,17 @@ class Conversation:
 
     def found(self, asked: Identify) -> None:
         """Report who is behind a connection."""
+        is_door = self.gateway.standing(asked.connection) is Standing.TOOL_HOST
         self.gateway.identified(
-            asked.ticket, self.now, Identified(self.asker, self.holders, self.emitters_pid)
+            asked.ticket,
+            self.now,
+            Identified(
+                DOOR if is_door and self.sight is PERSON else self.sight,
+                tuple(self.agents.values()),
+                None if self.earliest is None else AGENT_START,
+                self.earliest or "",
+                NOW,
+            ),
         )
         self.turn()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.approvals.spending import GO_ON, RAISE
-from tapui.core.effects import Copied
+from tapui.core.effects import Copied, SeenProcess
 from tapui.core.emitters.given import TriedRules
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
@@ -25,8 +25,17 @@ from tapui.wire.builtin import (
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import Message
 from tapui.wire.provider import Hello
-from tapui.wire.subjects import Asker, Program
-from tests.core.harness import ORIGIN, PERSON, Conversation, InProcessEnd, Json, Peer, tool
+from tests.core.harness import (
+    AGENT_START,
+    ORIGIN,
+    PERSON,
+    Conversation,
+    InProcessEnd,
+    Json,
+    Peer,
+    seen,
+    tool,
+)
 from tests.core.runner import entry
 
 _GATE = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
@@ -596,7 +605,8 @@ class Stage:
         door.open(id_)
         provider = talk.provider(id_, name=f"aside{number}", tools=[tool("aside")])
         self._calls(door, provider, id_, "aside")
-        talk.asker = Asker(4711, "python", [Program(number + 90_000, "node")], None)
+        client = SeenProcess(number + 90_000, "node", AGENT_START, 1000)
+        talk.sight = seen(client, pid=number + 80_000, leader=client, terminal=None)
         attached = talk.tool_host()
         self.host.hear()
         self.host.open(f"pid{number}", pid=number + 90_000)
@@ -605,7 +615,7 @@ class Stage:
         self.host.hear()
         talk.wait(20)
         talk.tools_token(None)
-        talk.asker = PERSON
+        talk.sight = PERSON
         talk.wait(20)
         provider.drop()
 

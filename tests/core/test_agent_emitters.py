@@ -86,7 +86,7 @@ def test_a_command_is_asked_of_the_person_with_what_it_will_do(
     (start,) = shell.started
     assert (start.plan.command, start.plan.cwd) == ("npm test -- --watch", "/repo/sub")
     answer = agent.hears()
-    assert (answer.decided_by, answer.error) == ("tapui", None)
+    assert (answer.decided_by, answer.error) == ("you", None)
     emitter = answer.emitter
     assert (emitter.ownership, emitter.lifespan, emitter.source) == (
         "modelOwned",

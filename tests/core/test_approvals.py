@@ -59,7 +59,7 @@ def test_a_request_waits_and_is_answered(scene: Scene, kind: str) -> None:
     decided = scene.talk.events("approval.decided")[0]["approval"]
     assert (decided["state"], decided["decidedBy"], decided["reason"]) == (
         "approved",
-        "tapui",
+        "you",
         "fine",
     )
     assert scene.talk.deadlines == 0
@@ -119,7 +119,7 @@ def test_nobody_sees_how_a_decision_ends_before_its_record_is_durable(
     assert states(scene, approval) == ["waiting", "deciding"]
     event = scene.talk.events("approval.deciding")[0]
     assert (event["decision"], event["sessionId"]) == (decision, "s1")
-    assert (event["approval"]["decidedBy"], event["approval"]["reason"]) == ("tapui", "fine")
+    assert (event["approval"]["decidedBy"], event["approval"]["reason"]) == ("you", "fine")
     (shown,) = scene.talk.tower().ack["state"]["approvals"]
     assert shown["state"] == "deciding"
     detail = scene.tower.ask(type="detail.read", id="x", of="approval", subject=approval)
@@ -354,7 +354,7 @@ def test_the_person_approves_a_mode(asked: Scene) -> None:
     assert decide(asked.tower, approval["id"]) == []
     order = asked.host.hear_one("mode.set")
     asked.host.say(type="mode.result", id=order["id"], ok=True)
-    assert outcome(asked)["data"] == {"mode": "plan", "decidedBy": "tapui"}
+    assert outcome(asked)["data"] == {"mode": "plan", "decidedBy": "you"}
     assert asked.talk.gateway.state.sessions["s1"].mode == "plan"
 
 
@@ -362,7 +362,7 @@ def test_a_mode_that_is_denied_or_expires(asked: Scene) -> None:
     assert decide(asked.tower, "a-1", "deny") == []
     denied = outcome(asked)
     assert denied["errorCode"] == "UNAUTHORIZED"
-    assert "tapui" in denied["error"]
+    assert "denied by you" in denied["error"]
     asked.host.invoke("s1", "tap_set_session_mode", args={"mode": "plan"}, id_="i2").hear()
     asked.talk.wait(59.9)
     assert asked.host.hear_of("tool.outcome") == []

@@ -336,7 +336,7 @@ def test_arguments_are_an_object(scene: Scene, args: Any) -> None:
 def test_the_person_calls_and_cancels(scene: Scene) -> None:
     scene.tower.invoke("s1", id_="t1")
     call = scene.provider.take_call()
-    assert scene.talk.events()[0]["call"]["caller"] == "tapui"
+    assert scene.talk.events()[0]["call"]["caller"] == "you"
     scene.tower.hear()
     assert scene.tower.ask(type="call.cancel", id=call) == [
         {

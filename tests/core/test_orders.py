@@ -36,7 +36,7 @@ def test_a_text_goes_to_the_host_with_its_sender(able: Scene) -> None:
     told = tell(able, "/help me")
     assert told == {
         "type": "session.tell", "id": "o-1", "sessionId": "s1", "text": "/help me",
-        "from": "tapui",
+        "from": "you",
     }  # fmt: skip
     assert able.tower.hear_one("session.ordered") == {
         "type": "session.ordered", "id": "w1", "orderId": "o-1",
@@ -45,7 +45,7 @@ def test_a_text_goes_to_the_host_with_its_sender(able: Scene) -> None:
     order = given["order"]
     assert given["sessionId"] == "s1"
     assert (order["kind"], order["state"], order["by"], order["text"], order["way"]) == (
-        *("tell", "given", "tapui", "/help me"),
+        *("tell", "given", "you", "/help me"),
         "after",
     )
 
@@ -54,7 +54,7 @@ def test_nobody_says_in_anothers_name(able: Scene) -> None:
     able.tower.say(
         {"type": "session.tell", "id": "w", "sessionId": "s1", "text": "t", "from": "the person"}
     )
-    assert able.host.hear_one("session.tell")["from"] == "tapui"
+    assert able.host.hear_one("session.tell")["from"] == "you"
 
 
 @pytest.mark.parametrize("way", ["after", "now", "stopFirst"])
@@ -123,14 +123,14 @@ def test_a_text_that_was_not_delivered_is_a_step_of_the_turn(able: Scene) -> Non
     assert (step.kind, step.state, step.summary, step.error, step.provider) == (
         *("prompt", "failed", "and then this"),
         "gone",
-        "tapui",
+        "you",
     )
 
 
 def test_a_text_of_the_person_names_where_it_came_from(able: Scene) -> None:
-    able.host.event("s1", "user.message", content="go on", **{"from": "tapui"})
+    able.host.event("s1", "user.message", content="go on", **{"from": "you"})
     source = able.talk.gateway.state.turns["s1"].heads()[0].source
-    assert (source.kind, source.name) == ("person", "tapui")
+    assert (source.kind, source.name) == ("person", "you")
 
 
 def test_a_session_that_closes_tells_what_was_not_delivered(able: Scene) -> None:

@@ -54,7 +54,7 @@ def test_the_whole_way(scene: Scene) -> None:
     assert client.state == "AwaitHello"
     assert client.is_authenticated
     decided = scene.talk.events("approval.decided")[0]["approval"]
-    assert (decided["state"], decided["decidedBy"]) == ("approved", "tapui")
+    assert (decided["state"], decided["decidedBy"]) == ("approved", "you")
     assert "000001" not in str(scene.talk.events())
     assert "ext-1" not in str(scene.talk.events())
     assert scene.talk.deadlines == 0

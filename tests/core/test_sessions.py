@@ -574,7 +574,7 @@ def test_the_person_moves_a_provider(scene: Scene) -> None:
     names = {one["sessionId"]: [tool["name"] for tool in one["tools"]] for one in changed}
     assert names == {"s1": [], "s2": ["greet"]}
     moved = scene.talk.events("provider.moved")[0]
-    assert (moved["source"], moved["sessionId"], moved["reason"]) == ("s1", "s2", "moved by tapui")
+    assert (moved["source"], moved["sessionId"], moved["reason"]) == ("s1", "s2", "moved by you")
     scene.host.invoke("s2", id_="i2")
     assert scene.provider.hear_one("tool.call")["sessionId"] == "s2"
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tapui.core.effects import SeenProcess
 from tapui.wire import limits
-from tapui.wire.subjects import Asker, Program
-from tests.core.harness import INTERNAL_TOKEN, Conversation, Json, Peer
+from tests.core.harness import AGENT_START, INTERNAL_TOKEN, Conversation, Json, Peer, seen
 
 
 def starter(talk: Conversation, **hello: Any) -> Peer:
@@ -40,16 +40,16 @@ def test_a_start_goes_to_the_host_and_its_prompt_is_an_order(talk: Conversation)
     told = host.hear_one("session.start")
     assert told == {
         "type": "session.start", "id": "st-1", "folder": "/code", "model": "m", "mode": "plan",
-        "name": "Mine", "trustFolder": True, "from": "tapui",
+        "name": "Mine", "trustFolder": True, "from": "you",
     }  # fmt: skip
     opens(host, told)
     assert tower.hear_one("session.started") == {
         "type": "session.started", "id": "x", "sessionId": "s9",
     }  # fmt: skip
     order = host.hear_one("session.tell")
-    assert (order["text"], order["from"]) == ("build it", "tapui")
+    assert (order["text"], order["from"]) == ("build it", "you")
     view = talk.gateway.state.sessions["s9"]
-    assert (view.headless, view.started_by, view.unattended) == (True, "tapui", False)
+    assert (view.headless, view.started_by, view.unattended) == (True, "you", False)
 
 
 @pytest.mark.parametrize("problem", ["untrusted", "held", "unknown", "missing", "failed"])
@@ -125,7 +125,7 @@ def test_an_agents_own_command_starts_nothing(talk: Conversation) -> None:
     host = starter(talk)
     session = {"id": "s1", "label": "notes", "cwd": "/", "pid": 3000}
     host.say(type="session.open", session=session)
-    talk.asker = Asker(4711, "tapui", [Program(3000, "node")], "/dev/pts/3")
+    talk.sight = seen(SeenProcess(3000, "node", AGENT_START, 1000))
     command = talk.tower(role="client", name="tapui run")
     error = command.error({"type": "session.start", "id": "x", "folder": "/code"})
     assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", "session.start")

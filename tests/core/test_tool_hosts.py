@@ -5,22 +5,28 @@ from typing import Any
 import pytest
 
 from tapui.core.conversations.legal import LEGAL
+from tapui.core.effects import SeenProcess
 from tapui.core.model import Standing
 from tapui.wire import limits
-from tapui.wire.subjects import Asker, Program
 from tests.core.harness import (
+    AGENT_START,
+    INIT,
     INTERNAL_TOKEN,
     ORIGIN,
+    PERSON,
     PROVIDER_TOKEN,
+    SHELL,
     TOOLS_TOKEN,
     Conversation,
     Peer,
+    seen,
     tool,
 )
 
 CLI = 3000
-DOOR = Asker(4711, "python", [Program(CLI, "node"), Program(4020, "zsh")], None)
-ELSEWHERE = Asker(4712, "python", [Program(3001, "code"), Program(1, "init")], None)
+NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
+DOOR = seen(NODE, SHELL, pid=4710, terminal=None)
+ELSEWHERE = seen(SeenProcess(3001, "code", AGENT_START, 1000), pid=4712, terminal=None)
 
 
 @pytest.fixture
@@ -250,28 +256,29 @@ def test_so_many_sessions_are_opened_in_a_minute(talk: Conversation) -> None:
     assert second.open("mcp-more")["sessionId"] == "mcp-more"
 
 
-def test_no_command_below_its_client_answers_for_the_person(talk: Conversation) -> None:
-    talk.asker = DOOR
+def test_nothing_below_its_client_answers_for_the_person(talk: Conversation) -> None:
+    talk.sight = DOOR
     talk.host().open("s1")
     host = opened(talk)
-    host.say(type="session.update", sessionId="mcp-1", label="a client")
-    command = talk.tower(role="client", name="tapui stop-turn")
-    talk.asker = Asker(4900, "tapui", [Program(4899, "bash"), Program(CLI, "node")], "/dev/pts/9")
     order = {"type": "session.stop", "id": "x", "sessionId": "s1"}
-    error = command.error(order)
-    assert error["code"] == "UNAUTHORIZED"
-    assert "was started by the MCP client 'a client' (process 3000)" in error["message"]
-    # A tower there is the person's own, as it is below a provider.
-    assert talk.tower().error(order)["code"] == "NOT_FOUND"
+    talk.sight = seen(SeenProcess(4899, "bash", 150.0, 1000), NODE, SHELL, pid=4900)
+    for role in ({"role": "client"}, {}):
+        error = talk.tower(**role).error(order)
+        assert error["code"] == "UNAUTHORIZED"
+        assert "was started by MCP client 'mcp-1' (process 3000)" in error["message"]
     host.drop()
-    assert command.error(order)["code"] == "NOT_FOUND"
+    assert talk.tower(role="client").error(order)["code"] == "UNAUTHORIZED"
+    del talk.agents[CLI]  # it has ended
+    talk.sight = PERSON
+    assert talk.tower(role="client").error(order)["code"] == "NOT_FOUND"
 
 
-def test_the_first_process_is_nobodys_client(talk: Conversation) -> None:
-    talk.asker = Asker(4711, "python", [Program(1, "init")], None)
+def test_the_first_process_is_not_a_client(talk: Conversation) -> None:
+    talk.sight = seen(INIT, pid=4710, leader=None, terminal=None)
     talk.host().open("s1")
     opened(talk)
-    talk.asker = Asker(4900, "tapui", [Program(1, "init")], "/dev/pts/9")
+    assert list(talk.agents) == [4710]
+    talk.sight = seen(pid=4900)
     command = talk.tower(role="client", name="tapui stop-turn")
     order = {"type": "session.stop", "id": "x", "sessionId": "s1"}
     assert command.error(order)["code"] == "NOT_FOUND"
@@ -445,7 +452,7 @@ def test_a_pairing_code_never_goes_to_it(talk: Conversation) -> None:
 
 
 def test_a_program_that_has_tapui_otherwise_has_no_second_session(talk: Conversation) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     copilot = talk.host()
     copilot.open("s1", pid=CLI)
     host = talk.tool_host()
@@ -463,7 +470,7 @@ def test_a_program_that_has_tapui_otherwise_has_no_second_session(talk: Conversa
 def test_its_session_closes_when_the_program_is_attached_and_opens_again_after(
     talk: Conversation,
 ) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     host = opened(talk)
     provider = talk.provider("mcp-1")
     talk.wait(1)
@@ -519,13 +526,13 @@ def test_a_session_that_waited_opens_once_its_program_has_none_of_the_tools(
 
 
 def test_another_program_is_not_meant(talk: Conversation) -> None:
-    talk.asker = ELSEWHERE
+    talk.sight = ELSEWHERE
     talk.host().open("s1", pid=CLI)
     opened(talk)
 
 
 def test_who_cannot_be_found_has_its_session(talk: Conversation) -> None:
-    talk.asker = None
+    talk.sight = None
     talk.host().open("s1", pid=CLI)
     opened(talk)
 
@@ -540,7 +547,7 @@ def test_a_tool_host_that_goes_while_it_is_looked_for_leaves_nothing(talk: Conve
 
 
 def test_it_closes_its_session_while_it_waits(talk: Conversation) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     talk.host().open("s1", pid=CLI)
     host = talk.tool_host()
     host.say(type="session.open", session={"id": "mcp-1", "label": "l", "cwd": "/"})
@@ -550,7 +557,7 @@ def test_it_closes_its_session_while_it_waits(talk: Conversation) -> None:
 
 
 def test_nothing_is_opened_again_while_the_gateway_ends(talk: Conversation) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     talk.host().open("s1", pid=CLI)
     host = talk.tool_host()
     host.say(type="session.open", session={"id": "mcp-1", "label": "l", "cwd": "/"})

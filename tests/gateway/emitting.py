@@ -58,6 +58,8 @@ class Watcher:
         self.waiting: dict[str, Json] = {}
         """Approvals that wait, by the emitter's name."""
         self.notices: list[str] = []
+        self.asked: list[Json] = []
+        """What commands and towers wanted, and how each was judged."""
 
     async def __aenter__(self) -> Self:
         self.host = await Host.hello(self.gateway.url, self.gateway.internal_token)
@@ -120,6 +122,8 @@ class Watcher:
                 for one in self.emitters.values():
                     if one["id"] == event["emitterId"]:
                         one["counts"] = event["counts"]
+            case "command.asked":
+                self.asked.append(event)
             case "emitter.gone":
                 self.gone.append(event["name"])
             case "stream.posted":

@@ -10,6 +10,7 @@ import pytest
 
 from tests.gateway.emitting import Watcher, repository, script, until_dead
 from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.tmux import Tmux
 
 ON_A_TERMINAL = """
 import os, pty, sys
@@ -27,8 +28,9 @@ pty.spawn(sys.argv[2:])
 
 @pytest.mark.parametrize("how", ["child", "daemon"])
 async def test_an_emitter_does_not_answer_for_the_person_on_a_terminal_of_its_own(
-    serve: Callable[..., Gateway], home: Home, tmp_path: Path, how: str
+    serve: Callable[..., Gateway], home: Home, tmux: Tmux, tmp_path: Path, how: str
 ) -> None:
+    person = tmux.start(["sh"], env=home.env(PS1="ready "), cwd=home.root, size=(140, 30))
     gateway = serve("--no-attach", env={"TAPUI_APPROVALS_COMMAND_LINE": "person"})
     there = " ".join(f"{name}='{value}'" for name, value in home.env().items())
     tapui = " ".join(tapui_argv("emitters", "allow", "victim", "--yes"))
@@ -44,12 +46,15 @@ async def test_an_emitter_does_not_answer_for_the_person_on_a_terminal_of_its_ow
     script(repo, "terminal.py", ON_A_TERMINAL)
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=repo)
-        await seen.allow("evil")
+        await seen.until(lambda: "evil" in seen.waiting, "it asks")
+        await person.seen("ready")
+        person.type(f"tapui emitters allow evil --folder {repo} --yes\n")
         await seen.state("evil", "running")
         await seen.until(lambda: "victim" in seen.waiting, "the other one asks")
         script(repo, "go", "")
-        asked = await seen.tower.event("command.asked", within=30)
-        assert "was started by an emitter" in asked["refused"]
+        await seen.until(lambda: len(seen.asked) == 2, "both commands are judged")
+        assert seen.asked[0]["by"] == "you"
+        assert "was started by an emitter" in seen.asked[1]["refused"]
         await seen.state("victim", "asking")
         assert seen.lines.get("victim@tap") is None
 

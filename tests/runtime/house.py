@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from tapui.core.gateway import Gateway
+from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
+from tapui.runtime.askers import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.turn import LoopTurn
-from tapui.settings import Records, Settings
+from tapui.settings import Answering, Records, Settings
 from tapui.wire.codec import encode
 from tapui.wire.message import Message
 
@@ -26,6 +28,7 @@ class Port:
         self.number = 0
         self.is_in_process = False
         self.origin: str | None = None
+        self.peer, self.client_end = UNKNOWN, None
         self.outbox_bytes = 0
         self.sent_bytes = 0
         self.sent: list[Json] = []
@@ -68,7 +71,7 @@ class House:
         self.gateway = Gateway(
             run="run-1",
             mint=mint,
-            settings=Settings(),
+            settings=Settings(approvals=Answering(command_line="always")),
             persist_dir=lambda name: str(state / name),
             matcher=RegexMatcher(),
             provider_token="ptk-1",
@@ -85,6 +88,7 @@ class House:
             mint,
             asyncio.get_running_loop(),
             on_stop=lambda: self.stops.append(None),
+            agents=Agents(state),
             persist_dir=persist_dir or (lambda name: state / name),
         )
 

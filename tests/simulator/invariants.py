@@ -7,6 +7,7 @@ from tapui.core.model import OpenSession, Standing
 from tapui.core.parts import Parts
 from tapui.projection.state import is_connected, is_open, is_pending, is_under_way, is_unsettled
 from tapui.wire import limits
+from tapui.wire.message import ToolInvoke
 
 if TYPE_CHECKING:
     from tests.simulator.world import World
@@ -135,7 +136,12 @@ def _calls(world: "World", r: Parts) -> None:
         number in r.connections.by_number and r.connections.by_number[number].is_open
         for number, _ in world.ledger.invokes
     )
-    assert waiting == unsettled + asking, "each call that was asked is under way, or has ended"
+    unnamed = sum(
+        isinstance(one.message, ToolInvoke) for held in r.askers._held.values() for one in held
+    )
+    assert waiting == unsettled + asking + unnamed, (
+        "each call that was asked is under way, or has ended"
+    )
 
 
 def _inquiries(world: "World", r: Parts) -> None:

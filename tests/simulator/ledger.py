@@ -54,7 +54,7 @@ class Ledger:
         """Sessions into which the person moved one connection, beyond its token."""
         self._everywhere: set[int] = set()
         """Connections that the person allowed to bind to all sessions."""
-        self._askers: dict[str, int] = {}
+        self._guard: dict[str, int] = {}
         """Who asked for an approval, by its id."""
         self._seen: dict[int, set[str]] = {}
         """Sessions that a connection was led into, by connection."""
@@ -135,13 +135,13 @@ class Ledger:
         elif isinstance(event, ev.ApprovalRequested):
             waiting = self._world.gateway._parts.approvals.waiting.get(event.approval.id)
             if waiting is not None:
-                self._askers[event.approval.id] = waiting.asker.id
+                self._guard[event.approval.id] = waiting.asker.id
                 if isinstance(waiting.subject, str):
                     self._requests[waiting.asker.id, waiting.subject] = event.approval.id
             if event.approval.kind == "pairing":
-                self._pairs[event.approval.id] = self._askers[event.approval.id]
+                self._pairs[event.approval.id] = self._guard[event.approval.id]
         elif isinstance(event, ev.ApprovalDecided):
-            number = self._askers.pop(event.approval.id, 0)
+            number = self._guard.pop(event.approval.id, 0)
             self._allowed(event.approval)
             if event.approval.kind == "bindAll" and event.approval.state == "approved":
                 self._everywhere.add(number)

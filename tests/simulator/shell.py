@@ -20,6 +20,7 @@ from typing import Any
 
 from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied, Send
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.home.local_socket import Peer
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import journal as journal_module
@@ -27,8 +28,10 @@ from tapui.records import lookup, record_file
 from tapui.records.journal import Journal
 from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
-from tapui.runtime import disk_work
+from tapui.runtime import askers, disk_work
 from tapui.runtime import turn as turn_module
+from tapui.runtime.askers import Agents
+from tapui.runtime.processes.status import Status
 from tapui.runtime.turn import LoopTurn
 from tapui.settings import Records
 from tapui.wire.codec import encode
@@ -36,7 +39,7 @@ from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import InspectLines, TowerSnapshot
-from tests.core.harness import CountingMint
+from tests.core.harness import NOW, PERSON, CountingMint
 from tests.simulator.inside import InsideHost, InsideProvider, InsideTower, SpoiltPort
 from tests.simulator.world import Link, World
 
@@ -47,6 +50,14 @@ _MEMORY_DISK = Path("/dev/shm")
 _quiet = logging.getLogger("tests.simulator.faults")
 _quiet.propagate = False
 _quiet.addHandler(logging.NullHandler())
+
+
+def _status(pid: int) -> Status | None:
+    """Find the process behind every socket, and no other one."""
+    person = PERSON.line[0]
+    if pid != person.pid:
+        return None
+    return Status(pid, person.name, 4020, pid, 4020, 1, pid, person.start)
 
 
 class FollowingMint(CountingMint):
@@ -110,6 +121,9 @@ class Reading:
 
     def add_done_callback(self, done: Callable[[Any], None]) -> None:
         self._done.append(done)
+
+    def cancelled(self) -> bool:
+        return False
 
     def result(self) -> Any:
         return self._work()
@@ -217,6 +231,7 @@ class PortLink(Link):
         """A fault was injected here: it may be closed for it."""
         self.is_stalled = False
         self.sent_bytes = self.outbox_bytes = 0
+        self.peer, self.client_end = Peer(PERSON.line[0].pid, 0), None
         self.last_seq = 0
         self.folded = State()
         self._held: list[Callable[[], None]] | None = None
@@ -335,6 +350,8 @@ class ShellWorld(World):
             (disk_work, "files", SimpleNamespace(copied=self._copied)),
             (disk_work, "lookup", SimpleNamespace(find=self._find)),
             (disk_work, "_log", _quiet),
+            (askers, "look", lambda _pid: PERSON),
+            (askers, "system", SimpleNamespace(status=_status, now=lambda: NOW)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
             (record_file, "os", FullDisk(self)),
@@ -350,6 +367,7 @@ class ShellWorld(World):
             FollowingMint(),  # type: ignore[arg-type]
             self.loop,  # type: ignore[arg-type]
             on_stop=lambda: None,
+            agents=Agents(self.folder),
             persist_dir=self._make_folder,
         )
         self.shell.on_turn = self._looks

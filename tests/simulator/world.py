@@ -20,7 +20,9 @@ from tapui.core.effects import (
     MakeDurable,
     NotCopied,
     ReadRecords,
+    SeenProcess,
     Send,
+    Sight,
 )
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
@@ -32,9 +34,8 @@ from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
-from tapui.wire.subjects import Asker, Program
 from tapui.wire.surrogates import without_surrogates
-from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
+from tests.core.harness import INTERNAL_TOKEN, PERSON, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
 from tests.simulator.emitters import EmitterShell
 from tests.simulator.ledger import Ledger
 
@@ -325,7 +326,9 @@ class World:
             self._copy_file(effect)
         elif isinstance(effect, Identify):
             asking, number = effect.ticket, effect.connection
-            self.at(self.now + self.latency(), lambda: self._identified(asking, number))
+            is_tower = self.gateway.standing(number) is Standing.TOWER
+            pause = 0.0 if is_tower else self.latency()  # a few files of /proc
+            self.at(self.now + pause, lambda: self._identified(asking, number))
         elif isinstance(effect, ReadRecords):
             reading = effect.ticket
             self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
@@ -333,13 +336,14 @@ class World:
             self.emitters.carry_out(effect)
 
     def _identified(self, ticket: int, number: ConnectionId) -> None:
-        """Find the process of some tool hosts, and nobody else's."""
+        """Find the process of some tool hosts; towers are the person's."""
         self.is_touched = True
-        asker = None
+        sight = PERSON if self.gateway.standing(number) is Standing.TOWER else None
         if self.gateway.standing(number) is Standing.TOOL_HOST and self.dice.random() < 0.7:
-            above = Program(self.dice.choice(self.pids), "node")
-            asker = Asker(4711, "python", [above], None)
-        self.gateway.identified(ticket, self.now, Identified(asker, {}))
+            above = SeenProcess(self.dice.choice(self.pids), "node", 1.0, 1000)
+            door = SeenProcess(4711, "python", 2.0, 1000)
+            sight = Sight((door, above), group=4711, session=4711, leader_line=(door, above))
+        self.gateway.identified(ticket, self.now, Identified(sight))
 
     def _nothing_read(self, ticket: int) -> None:
         self.is_touched = True

@@ -25,6 +25,7 @@ from tapui.authoring.dev.watching import Saves
 from tapui.provider.link import Dial
 from tapui.runtime.child import Child, Command, Ended
 from tapui.runtime.child_output import Source
+from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 from tapui.wire.message import Message
 
@@ -135,7 +136,7 @@ class Developing:
     ) -> None:
         self._file = file
         self._session = session
-        self._environ = {**environ, "PYTHONUNBUFFERED": "1"}
+        self._environ = {**environ, "PYTHONUNBUFFERED": "1", INSIDE: "1"}
         self._shows = shows
         self._relay = Relay(dial, token, shows)
         self._saves = Saves([file])

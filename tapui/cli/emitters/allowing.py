@@ -135,7 +135,9 @@ def _allow_running(found: FoundGateway, args: argparse.Namespace) -> int:
 
 async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[_Waiting] | None:
     """Return what waits of a folder, or a session; None where no session uses the folder."""
-    async with await GatewayConnection.open(found, name="tapui emitters allow") as connection:
+    async with await GatewayConnection.open(
+        found, name="tapui emitters allow", on_waits=output.note
+    ) as connection:
         state = connection.snapshot.state
         here = None if args.session else folder_of(args)
         session = session_of(state.sessions, args.session).id if args.session else None
@@ -168,7 +170,9 @@ async def _decide(
     found: FoundGateway, agreed: list[_Waiting], allowed: _Allowed, *, later_versions: bool
 ) -> None:
     answer = {"laterVersions": True} if later_versions else None
-    async with await GatewayConnection.open(found, name="tapui emitters allow") as connection:
+    async with await GatewayConnection.open(
+        found, name="tapui emitters allow", on_waits=output.note
+    ) as connection:
         for one in agreed:
             await decide(connection, one.approval, "approve", answer, is_said=False)
             allowed.say(_name(one), one.folder)

@@ -110,7 +110,7 @@ def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[
 
 async def _order(found: FoundGateway, args: argparse.Namespace) -> int:
     by = f"tapui emitters {args.action}"
-    async with await GatewayConnection.open(found, name=by) as connection:
+    async with await GatewayConnection.open(found, name=by, on_waits=output.note) as connection:
         state = connection.snapshot.state
         emitter = the_one(state.emitters, chosen(state.emitters, state.sessions, args), args)
         if args.action == "stop" and emitter.state in _ENDED:
@@ -135,7 +135,13 @@ async def _followed(connection: GatewayConnection, emitter: Emitter, action: str
         return state in _ENDED if action == "stop" else state not in _PASSING
 
     with contextlib.suppress(TimeoutError):  # it goes on: what it is now is told
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_SECONDS) as limit:
+
+            def waits(text: str) -> None:
+                output.note(text)
+                limit.reschedule(None)  # the gateway answers once the person has
+
+            connection.on_waits = waits
             await connection.ask(_ORDERS[action](emitter.id), is_settled)
     return last[0]
 
@@ -153,7 +159,9 @@ def _said(emitter: Emitter, args: argparse.Namespace) -> int:
 
 
 async def _keep(found: FoundGateway, args: argparse.Namespace) -> int:
-    async with await GatewayConnection.open(found, name="tapui emitters keep") as connection:
+    async with await GatewayConnection.open(
+        found, name="tapui emitters keep", on_waits=output.note
+    ) as connection:
         state = connection.snapshot.state
         emitter = the_one(state.emitters, chosen(state.emitters, state.sessions, args), args)
 

@@ -123,7 +123,9 @@ def _allow_waiting(found: FoundGateway, allowed: _Allowed) -> None:
 
 
 async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[Approval]:
-    async with await GatewayConnection.open(found, name="tapui mcp allow") as connection:
+    async with await GatewayConnection.open(
+        found, name="tapui mcp allow", on_waits=output.note
+    ) as connection:
         waiting = []
         for approval in connection.snapshot.state.approvals:
             if approval.kind != "mcpServer" or not is_waiting(approval):
@@ -138,7 +140,9 @@ async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[Approv
 
 async def _decide(found: FoundGateway, agreed: list[Approval], allowed: _Allowed) -> None:
     answer = {"laterVersions": True} if allowed.args.later_versions else None
-    async with await GatewayConnection.open(found, name="tapui mcp allow") as connection:
+    async with await GatewayConnection.open(
+        found, name="tapui mcp allow", on_waits=output.note
+    ) as connection:
         for one in agreed:
             await decide(connection, one, "approve", answer, is_said=False)
             allowed.say(detail_of(one))

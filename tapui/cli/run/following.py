@@ -53,7 +53,9 @@ async def follow(chosen: FoundGateway, start: SessionStart, *, as_json: bool) ->
 
     When this is cancelled, the session's turn is stopped.
     """
-    async with await GatewayConnection.open(chosen, name="tapui run") as connection:
+    async with await GatewayConnection.open(
+        chosen, name="tapui run", on_waits=output.note
+    ) as connection:
         followed = Followed(await _started(connection, start))
         printing = _Json() if as_json else _Plain()
         try:

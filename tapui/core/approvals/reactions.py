@@ -12,6 +12,7 @@ from tapui.core.emitters.live import AskedByAgent, AskedToStart
 from tapui.core.model import Connection
 from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
+from tapui.core.trust.guard import AskedByCommand, PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import ApprovalAnswer
@@ -33,6 +34,7 @@ class Reactions:
         spending: Spending,
         consenting: Consenting,
         part_questions: PartQuestions,
+        guard: PersonGuard,
     ) -> None:
         self._out = out
         self._announcements = announcements
@@ -43,6 +45,7 @@ class Reactions:
         self._spending = spending
         self._consenting = consenting
         self._part_questions = part_questions
+        self._guard = guard
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -70,6 +73,8 @@ class Reactions:
                 self._allow_all(waiting.asker, subject)
         elif isinstance(subject, AskedToStart):
             self._consenting.decided(decided)
+        elif isinstance(subject, AskedByCommand):
+            self._guard.decided(decided)
         elif isinstance(subject, AskedByAgent):
             subject.decided(decided.by, None if is_approved else decided.reason or "")
         elif isinstance(subject, AskedByPart):
@@ -99,6 +104,8 @@ class Reactions:
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
         elif isinstance(subject, AskedToStart):
             self._consenting.expired(waiting)
+        elif isinstance(subject, AskedByCommand):
+            self._guard.expired(waiting)
         elif isinstance(subject, AskedByAgent):
             subject.decided("nobody", "nobody decided in time")
         elif isinstance(subject, AskedByPart):

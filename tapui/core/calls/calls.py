@@ -118,7 +118,7 @@ class Calls:
             started_at=self._clock.timestamp(),
             timeout=timeout,
             provider_id=provider.id,
-            caller=caller.name,
+            caller=caller.by or caller.name,
             args=kept,
             args_cut=kept_cut,
             agent_id=invoke.agent_id,
@@ -214,7 +214,7 @@ class Calls:
             tool=invoke.tool,
             state="running",
             started_at=self._clock.timestamp(),
-            caller=caller.name,
+            caller=caller.by or caller.name,
         )
         out.emit(CallStarted(session.id, view))
         done = replace(

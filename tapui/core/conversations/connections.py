@@ -3,6 +3,7 @@
 from tapui.core.effects import Close, ConnectionId
 from tapui.core.model import Connection, Standing
 from tapui.core.output import Output
+from tapui.wire.codec import Envelope
 from tapui.wire.errors import WireError
 from tapui.wire.events import ErrorSent
 from tapui.wire.message import Error
@@ -54,6 +55,12 @@ class Connections:
             )
         if error.code.is_fatal:
             self.close(connection, 1008, error.code)
+
+    def refuse_message(self, connection: Connection, error: WireError, head: Envelope) -> None:
+        """Refuse a message, with what is echoed of it."""
+        echoed = head.refusal(error.code, error.text, session_id=error.session_id)
+        echoed.id = error.id or echoed.id
+        self.refuse(connection, echoed)
 
     def close(self, connection: Connection, code: int, reason: str) -> None:
         """Close a connection; what it held is given up at the end of this input."""

@@ -13,7 +13,7 @@ from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.wishes import Allowed, Wishes, check_capabilities
-from tapui.core.effects import MakePersistDir
+from tapui.core.effects import MakePersistDir, NoteAgent
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.rules import compile_rules
 from tapui.core.hooks.sections import check_context, warnings
@@ -134,6 +134,8 @@ class Hellos:
         self._providers.connected[provider.id] = provider
         if is_new and not connection.is_builtin:
             self._out.emit(ProviderConnected(provider.view, None))
+            name = f"provider '{provider.label}'"
+            self._out.effects.append(NoteAgent(name, connection=connection.id))
         for session in sessions:
             self._membership.join(
                 provider, session, wishes.tools_in(session.id), wishes.hooks_in(session.id)

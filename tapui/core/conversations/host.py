@@ -13,14 +13,14 @@ from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
-from tapui.core.effects import Mention
+from tapui.core.effects import Mention, NoteAgent
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
-from tapui.core.providers.identity import Providers
+from tapui.core.providers.identity import Providers, check_unreserved, is_reserved
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
@@ -118,6 +118,7 @@ class HostConversation:
         check_version(message.protocol_version)
         if connection.grant is None or connection.grant.trust != "internal":
             raise WireError(ErrorCode.UNAUTHORIZED, "host.hello needs the internal token")
+        check_unreserved(message.name)
         connection.standing = Standing.HOST
         connection.name = message.name
         connection.host_kind = message.kind
@@ -154,6 +155,9 @@ class HostConversation:
         self._providers.session_opened(wanted.id)
         self._streams.drop(wanted.id)  # of an ending session that had the same id
         session = self._new_session(connection, wanted)
+        if session.pid is not None:
+            name = f"session '{session.view.label or session.id}'"
+            self._out.effects.append(NoteAgent(name, session.pid))
         self._starts.opened(session, wanted.start)
         if former is not None:
             self._out.emit(SessionReplaced(session.id, session.view, former.id))
@@ -265,6 +269,8 @@ class HostConversation:
         """Sessions that the host sees but cannot reach, and ports of what it sees."""
         if message.ports is not None:
             self._policies.ports_seen(connection.id, message.ports)
+        for one in message.unattached:
+            self._out.effects.append(NoteAgent(f"session {one.id}", one.pid))
         self._out.emit(UnattachedFound(connection.name, message.unattached))
 
     def gone(self, connection: Connection) -> None:
@@ -339,7 +345,10 @@ class HostConversation:
         approval_id = connection.requests.pop(message.id, None)
         waiting = self._approvals.waiting.get(approval_id or "")
         if waiting is not None:
-            self._approvals.withdraw(waiting, by=message.decided_by)
+            by = message.decided_by
+            if by is not None and is_reserved(by):
+                by = connection.name
+            self._approvals.withdraw(waiting, by=by)
 
 
 def _names(given: list[str] | None) -> frozenset[str] | None:

@@ -26,6 +26,7 @@ def release(parts: Parts, connection: Connection, reason: str) -> None:
         parts.tool_hosts.gone(connection)
     elif former is Standing.TOWER:
         parts.tower.gone(connection)
+        parts.guard.gone(connection)
     for waiting in list(parts.approvals.waiting.values()):
         if waiting.asker is connection:
             parts.approvals.withdraw(waiting, reason="who asked is gone")

@@ -17,7 +17,7 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.legal import check_version
 from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.effects import ConnectionId, Identified
+from tapui.core.effects import ConnectionId, Identified, NoteAgent
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.output import Output
@@ -63,8 +63,6 @@ class ToolHost:
     wanted: HostSession | None = None
     line: frozenset[int] | None = None
     """The process behind it and those above; None until that is known."""
-    client: int | None = None
-    """The process that has started it, unless that is the system's first."""
     session: OpenSession | None = None
 
 
@@ -153,7 +151,7 @@ class ToolHosts:
             raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
         self._count_opening(wanted.id)
         host.wanted = wanted
-        self._tickets.identify(connection.id, (), ToolHostWanted(connection.id))
+        self._tickets.identify(connection.id, ToolHostWanted(connection.id))
 
     def _count_opening(self, session_id: str) -> None:
         now = self._clock.now
@@ -168,10 +166,12 @@ class ToolHosts:
         """It is known which process is behind a tool host, or that it cannot be told."""
         host = self._hosts.get(wanted.connection)
         if host is not None:
-            asker = found.asker
-            above = [one.pid for one in asker.ancestors] if asker is not None else []
-            host.line = frozenset(above if asker is None else (asker.pid, *above))
-            host.client = next((pid for pid in above[:1] if pid > 1), None)
+            line = [one.pid for one in found.sight.line] if found.sight is not None else []
+            host.line = frozenset(line)
+            name = f"MCP client '{host.wanted.label if host.wanted is not None else ''}'"
+            for pid in line[:2]:  # the door, and the client that has started it
+                if pid > 1:
+                    self._out.effects.append(NoteAgent(name, pid))
             self._settle(host)
 
     def _look_soon(self) -> None:
@@ -207,7 +207,6 @@ class ToolHosts:
         try:
             self._host.session_open(host.connection, SessionOpen(wanted))
             host.session = self._sessions.open[wanted.id]
-            host.session.client = host.client
         except WireError as error:
             host.wanted = None
             self._connections.refuse(host.connection, error)

@@ -19,10 +19,12 @@ from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
+from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import SessionAbort
+from tapui.wire.subjects import YOU
 from tapui.wire.tower import (
     ApprovalDecide,
     ApprovalReveal,
@@ -63,6 +65,7 @@ class TowerConversation:
         policies: Policies,
         starts: Starts,
         emitters: Emitters,
+        guard: PersonGuard,
     ) -> None:
         self._out = out
         self._mint = mint
@@ -81,6 +84,7 @@ class TowerConversation:
         self._policies = policies
         self._starts = starts
         self._emitters = emitters
+        self._guard = guard
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -92,8 +96,11 @@ class TowerConversation:
         connection.standing = Standing.TOWER
         connection.name = message.name or "tower"
         connection.is_interactive = message.role != "client"
+        if not connection.is_counted:
+            connection.by = YOU
         self.snapshot(connection)
         if connection.is_interactive:
+            self._guard.look_at(connection)
             self._count(but=connection)
 
     def snapshot(self, connection: Connection) -> None:
@@ -135,13 +142,13 @@ class TowerConversation:
         if waiting.view.kind != "pairing":
             raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
         sessions = tuple(self._sessions.required(id_).id for id_ in message.sessions or ())
-        self._pairings.reveal(waiting, connection, sessions, connection.name)
+        self._pairings.reveal(waiting, connection, sessions, connection.by)
 
     def decide(self, connection: Connection, message: ApprovalDecide) -> None:
         """Approve or deny. A pairing is approved by revealing it."""
         waiting = self._approvals.find(message.approval_id)
         if waiting.view.kind == "pairing" and message.decision == "approve":
-            self._pairings.reveal(waiting, connection, (), connection.name)
+            self._pairings.reveal(waiting, connection, (), connection.by)
             return
         is_kept = message.keep and message.decision == "approve"
         if is_kept:
@@ -150,7 +157,7 @@ class TowerConversation:
             Decided(
                 waiting,
                 message.decision,
-                connection.name,
+                connection.by,
                 answer=message.answer,
                 reason=message.reason,
                 tower=connection,
@@ -204,7 +211,7 @@ class TowerConversation:
                 f"'{provider.label}' is in session {session.id} already",
                 session_id=session.id,
             )
-        self._binding.move(provider, session, f"moved by {connection.name}", cancel=True)
+        self._binding.move(provider, session, f"moved by {connection.by}", cancel=True)
         if not provider.grant.covers(session.id):
             # The person allowed it to this connection, not to whoever else has its token.
             provider.connection.grant = provider.grant.widened({session.id})
@@ -222,7 +229,7 @@ class TowerConversation:
         if session.is_apart:
             text = "the session of a tool host has no mode"
             raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
-        self._modes.order(ModeOrder(session, message.mode, connection.name, connection))
+        self._modes.order(ModeOrder(session, message.mode, connection.by, connection))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""

@@ -20,6 +20,7 @@ from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import ProviderUpdated
 from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.subjects import YOU
 
 ALL = "all"
 
@@ -142,6 +143,19 @@ def _if_same(known: Known, name: str, instance: str | None) -> Known | None:
     return known if is_same else None
 
 
+def is_reserved(name: str) -> bool:
+    """Return whether a name is one by which the person or tapui is recorded."""
+    folded = name.casefold().strip()
+    return folded == YOU or folded.startswith("tapui")
+
+
+def check_unreserved(name: str) -> None:
+    """Check that a provider or a host does not take such a name. Raises `WireError`."""
+    if is_reserved(name):
+        text = f"name: '{name}' stands for the person or for tapui; choose another"
+        raise WireError(ErrorCode.INVALID_JSON, text)
+
+
 def check_name(name: str, instance: str | None) -> None:
     """Check a provider's name and instance. Raises `WireError` (`INVALID_JSON`)."""
     if not 1 <= len(name) <= limits.MAX_NAME:
@@ -150,5 +164,6 @@ def check_name(name: str, instance: str | None) -> None:
         raise WireError(ErrorCode.INVALID_JSON, "name: must not contain '@'")
     if name == BUILTIN_PROVIDER:
         raise WireError(ErrorCode.INVALID_JSON, f"name: '{BUILTIN_PROVIDER}' is tapui's own")
+    check_unreserved(name)
     if instance is not None and not 1 <= len(instance) <= limits.MAX_NAME:
         raise WireError(ErrorCode.INVALID_JSON, f"instance: 1 to {limits.MAX_NAME} characters")

@@ -144,7 +144,7 @@ class Endings:
 
     def _ask_to_leave(self, session: OpenSession) -> None:
         session.leaving = {
-            provider
+            provider: None
             for provider in session.providers.values()
             if not provider.connection.is_builtin
         }

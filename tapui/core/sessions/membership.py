@@ -94,7 +94,7 @@ class Membership:
         self._budgets.forget_provider(session, provider)
         self._injects.forget_provider(session, provider)
         self._sessions.refresh_providers(session)
-        session.leaving.discard(provider)
+        session.leaving.pop(provider, None)
         if not session.is_open and not session.leaving:
             self.finish(session)
 

@@ -62,7 +62,7 @@ class Orders:
         elif message.way == "stopFirst":
             self._able(message, "stop")
         id_ = self._give(tower, message, "tell", message.text)
-        told = SessionTell(id_, session.id, message.text, message.way, tower.name)
+        told = SessionTell(id_, session.id, message.text, message.way, tower.by)
         self._out.send(session.host, told)
 
     def stop(self, tower: Connection, message: SessionStop) -> None:
@@ -109,7 +109,7 @@ class Orders:
         way = message.way if isinstance(message, SessionTell) else None
         id_ = self._mint.id("o")
         at = self._clock.timestamp()
-        order = Order(id_, session.id, kind, "given", tower.name, at, text, way)
+        order = Order(id_, session.id, kind, "given", tower.by, at, text, way)
         self._out.emit(OrderGiven(session_id=session.id, order=order))
         pending = PendingOrder(id_, session)
         self._pending[id_] = session.orders[id_] = pending

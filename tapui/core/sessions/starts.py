@@ -93,7 +93,7 @@ class Starts:
 
     def _send(self, pending: PendingStart, host: Connection) -> None:
         pending.host = host.id
-        asked, by = pending.asked, pending.tower.name
+        asked, by = pending.asked, pending.tower.by
         told = replace(asked, id=pending.id, prompt=None, rules=None, sender=by)
         self._out.send(host.id, told)
 
@@ -115,7 +115,7 @@ class Starts:
         session.view = replace(
             session.view,
             unattended=pending.asked.unattended,
-            started_by=pending.tower.name,
+            started_by=pending.tower.by,
         )
         if pending.asked.unattended:
             session.owner = pending.tower

@@ -78,7 +78,8 @@ class Runner:
 
     Use it on one event loop; nothing blocks there. A helper that dies, or is silent for too long,
     is replaced, after a pause that grows. Its runs end with an error, and what is left of them is
-    killed before that is told. `on_fault` gets a text about it.
+    killed before that is told. `on_fault` gets a text about it,
+    and `on_helper` the process id of each helper.
     """
 
     def __init__(
@@ -87,12 +88,14 @@ class Runner:
         on_fault: Callable[[str], None],
         *,
         environ: Mapping[str, str],
+        on_helper: Callable[[int], None] = lambda _: None,
         patience: Patience | None = None,
         backoff: Backoff | None = None,
     ) -> None:
         self._on_event = on_event
         self._on_fault = on_fault
         self._environ = environ
+        self._on_helper = on_helper
         self._patience = patience or Patience()
         self._backoff = backoff or Backoff()
         self._runs: dict[str, _Known] = {}
@@ -102,11 +105,6 @@ class Runner:
         self._keeper: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self._all_ended = asyncio.Event()
-
-    @property
-    def pid(self) -> int | None:
-        """The helper's process id, while there is one."""
-        return self._helper.pid if self._helper is not None else None
 
     def start(self, ask: RunStart) -> None:
         """Start a run: `run.started` and the others follow, or `run.ended` with an error."""
@@ -234,6 +232,7 @@ class Runner:
             self._fail_trials(fault)
             return fault, 0.0
         self._helper = helper
+        self._on_helper(helper.pid)
         try:
             for known in list(self._runs.values()):
                 self._send_start(known)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tapui.emitters.runner.messages import RunStart
 from tapui.emitters.runner.processes import MARK, die_with_parent
+from tapui.runtime.processes.status import INSIDE
 
 _LOGIN_SHELLS = frozenset({"bash", "fish", "ksh", "zsh"})
 """Shells that read the person's profile with `-l`."""
@@ -27,7 +28,7 @@ def spawn(start: RunStart, mark: str) -> "subprocess.Popen[bytes]":
         try:
             return subprocess.Popen(
                 argv,
-                env={**start.env, MARK: mark},
+                env={**start.env, MARK: mark, INSIDE: "1"},
                 cwd=start.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

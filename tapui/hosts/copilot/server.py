@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import NO_CLI, AttachError, NoCliError
+from tapui.runtime.processes.status import INSIDE
 
 if TYPE_CHECKING:
     from copilot import CopilotClient
@@ -36,7 +37,7 @@ async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> "Copil
 
     client = CopilotClient(
         connection=RuntimeConnection.for_stdio(path=program),
-        env={**environ, "COPILOT_HOME": str(copilot_home)},
+        env={**environ, "COPILOT_HOME": str(copilot_home), INSIDE: "1"},
         log_level="warning",
     )
     try:

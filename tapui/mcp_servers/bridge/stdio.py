@@ -18,6 +18,7 @@ import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tapui.mcp_servers.bridge.output import ServerOutput, printed, read_lines
+from tapui.runtime.processes.status import INSIDE
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
@@ -69,7 +70,7 @@ async def stdio_transport(
     process = await asyncio.create_subprocess_exec(
         command.program,
         *command.arguments,
-        env=inherited | command.variables,
+        env=inherited | command.variables | {INSIDE: "1"},
         cwd=command.folder,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

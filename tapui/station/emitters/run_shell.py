@@ -36,7 +36,13 @@ _log = logging.getLogger(__name__)
 class RunShell:
     """Use it on the gateway's loop. The runner's helper process starts with the first run."""
 
-    def __init__(self, tell: TellEmitters, report: Report, gateway_url: str) -> None:
+    def __init__(
+        self,
+        tell: TellEmitters,
+        report: Report,
+        gateway_url: str,
+        on_helper: Callable[[int], None],
+    ) -> None:
         self._tell = tell
         self._gateway_url = gateway_url
         self._report = report
@@ -46,12 +52,7 @@ class RunShell:
         self._started: set[str] = set()
         """Runs whose processes were there."""
         self._told: set[tuple[str, tuple[str, ...]]] = set()
-        self._runner = Runner(self._take, self._fault, environ=self._environ)
-
-    @property
-    def pid(self) -> int | None:
-        """The process below which all runs are, while there is one."""
-        return self._runner.pid
+        self._runner = Runner(self._take, self._fault, environ=self._environ, on_helper=on_helper)
 
     def start(self, effect: StartRun) -> None:
         """Start a run; whatever becomes of it is told."""

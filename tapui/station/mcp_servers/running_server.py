@@ -211,6 +211,7 @@ class RunningServer:
         except OSError as error:
             await self._rest("failed", f"its bridge cannot be started: {error.strerror or error}")
             return
+        around.turn.note_agent(self._bridge.pid, f"MCP server '{entry.name}'")
         self._shown = replace(self._shown, starts=self._shown.starts + 1)
         self._send(replace(start, pinned=pins, legacy=self._is_legacy))
         self._enter_sessions()

@@ -57,7 +57,6 @@ class EmittersPart:
         self._access = access
         self._tell = access.turn.tell_emitters
         access.turn.emitters = self._take
-        access.turn.emitters_pid = lambda: self._runs.pid
         access.spawn(self._serve())
         self._tell(lambda inputs, now: inputs.begin(now))
 
@@ -89,7 +88,12 @@ class EmittersPart:
 
         if self._runner is None:
             access = self._access
-            self._runner = RunShell(self._tell, access.report, access.announced.url)
+            self._runner = RunShell(
+                self._tell,
+                access.report,
+                access.announced.url,
+                on_helper=lambda pid: access.turn.note_agent(pid, "an emitter"),
+            )
         return self._runner
 
     # Files

@@ -1,0 +1,369 @@
+"""Messages that only the person may send: each waits until the process behind its connection is
+known, and is then taken, refused, or asked about in the tower (`core/trust/person.py` decides)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.clock import Clock
+from tapui.core.conversations.connections import Connections
+from tapui.core.effects import ConnectionId, Identified, Sight
+from tapui.core.model import Connection, Standing
+from tapui.core.output import Output
+from tapui.core.tickets import Tickets
+from tapui.core.trust.person import Case, TerminalKey, asker, judge, short, terminal_key
+from tapui.core.window import SlidingWindow
+from tapui.settings import Answering
+from tapui.wire import limits
+from tapui.wire.codec import envelope_of
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.events import CommandAsked
+from tapui.wire.message import Message
+from tapui.wire.subjects import YOU, ApprovalKind
+from tapui.wire.tower import CommandWaits
+
+Handler = Callable[[Connection, Any], None]
+ALWAYS = "always"
+"""The setting with which no connection is looked at."""
+UNCHECKED = "the command line, no check"
+"""How what such a connection decides is recorded."""
+_MAX_LET_IN = 1_000
+"""Terminals of a gateway's life that are remembered, the newest ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A message that waits until its sender's process is known."""
+
+    connection: Connection
+    message: Message
+    handler: Handler
+    is_only_named: bool = False
+    """Whether it is taken from every process, and only recorded with its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityWanted:
+    """The subject of a look at the process behind a connection."""
+
+    connection: ConnectionId
+
+
+@dataclass(slots=True, eq=False)
+class AskedByCommand:
+    """The subject of an approval that lets a terminal in, or one message through."""
+
+    held: list[Held]
+    sight: Sight
+    key: TerminalKey | None
+    """The terminal; None where the person is asked about one message."""
+    by: str
+    """How the sender is recorded where the person approves."""
+    waiting: WaitingApproval | None = None
+
+
+@dataclass(slots=True)
+class _Denials:
+    """What the person denied: terminals, and how often of late."""
+
+    terminals: dict[TerminalKey, None] = field(default_factory=dict)
+    lately: SlidingWindow = field(
+        default_factory=lambda: SlidingWindow(limits.MODEL_DENIALS, limits.MODEL_DENIALS_SECONDS)
+    )
+
+
+class PersonGuard:
+    """Holds what connections of this user want until it is known who they are."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        out: Output,
+        tickets: Tickets,
+        connections: Connections,
+        approvals: Approvals,
+        setting: Answering,
+    ) -> None:
+        self._clock = clock
+        self._out = out
+        self._tickets = tickets
+        self._connections = connections
+        self._approvals = approvals
+        self._is_open = setting.command_line == ALWAYS
+        self._takes_new_terminals = setting.new_terminals == "take"
+        self._held: dict[ConnectionId, list[Held]] = {}
+        """What waits for the one look at the process behind each connection."""
+        self._asked: list[AskedByCommand] = []
+        """What the person is being asked."""
+        self._let_in: dict[TerminalKey, None] = {}
+        self._denied = _Denials()
+        self._asker = Connection(0, None, standing=Standing.BUILTIN)
+        """Stands for tapui, which asks."""
+
+    # What is guarded
+
+    def guards(self, handler: Handler) -> Handler:
+        """Return a handler that takes a message once its sender may send it."""
+
+        def guarded(connection: Connection, message: Message) -> None:
+            if not connection.is_counted:
+                handler(connection, message)
+            elif self._is_open:
+                connection.by = UNCHECKED
+                handler(connection, message)
+            else:
+                self._hold(Held(connection, message, handler))
+
+        return guarded
+
+    def names(self, handler: Handler) -> Handler:
+        """Return a handler that takes a message of any process once it is known who sends it."""
+
+        def named(connection: Connection, message: Message) -> None:
+            is_tower = connection.standing is Standing.TOWER and connection.is_counted
+            if not is_tower or (connection.by and connection.id not in self._held):
+                handler(connection, message)
+            elif self._is_open:
+                connection.by = UNCHECKED
+                handler(connection, message)
+            else:
+                self._hold(Held(connection, message, handler, is_only_named=True))
+
+        return named
+
+    def look_at(self, connection: Connection) -> None:
+        """Find out whether a tower that has come is the person's."""
+        if connection.is_counted and not self._is_open:
+            self._tickets.identify(connection.id, IdentityWanted(connection.id))
+
+    def _hold(self, held: Held) -> None:
+        connection = held.connection
+        waiting = self._held.setdefault(connection.id, [])
+        asked = sum(one.connection is connection for asked in self._asked for one in asked.held)
+        if len(waiting) + asked >= limits.MAX_HELD_ANSWERS:
+            text = f"{limits.MAX_HELD_ANSWERS} messages wait until it is known who asks"
+            raise WireError(ErrorCode.RATE_LIMITED, text)
+        waiting.append(held)
+        if len(waiting) == 1:
+            self._tickets.identify(connection.id, IdentityWanted(connection.id))
+
+    def gone(self, connection: Connection) -> None:
+        """A connection has ended: the person is not asked on its behalf any more."""
+        self._held.pop(connection.id, None)
+        for asked in list(self._asked):
+            asked.held = [one for one in asked.held if one.connection is not connection]
+            if not asked.held and asked.waiting is not None and not asked.waiting.is_deciding:
+                self._asked.remove(asked)
+                self._approvals.withdraw(asked.waiting, reason="who asked is gone")
+
+    # What is found out
+
+    def identified(self, wanted: IdentityWanted, found: Identified) -> None:
+        """Take what waited for a look, refuse it, or ask the person."""
+        connection = self._connections.by_number.get(wanted.connection)
+        held = self._held.pop(wanted.connection, [])
+        if connection is None or not connection.is_open:
+            return
+        judged = judge(found, self._let_in)
+        connection.by = YOU if judged.case is Case.TAKEN else _words(found)
+        case, why, sight = judged.case, judged.why, found.sight
+        self._pass([one for one in held if one.is_only_named])
+        held = [one for one in held if not one.is_only_named]
+        if not held:
+            return
+        if case is Case.TERMINAL and self._takes_new_terminals:
+            case = Case.TAKEN
+        if case in (Case.TERMINAL, Case.COMMAND):
+            assert sight is not None, "a process that was not found is refused"
+            no = self._unaskable(case, sight)
+            if no is None:
+                self._ask(held, found, sight, why, is_terminal=case is Case.TERMINAL)
+                return
+            case, why = Case.REFUSED, f"{why}, and {no}"
+        if case is Case.REFUSED:
+            self._refuse(held, sight, why)
+        else:
+            self._take(held, sight)
+
+    def _take(self, held: list[Held], sight: Sight | None) -> None:
+        for one in held:
+            self._tell(one, sight, None)
+        self._pass(held)
+
+    def _pass(self, held: list[Held]) -> None:
+        """Hand messages to what takes them."""
+        for one in held:
+            try:
+                one.handler(one.connection, one.message)
+            except WireError as error:
+                self._connections.refuse_message(one.connection, error, envelope_of(one.message))
+
+    def _refuse(self, held: list[Held], sight: Sight | None, why: str) -> None:
+        advice = (
+            "answer in the tower, or in a terminal that you opened before the first session began "
+            f'(settings: approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
+        )
+        for one in held:
+            self._tell(one, sight, why)
+            error = WireError(ErrorCode.UNAUTHORIZED, f"{why}; {advice}")
+            self._connections.refuse_message(one.connection, error, envelope_of(one.message))
+
+    def _tell(self, held: Held, sight: Sight | None, why: str | None) -> None:
+        message, connection = held.message, held.connection
+        about = getattr(message, "approval_id", "")
+        approval = self._out.state.approvals.get(about)
+        self._out.emit(
+            CommandAsked(
+                command=connection.name,
+                wanted=_wanted(message),
+                asker=asker(sight) if sight is not None else None,
+                refused=why,
+                by=connection.by if why is None else None,
+                approval_id=about or None,
+                session_id=(
+                    approval.session_id
+                    if approval is not None
+                    else getattr(message, "session_id", None)
+                ),
+            )
+        )
+
+    # What the person is asked
+
+    def _unaskable(self, case: Case, sight: Sight) -> str | None:
+        """Return why the person cannot be asked, or None."""
+        if not any(self._is_persons(tower) for tower in self._connections.interactive_towers()):
+            return "no tower is there in which you could allow it"
+        if case is Case.TERMINAL and terminal_key(sight) in self._denied.terminals:
+            return "you denied this terminal"
+        if self._denied.lately.is_full(self._clock.now):
+            minutes = limits.MODEL_DENIALS_SECONDS / 60
+            return f"you denied {limits.MODEL_DENIALS} such requests within {minutes:g} minutes"
+        if len(self._asked) >= limits.MAX_ASKED_BY_COMMANDS:
+            return f"{limits.MAX_ASKED_BY_COMMANDS} such requests wait already"
+        return None
+
+    @staticmethod
+    def _is_persons(tower: Connection) -> bool:
+        return not tower.is_counted or tower.by == YOU
+
+    def _ask(
+        self, held: list[Held], found: Identified, sight: Sight, why: str, *, is_terminal: bool
+    ) -> None:
+        if is_terminal:
+            key = terminal_key(sight)
+            asked = next((one for one in self._asked if one.key == key), None)
+            if asked is None:
+                asked = AskedByCommand([], sight, key, YOU)
+                self._request(asked, "terminal", self._terminal(held[0], found, sight))
+            self._wait(asked, held, why)
+            return
+        for one in held:
+            asked = AskedByCommand([], sight, None, one.connection.by)
+            self._request(asked, "command", self._command(one, sight, why))
+            self._wait(asked, [one], why)
+
+    def _request(self, asked: AskedByCommand, kind: ApprovalKind, detail: dict[str, Any]) -> None:
+        timeout = limits.BIND_ALL_TIMEOUT
+        asked.waiting = self._approvals.request(kind, self._asker, asked, detail, timeout)
+        self._asked.append(asked)
+
+    def _wait(self, asked: AskedByCommand, held: list[Held], why: str) -> None:
+        assert asked.waiting is not None
+        asked.held += held
+        for one in held:
+            text = f"{why}: waits until you allow it in the tower ({asked.waiting.view.id})"
+            self._out.send(
+                one.connection.id,
+                CommandWaits(_wanted(one.message), asked.waiting.view.id, text),
+            )
+
+    def _terminal(self, held: Held, found: Identified, sight: Sight) -> dict[str, Any]:
+        leader, holder = sight.leader_line[0], sight.holder_line[:1]
+
+        def began(start: float) -> str:
+            return self._clock.timestamp(start - found.now)
+
+        detail = {
+            "device": short(sight.terminal or ""),
+            "program": leader.name,
+            "since": began(leader.start),
+            "after": found.earliest_what,
+            "command": held.connection.name,
+            "wanted": _wanted(held.message),
+        }
+        if holder:
+            detail |= {"holder": holder[0].name, "holderSince": began(holder[0].start)}
+        return detail
+
+    def _command(self, held: Held, sight: Sight, why: str) -> dict[str, Any]:
+        message = held.message
+        detail = {
+            "device": short(sight.terminal or ""),
+            "line": [f"{one.name} {one.pid}" for one in sight.line],
+            "why": why,
+            "command": held.connection.name,
+            "wanted": _wanted(message),
+        }
+        about = getattr(message, "approval_id", None) or getattr(message, "session_id", None)
+        if about is not None:
+            detail["about"] = about
+        decision = getattr(message, "decision", None)
+        if decision is not None:
+            detail["decision"] = decision
+        return detail
+
+    # What the person says
+
+    def decided(self, decided: Decided) -> None:
+        """The person has answered."""
+        asked: AskedByCommand = decided.waiting.subject
+        if decided.verdict != "approve":
+            self._denied.lately.take(self._clock.now)
+            if asked.key is not None:
+                _remember(self._denied.terminals, asked.key)
+            self._settle(asked, decided.reason or "you denied it in the tower")
+            return
+        if asked.key is not None:
+            _remember(self._let_in, asked.key)
+        self._settle(asked, None)
+
+    def expired(self, waiting: WaitingApproval) -> None:
+        """The person has not answered in time."""
+        self._settle(waiting.subject, "it was not allowed in the tower in time")
+
+    def _settle(self, asked: AskedByCommand, why: str | None) -> None:
+        if asked in self._asked:
+            self._asked.remove(asked)
+        held = [one for one in asked.held if one.connection.is_open]
+        if why is not None:
+            self._refuse(held, asked.sight, why)
+            return
+        for one in held:
+            one.connection.by = asked.by
+        self._take(held, asked.sight)
+
+
+def _wanted(message: Message) -> str:
+    return str(message.__struct_config__.tag)
+
+
+def _remember(keys: dict[TerminalKey, None], key: TerminalKey) -> None:
+    keys[key] = None
+    if len(keys) > _MAX_LET_IN:
+        del keys[next(iter(keys))]
+
+
+def _words(found: Identified) -> str:
+    """Return how a connection that is not the person's own is recorded."""
+    sight = found.sight
+    if sight is None:
+        return "an unknown process"
+    first = sight.line[0]
+    if sight.terminal is None:
+        return f"process {first.pid} ({first.name})"
+    holder = f" ({sight.holder_line[0].name})" if sight.holder_line else ""
+    after = f", opened after {found.earliest_what} began" if found.earliest_what else ""
+    return f"process {first.pid} ({first.name}) from {short(sight.terminal)}{holder}{after}"

@@ -1,0 +1,1 @@
+"""Processes and terminals as the kernel knows them."""

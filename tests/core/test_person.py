@@ -1,0 +1,591 @@
+"""Who may decide, send, start and grant: the person, and no process of an agent."""
+
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
+from tapui.core.trust.person import Case, judge, terminal_key
+from tapui.settings import Answering, Settings
+from tapui.wire import limits
+from tapui.wire.tower import ApprovalDecide, TowerHello
+from tests.core.harness import (
+    AGENT_START,
+    INIT,
+    INTERNAL_TOKEN,
+    NOW,
+    PERSON,
+    PROVIDER_TOKEN,
+    SHELL,
+    TMUX,
+    Conversation,
+    InProcessEnd,
+    Peer,
+    seen,
+)
+
+CLI, PROVIDER = 3000, 5000
+NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
+NEW_SHELL = SeenProcess(6020, "zsh", 150.0, 1000)
+"""A shell that was opened after every agent."""
+NEW_WINDOW = SeenProcess(6001, "kitty", 140.0, 1000)
+SSHD = SeenProcess(6002, "sshd", 140.0, 0)
+NEW_TERMINAL = seen(NEW_SHELL, TMUX, leader=NEW_SHELL, terminal="/dev/pts/7")
+BROKEN = seen(INIT)
+
+
+@pytest.fixture
+def talk() -> Conversation:
+    return Conversation()
+
+
+def asked(talk: Conversation, *, pid: int | None = CLI) -> Peer:
+    """Return a host whose session asks to run a command."""
+    host = talk.host()
+    session: dict[str, Any] = {"id": "s1", "label": "notes", "cwd": "/"}
+    if pid is not None:
+        session["pid"] = pid
+    host.say(type="session.open", session=session)
+    host.say(type="approval.request", id="r1", sessionId="s1", kind="permission", detail={})
+    host.hear()
+    return host
+
+
+def decide(tower: Peer) -> None:
+    tower.say(type="approval.decide", approvalId="a-1", decision="approve")
+
+
+# The rule
+
+
+def judged(
+    sight: Sight | None,
+    *,
+    agents: tuple[AgentProcess, ...] = (AgentProcess(CLI, AGENT_START, CLI, "session 'notes'"),),
+    earliest: float | None = AGENT_START,
+    let_in: tuple[Sight, ...] = (),
+) -> tuple[Case, str]:
+    found = Identified(sight, agents, earliest, "session 'notes'", NOW)
+    judgement = judge(found, {terminal_key(one) for one in let_in})
+    return judgement.case, judgement.why
+
+
+@pytest.mark.parametrize(
+    ("sight", "why"),
+    [
+        (None, "cannot be found out"),
+        (seen(SHELL, NODE), "process 4711 was started by session 'notes' (process 3000)"),
+        (
+            replace(PERSON, leader_line=(SHELL, NODE, INIT)),
+            "the terminal of process 4711 was opened by session 'notes' (process 3000)",
+        ),
+        (
+            replace(PERSON, holder_line=(NEW_WINDOW, NODE, INIT)),
+            "the terminal of process 4711 was opened by session 'notes' (process 3000)",
+        ),
+        (replace(PERSON, group=CLI), "started together with session 'notes'"),
+        (replace(PERSON, foreground=CLI), "session 'notes' (process 3000) has the terminal of"),
+        (seen(marked=SHELL), "was started for an agent (process 4020 is marked as such)"),
+        (seen(terminal=None), "process 4711 has no terminal"),
+    ],
+)
+def test_it_is_refused(sight: Sight | None, why: str) -> None:
+    case, text = judged(sight)
+    assert case is Case.REFUSED
+    assert why in text
+
+
+def test_an_id_that_was_used_again_is_no_agents() -> None:
+    assert judged(seen(SHELL, began(NODE, 90.0)))[0] is Case.TAKEN
+
+
+def began(process: SeenProcess, start: float) -> SeenProcess:
+    return replace(process, start=start)
+
+
+def test_seventy_processes_deep_it_is_still_an_agents() -> None:
+    between = [SeenProcess(7_000 + n, "sh", 190.0 - n / 10, 1000) for n in range(70)]
+    case, why = judged(seen(*between, NODE, leader=between[-1]))
+    assert case is Case.REFUSED
+    assert "was started by session 'notes'" in why
+
+
+@pytest.mark.parametrize(
+    "sight",
+    [
+        PERSON,
+        seen(SHELL, SSHD, holder=SSHD),
+        seen(SHELL, began(TMUX, 0.5)),
+    ],
+    ids=["pane", "ssh", "old window"],
+)
+def test_a_terminal_that_is_older_than_every_agent_is_the_persons(sight: Sight) -> None:
+    assert judged(sight)[0] is Case.TAKEN
+
+
+@pytest.mark.parametrize(
+    "sight",
+    [
+        NEW_TERMINAL,
+        seen(SHELL, NEW_WINDOW, holder=NEW_WINDOW),
+        seen(NEW_SHELL, SSHD, leader=NEW_SHELL, holder=SSHD),
+        seen(holder=None),
+        seen(began(SHELL, AGENT_START), TMUX, leader=began(SHELL, AGENT_START)),
+    ],
+    ids=["new pane", "new window", "new login", "unknown holder", "the same moment"],
+)
+def test_a_younger_terminal_is_asked_about_once(sight: Sight) -> None:
+    assert judged(sight) == (
+        Case.TERMINAL,
+        f"{'pts/7' if sight is NEW_TERMINAL else 'pts/3'} was opened after session 'notes' began",
+    )
+    assert judged(sight, let_in=(sight,))[0] is Case.TAKEN
+    assert judged(sight, earliest=None, agents=())[0] is Case.TAKEN
+
+
+def test_a_terminal_that_was_let_in_is_not_the_next_one_on_the_same_device() -> None:
+    later = began(NEW_SHELL, 160.0)
+    sight = seen(later, TMUX, leader=later, terminal="/dev/pts/7")
+    assert judged(sight, let_in=(NEW_TERMINAL,))[0] is Case.TERMINAL
+
+
+@pytest.mark.parametrize(
+    ("sight", "why"),
+    [
+        (BROKEN, "was not started by the shell of its terminal"),
+        (seen(SeenProcess(900, "systemd", 5.0, 1000), SHELL), "was not started by the shell"),
+        (seen(began(TMUX, 250.0), SHELL), "was not started by the shell"),
+        (seen(leader=None), "was not started by the shell"),
+        (seen(is_foreground=False), "process 4711 runs in the background of its terminal"),
+    ],
+    ids=["orphan", "user manager", "adopted", "leader gone", "background"],
+)
+def test_one_command_is_asked_about(sight: Sight, why: str) -> None:
+    case, text = judged(sight)
+    assert case is Case.COMMAND
+    assert why in text
+    assert judged(sight, earliest=None, agents=())[0] is Case.COMMAND
+
+
+def test_in_a_container_the_first_processs_children_are_asked_about_one_by_one() -> None:
+    shell = SeenProcess(1, "sh", 1.0, 0)
+    sight = replace(
+        seen(shell, leader=shell, holder=None),
+        line=(SeenProcess(4711, "tapui", 200.0, 1000), shell),
+        leader_line=(shell,),
+    )
+    assert judged(sight)[0] is Case.COMMAND
+    assert judged(replace(sight, line=(shell,), group=4711))[0] is Case.TERMINAL
+
+
+processes = st.builds(
+    SeenProcess,
+    st.integers(1, 9),
+    st.sampled_from(["sh", "tmux: server", "sshd", "tapui"]),
+    st.integers(0, 9).map(float),
+    st.sampled_from([0, 1000]),
+)
+lines = st.lists(processes, min_size=1, max_size=6).map(tuple)
+
+
+@given(
+    line=lines,
+    leaders=st.lists(processes, max_size=4).map(tuple),
+    holders=st.lists(processes, max_size=4).map(tuple),
+    group=st.integers(1, 9),
+    foreground=st.integers(1, 9),
+    session=st.integers(1, 9),
+    marked=st.none() | processes,
+    agents=st.lists(
+        st.builds(
+            AgentProcess,
+            st.integers(1, 9),
+            st.integers(0, 9).map(float),
+            st.integers(1, 9),
+            st.just("a"),
+        ),
+        max_size=3,
+    ).map(tuple),
+)
+def test_what_is_taken_has_a_session_and_a_holder_older_than_every_agent(
+    line: tuple[SeenProcess, ...],
+    leaders: tuple[SeenProcess, ...],
+    holders: tuple[SeenProcess, ...],
+    group: int,
+    foreground: int,
+    session: int,
+    marked: SeenProcess | None,
+    agents: tuple[AgentProcess, ...],
+) -> None:
+    sight = Sight(line, group, session, leaders, "/dev/pts/1", foreground, holders, marked)
+    earliest = min((one.start for one in agents), default=None)
+    found = Identified(sight, agents, earliest, "a", 10.0)
+    if judge(found, ()).case is not Case.TAKEN:
+        return
+    keys = {(one.pid, one.start) for one in agents}
+    assert not keys & {(one.pid, one.start) for one in (*line, *leaders, *holders)}
+    assert marked is None
+    assert group == foreground
+    assert not {group} & {one.group for one in agents}
+    if earliest is not None:
+        assert leaders[0].start < earliest
+        assert holders[0].uid == 0 or holders[0].start < earliest
+
+
+# What becomes of messages
+
+
+def test_a_command_that_the_person_typed_is_taken_and_recorded(talk: Conversation) -> None:
+    host = asked(talk)
+    decide(talk.tower(role="client", name="tapui approve"))
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    (told,) = talk.events("command.asked")
+    assert (told["command"], told["wanted"]) == ("tapui approve", "approval.decide")
+    assert (told["approvalId"], told["by"]) == ("a-1", "you")
+    assert told["asker"]["pid"] == 4711
+    assert [one["name"] for one in told["asker"]["ancestors"]] == ["zsh", "tmux", "init"]
+    assert "refused" not in told
+    assert talk.events("approval.decided")[0]["approval"]["decidedBy"] == "you"
+
+
+@pytest.mark.parametrize("role", ["client", "tower"])
+@pytest.mark.parametrize("name", ["tapui", "you", "tapui approve"])
+@pytest.mark.parametrize(
+    "sight",
+    [seen(NODE), seen(SeenProcess(PROVIDER, "node", AGENT_START, 1000)), seen(terminal=None), None],
+    ids=["session", "provider", "no terminal", "unknown"],
+)
+def test_no_role_and_no_name_helps_an_agent(
+    talk: Conversation, sight: Sight | None, role: str, name: str
+) -> None:
+    host = asked(talk)
+    talk.sight = sight
+    talk.agents[PROVIDER] = AgentProcess(PROVIDER, AGENT_START, PROVIDER, "provider 'ci'")
+    agent = talk.tower(role=role, name=name)
+    error = agent.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", "approval.decide")
+    assert 'approvals.new-terminals = "take"' in error["message"]
+    (told,) = talk.events("command.asked")
+    assert told["refused"] in error["message"]
+    assert "by" not in told
+    assert host.hear() == []
+    talk.sight = PERSON
+    decide(agent)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+
+
+def test_the_process_of_a_provider_is_an_agents(talk: Conversation) -> None:
+    asked(talk)
+    talk.holders = dict.fromkeys(range(100), PROVIDER)
+    talk.provider(name="ci")
+    assert talk.agents[PROVIDER].what == "provider 'ci'"
+    talk.sight = seen(SeenProcess(PROVIDER, "node", AGENT_START, 1000))
+    command = talk.tower(role="client")
+    error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "process 4711 was started by provider 'ci' (process 5000)" in error["message"]
+
+
+def test_sessions_that_are_seen_but_not_reached_are_agents(talk: Conversation) -> None:
+    host = talk.host()
+    unreached = {"id": "s9", "cwd": "/", "pid": 3009, "hint": "copilot --ui-server"}
+    host.say(type="sessions.unattached", unattached=[unreached])
+    assert talk.agents[3009].what == "session s9"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "approval.reveal", "approvalId": "a-1"},
+        {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
+        {"type": "session.budget", "sessionId": "s1", "tokens": 1},
+        {"type": "session.tell", "id": "t1", "sessionId": "s1", "text": "hello", "when": "now"},
+        {"type": "session.stop", "id": "t1", "sessionId": "s1"},
+        {"type": "session.compact", "id": "t1", "sessionId": "s1"},
+        {"type": "session.set", "id": "t1", "sessionId": "s1", "what": "model", "value": "m"},
+        {"type": "session.end", "id": "t1", "sessionId": "s1"},
+        {"type": "session.start", "id": "t1", "folder": "/code"},
+        {"type": "provider.move", "providerId": "p-1", "sessionId": "s1"},
+        {"type": "injects.resume", "providerId": "p-1", "sessionId": "s1"},
+        {"type": "token.mint", "id": "t1", "sessionId": "s1"},
+    ],
+    ids=lambda message: message["type"],
+)
+def test_what_answers_sends_starts_or_grants_is_guarded(
+    talk: Conversation, message: dict[str, str]
+) -> None:
+    asked(talk)
+    for role in ("client", "tower"):
+        sender = talk.tower(role=role)
+        talk.sight = seen(NODE)
+        assert sender.error(message)["code"] == "UNAUTHORIZED"
+        talk.sight = PERSON
+
+
+def test_the_gateways_own_tower_is_not_looked_at(talk: Conversation) -> None:
+    host = asked(talk)
+    talk.sight = None
+    own_tower(talk).send(ApprovalDecide("a-1", "approve"))
+    talk.turn()
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    assert talk.events("command.asked") == []
+    assert talk.events("approval.decided")[0]["approval"]["decidedBy"] == "you"
+
+
+def test_with_the_setting_no_connection_is_looked_at() -> None:
+    talk = Conversation(settings=Settings(approvals=Answering(command_line="always")))
+    host = asked(talk)
+    talk.sight = None
+    decide(talk.tower(role="client", name="you"))
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    assert talk.asked_for == []
+    decided = talk.events("approval.decided")[0]["approval"]
+    assert decided["decidedBy"] == "the command line, no check"
+
+
+def test_a_call_is_taken_from_every_process_and_recorded_with_its_name(
+    talk: Conversation,
+) -> None:
+    asked(talk)
+    provider = talk.provider("s1")
+    talk.sight = seen(NODE)
+    tower = talk.tower(role="client", name="you")
+    tower.invoke("s1", id_="i1")
+    tower.say(type="tool.abort", id="i1")
+    assert [one["type"] for one in provider.hear()] == ["tool.call", "tool.cancel"]
+    (call,) = talk.events("call.started")
+    assert call["call"]["caller"].startswith("process 4711 (tapui) from pts/3")
+
+
+# The person is asked
+
+
+def own_tower(talk: Conversation) -> InProcessEnd:
+    """Return the tower in the gateway's own process."""
+    own = InProcessEnd(talk, lambda _: None)
+    own.send(TowerHello(2))
+    return own
+
+
+def waiting(talk: Conversation, kind: str) -> list[dict[str, Any]]:
+    requests = [one["approval"] for one in talk.events("approval.requested")]
+    settled = {
+        one["approval"]["id"]
+        for name in ("decided", "expired", "withdrawn")
+        for one in talk.events(f"approval.{name}")
+    }
+    return [one for one in requests if one["kind"] == kind and one["id"] not in settled]
+
+
+def answer(
+    talk: Conversation,
+    own: InProcessEnd,
+    request: dict[str, Any],
+    decision: Literal["approve", "deny"] = "approve",
+) -> None:
+    own.send(ApprovalDecide(request["id"], decision))
+    talk.turn()
+
+
+def test_a_new_terminal_is_let_in_once_and_until_it_closes(talk: Conversation) -> None:
+    host = asked(talk)
+    own = own_tower(talk)
+    talk.sight = NEW_TERMINAL
+    command = talk.tower(role="client", name="tapui approve")
+    decide(command)
+    told = command.hear_one("command.waits")
+    (request,) = waiting(talk, "terminal")
+    assert (told["replyTo"], told["approvalId"]) == ("approval.decide", request["id"])
+    assert "pts/7 was opened after session 'notes' began" in told["text"]
+    detail = request["detail"]
+    assert (detail["device"], detail["program"], detail["holder"]) == ("pts/7", "zsh", "tmux")
+    assert detail["since"] > detail["holderSince"]
+    assert host.hear() == []
+    answer(talk, own, request)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    assert talk.events("command.asked")[0]["by"] == "you"
+    second = talk.tower(role="client")
+    assert second.error(type="approval.decide", approvalId="a-1", decision="deny")["code"] == (
+        "UNKNOWN_APPROVAL"
+    )
+    assert waiting(talk, "terminal") == []
+
+
+def test_a_terminal_that_was_denied_is_not_asked_about_again(talk: Conversation) -> None:
+    host = asked(talk)
+    own = own_tower(talk)
+    talk.sight = NEW_TERMINAL
+    command = talk.tower(role="client")
+    decide(command)
+    answer(talk, own, waiting(talk, "terminal")[0], "deny")
+    assert command.hear_of("error")[0]["code"] == "UNAUTHORIZED"
+    error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "you denied this terminal" in error["message"]
+    assert host.hear() == []
+
+
+def test_all_that_waits_for_one_terminal_is_one_request(talk: Conversation) -> None:
+    asked(talk)
+    own = own_tower(talk)
+    talk.sight = NEW_TERMINAL
+    first, second = talk.tower(role="client"), talk.tower(role="client")
+    decide(first)
+    second.say(type="session.stop", id="x", sessionId="s1")
+    (request,) = waiting(talk, "terminal")
+    first.drop()
+    assert waiting(talk, "terminal") == [request]
+    second.drop()
+    assert waiting(talk, "terminal") == []
+    answer(talk, own, request)
+    assert talk.events("command.asked") == []
+
+
+def test_one_command_is_taken_once(talk: Conversation) -> None:
+    host = asked(talk)
+    own = own_tower(talk)
+    talk.sight = BROKEN
+    command = talk.tower(role="client", name="tapui approve")
+    decide(command)
+    (request,) = waiting(talk, "command")
+    assert request["detail"]["about"] == "a-1"
+    assert request["detail"]["line"][0] == "tapui 4711"
+    answer(talk, own, request)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    by = talk.events("approval.decided")[-1]["approval"]["decidedBy"]
+    assert by == "process 4711 (tapui) from pts/3 (tmux), opened after session 'notes' began"
+    command.say(type="session.stop", id="x", sessionId="s1")
+    assert len(waiting(talk, "command")) == 1
+
+
+@pytest.mark.parametrize("sight", [NEW_TERMINAL, BROKEN], ids=["terminal", "command"])
+def test_without_a_tower_of_the_person_it_is_refused(talk: Conversation, sight: Sight) -> None:
+    host = asked(talk)
+    talk.sight = sight
+    tower = talk.tower(name="tapui")  # is not the person's: it cannot be asked
+    error = tower.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "no tower is there in which you could allow it" in error["message"]
+    assert host.hear() == []
+
+
+def test_a_tower_in_an_old_terminal_is_asked(talk: Conversation) -> None:
+    host = asked(talk)
+    tower = talk.tower()
+    talk.sight = NEW_TERMINAL
+    decide(talk.tower(role="client"))
+    (request,) = waiting(talk, "terminal")
+    talk.sight = PERSON
+    tower.say(type="approval.decide", approvalId=request["id"], decision="approve")
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+
+
+def test_new_terminals_are_taken_where_the_settings_have_it() -> None:
+    settings = Settings(approvals=Answering(new_terminals="take"))
+    talk = Conversation(settings=settings)
+    host = asked(talk)
+    talk.sight = NEW_TERMINAL
+    decide(talk.tower(role="client"))
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    by = talk.events("approval.decided")[0]["approval"]["decidedBy"]
+    assert by == "process 4711 (tapui) from pts/7 (tmux), opened after session 'notes' began"
+    talk.sight = BROKEN
+    error = talk.tower(role="client").error(type="session.stop", id="x", sessionId="s1")
+    assert error["code"] == "UNAUTHORIZED"
+
+
+def test_after_some_denials_the_person_is_not_asked_for_a_while(talk: Conversation) -> None:
+    asked(talk)
+    own = own_tower(talk)
+    talk.sight = BROKEN
+    command = talk.tower(role="client")
+    for _ in range(limits.MODEL_DENIALS):
+        decide(command)
+        answer(talk, own, waiting(talk, "command")[0], "deny")
+        command.hear()
+    error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "within 10 minutes" in error["message"]
+    talk.wait(limits.MODEL_DENIALS_SECONDS)
+    decide(command)
+    assert len(waiting(talk, "command")) == 1
+
+
+def test_only_so_many_wait_at_once(talk: Conversation) -> None:
+    asked(talk)
+    own_tower(talk)
+    talk.sight = BROKEN
+    command = talk.tower(role="client")
+    for _ in range(limits.MAX_ASKED_BY_COMMANDS):
+        decide(command)
+    error = command.ask(type="session.stop", id="x", sessionId="s1")[-1]
+    assert "such requests wait already" in error["message"]
+
+
+def test_a_request_that_is_not_answered_in_time_is_refused(talk: Conversation) -> None:
+    asked(talk)
+    own_tower(talk)
+    talk.sight = BROKEN
+    command = talk.tower(role="client")
+    decide(command)
+    command.hear()
+    talk.wait(limits.BIND_ALL_TIMEOUT)
+    assert "not allowed in the tower in time" in command.hear_one("error")["message"]
+
+
+# The look
+
+
+def test_a_sender_that_left_before_it_was_known_decides_nothing(talk: Conversation) -> None:
+    host = asked(talk)
+    command = talk.tower(role="client")
+    talk.finds_askers = False
+    decide(command)
+    (held,) = talk.asked_for
+    command.drop()
+    talk.found(held)
+    assert host.hear() == []
+    assert talk.events("command.asked") == []
+
+
+def test_one_look_is_for_all_that_a_command_wants_and_only_so_much_waits(
+    talk: Conversation,
+) -> None:
+    host = asked(talk)
+    command = talk.tower(role="client")
+    talk.finds_askers = False
+    decide(command)
+    for _ in range(limits.MAX_HELD_ANSWERS - 1):
+        command.say(type="approval.decide", approvalId="gone", decision="deny")
+    error = command.error(type="approval.decide", approvalId="a-1", decision="deny")
+    assert error["code"] == "RATE_LIMITED"
+    (look,) = talk.asked_for
+    talk.found(look)
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+    codes = [one["code"] for one in command.hear() if one["type"] == "error"]
+    assert codes == ["UNKNOWN_APPROVAL"] * (limits.MAX_HELD_ANSWERS - 1)
+    decide(command)
+    assert len(talk.asked_for) == 2
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["you", "You", "tapui", "tapui approve", "TAPUI"])
+def test_no_provider_and_no_host_takes_the_persons_name(talk: Conversation, name: str) -> None:
+    talk.host().open("s1")
+    error = talk.connect(PROVIDER_TOKEN).error(
+        type="hello", name=name, protocolVersion=2, session="s1"
+    )
+    assert error["code"] == "INVALID_JSON"
+    assert "choose another" in error["message"]
+    error = talk.connect(INTERNAL_TOKEN).error(
+        type="host.hello", name=name, kind="x", protocolVersion=2
+    )
+    assert error["code"] == "INVALID_JSON"
+
+
+def test_a_host_does_not_say_that_the_person_decided(talk: Conversation) -> None:
+    host = asked(talk)
+    host.say(type="approval.withdraw", id="r1", decidedBy="you")
+    (told,) = talk.events("approval.withdrawn")
+    assert told["approval"]["decidedBy"] == "copilot"
