@@ -40,6 +40,8 @@ def configured(configuration: Configuration, state: Path) -> list[Emitter]:
         entry = entry_of(configuration, one.plan.name, is_provider=is_provider)
         emitter = shown.configured(one, configuration.folder)
         found.append(replace(emitter, why=_standing(consents, configuration, entry)))
+    if consents.damage:
+        output.note(consents.damage)
     return found
 
 

@@ -39,6 +39,8 @@ def run(args: argparse.Namespace) -> int:
             output.say_json(one)
     elif listed:
         _print(listed, entries)
+    if consents.damage:
+        output.note(consents.damage)
     if listed:
         note_package()
     else:

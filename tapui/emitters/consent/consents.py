@@ -7,7 +7,6 @@ So what was shown is what is allowed, and what is allowed is what is started.
 
 import hashlib
 import json
-import logging
 import os
 import time
 from collections.abc import Callable
@@ -21,12 +20,8 @@ from tapui.emitters.consent.kept import FOLDER, ConsentFile, KeptConsent, KeptCo
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import Kind, Startable, changes, startable
 from tapui.policies.rules import is_within
-from tapui.text import safe_text
 
-_log = logging.getLogger(__name__)
 _DECODER = msgspec.json.Decoder(ConsentFile[KeptConsent])
-_USED_SECONDS = 24 * 3600
-"""How exactly it is kept when something was last started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ class EmitterConsents:
         kept = self._kept.one(configuration.folder, wanted.kind, wanted.name)
         is_same = kept is not None and kept.entry == wanted
         if kept is not None and is_same and kept.later_versions:
-            self._used(configuration.folder, kept)
+            self._kept.used(configuration.folder, kept, self._clock())
             return Consented(wanted, ())
         named = named_files(configuration.folder, wanted)
         files = tuple(sorted(named.digests.items()))
@@ -134,7 +129,7 @@ class EmitterConsents:
             return EntryChanged(proposal, changes(kept.entry, wanted))
         if names := sorted({name for name, _ in set(kept.files) ^ set(files)}):
             return FilesChanged(proposal, tuple(names))
-        self._used(configuration.folder, kept)
+        self._kept.used(configuration.folder, kept, self._clock())
         return Consented(wanted, tuple(name for name, _ in files))
 
     def allow(self, proposal: Proposal, *, later_versions: bool) -> None:
@@ -161,14 +156,3 @@ class EmitterConsents:
         only = None if folder is None else os.path.realpath(folder)
         found = [(one, kept) for one, kept in self._kept.all() if only in (None, one)]
         return sorted(found, key=lambda one: one[1].allowed_at)
-
-    def _used(self, folder: str, kept: KeptConsent) -> None:
-        """Keep that it is in use, from time to time: the others are forgotten first."""
-        now = self._clock()
-        if abs(now - kept.used_at) < _USED_SECONDS:
-            return
-        try:
-            self._kept.use(folder, kept, now)
-        except OSError as error:
-            what = safe_text(f"{kept.entry.kind} {kept.entry.name}", limit=100)
-            _log.warning("the use of the consent to %s could not be kept: %s", what, error)

@@ -19,6 +19,7 @@ from tapui.emitters.folder_file import read_up_to, reason
 from tapui.emitters.folder_lock import locked
 from tapui.home import private_file
 from tapui.home.paths import private_folder
+from tapui.text import safe_text
 
 FOLDER = "emitters"
 """Where those of emitters are, below the state folder."""
@@ -26,6 +27,8 @@ FILE = "consents.json"
 MAX_CONSENTS = 1_000
 MAX_BYTES = 4 * 1024 * 1024
 """Of the file; the consents that were used longest ago are dropped."""
+_USED_SECONDS = 24 * 3600
+"""How exactly it is kept when something was last started."""
 _VERSION = 1
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -128,8 +131,21 @@ class KeptConsents(Generic[K]):
             others = [one for one in folders.get(folder, ()) if not _is(one, kept.kind, kept.name)]
             self._write(fd, {**folders, folder: [*others, kept]})
 
-    def use(self, folder: str, kept: K, now: float) -> None:
-        """Keep when one was used, if it is still there as it was. Raises `OSError`."""
+    def used(self, folder: str, kept: K, now: float) -> None:
+        """Keep, from time to time, that one is in use: the others are forgotten first.
+
+        It holds also where this cannot be written, which is logged.
+        """
+        if abs(now - kept.used_at) < _USED_SECONDS:
+            return
+        try:
+            self._mark_used(folder, kept, now)
+        except OSError as error:
+            what = safe_text(f"{kept.kind} {kept.name}", limit=100)
+            _log.warning("the use of the consent to %s could not be kept: %s", what, error)
+
+    def _mark_used(self, folder: str, kept: K, now: float) -> None:
+        """Write when one was used, if it is still there as it was. Raises `OSError`."""
         with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
             listed = folders.get(folder, [])
@@ -177,7 +193,10 @@ class KeptConsents(Generic[K]):
 
     def _damaged(self, why: str) -> dict[str, list[K]]:
         self._folders, self._seen = {}, None
-        what = f"{self._path}: nothing that it allowed is allowed any more: {why}"
+        what = (
+            f"{self._path}: nothing that it allowed is allowed any more: {why}. Mend it, or allow"
+            f" anew what you need: the file is then kept as {FILE}.damaged"
+        )
         if what != self.damage:
             _log.warning("%s", what)
         self.damage = what

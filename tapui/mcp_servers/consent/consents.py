@@ -26,8 +26,6 @@ from tapui.text import safe_text
 PLACE = "mcp"
 """The folder of consents and pins, below the state folder."""
 _KIND = "folder"
-_USED_SECONDS = 24 * 3600
-"""How exactly it is kept when a server was last started."""
 _NAMES = 300
 
 
@@ -138,7 +136,7 @@ class ServerConsents:
         kept = self._kept.one(folder, _KIND, entry.name)
         is_same = kept is not None and kept.entry == wanted
         if kept is not None and is_same and kept.later_versions:
-            self._used(folder, kept)
+            self._kept.used(folder, kept, self._clock())
             return MayRun(wanted)
         named = _named_files(folder, wanted, entry)
         files = tuple(sorted(named.digests.items()))
@@ -149,7 +147,7 @@ class ServerConsents:
             names = ", ".join(sorted({name for name, _ in {*kept.files} ^ {*files}}))
             why = f"files that it names: {safe_text(names, limit=_NAMES)}"
         elif kept is not None:
-            self._used(folder, kept)
+            self._kept.used(folder, kept, self._clock())
             return MayRun(wanted, tuple(name for name, _ in files))
         found_there: tuple[str, ...] = ()
         if looks_into_folder(wanted.command or "", wanted.args):
@@ -186,12 +184,6 @@ class ServerConsents:
         """Forget the consent to a folder's server; return whether there was one. Raises
         `OSError`."""
         return self._kept.remove(folder, _KIND, name) > 0
-
-    def _used(self, folder: str, kept: KeptServer) -> None:
-        """Keep that it is in use, from time to time: the others are forgotten first."""
-        now = self._clock()
-        if abs(now - kept.used_at) >= _USED_SECONDS:
-            self._kept.use(folder, kept, now)
 
 
 def _named_files(folder: str, allowed: Allowable, entry: ServerEntry) -> NamedFiles:

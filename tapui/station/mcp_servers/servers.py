@@ -73,6 +73,7 @@ class Servers:
         self._last: dict[str, ServerFile] = {}
         """Files as they could last be read, by path."""
         self._told: dict[str, tuple[str, ...]] = {}
+        self._damage = ""
         self._questions: dict[str, FolderQuestions] = {}
         """By folder, of those that have sessions: a file written anew asks no more often."""
 
@@ -226,6 +227,10 @@ class Servers:
         if not watched:
             return
         marks = await asyncio.to_thread(self._marks, watched)
+        damage = self._around.consents.damage
+        if damage and damage != self._damage:
+            self._around.report(safe_text(damage), "warning")
+        self._damage = damage
         for key, mark in marks.items():
             before = self._standing.get(key)
             self._standing[key] = mark
