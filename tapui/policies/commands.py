@@ -32,6 +32,7 @@ _GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
 """What may stand between commands."""
 _STRUCTURE = re.compile(r"[|&;<>(){}`\[\n]")
 _BRACES = re.compile(r"\{.*(?:,|\.\.)", re.DOTALL)
+_EXPANDS = re.compile(r"(?:''|\"\"|\\\n)*[*?\[]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])")
 _NAIVE = re.compile(r"[;&|()`{}\n]+")
@@ -262,7 +263,7 @@ class _Reader:
         words: list[str] = []
         expanding: set[int] = set()
         for child in node.children:
-            if child.type in ("word", "concatenation") and self._text(child)[:1] in "*?[":
+            if child.type in ("word", "concatenation") and _EXPANDS.match(self._text(child)):
                 expanding.add(len(words))
             if child.type == "command_name" and len(child.children) == 1:
                 word = self._word(child.children[0])

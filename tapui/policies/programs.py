@@ -6,6 +6,8 @@ its name says. What a build tool runs of its own accord is not to be seen from h
 
 import re
 
+from tapui.policies.options import unknown_option
+
 _RUN_WHAT_FOLLOWS = frozenset(
     [
         "env",
@@ -17,6 +19,8 @@ _RUN_WHAT_FOLLOWS = frozenset(
         "runuser",
         "command",
         "builtin",
+        "noglob",
+        "nocorrect",
         "exec",
         "eval",
         "source",
@@ -109,6 +113,13 @@ _CHANGE_THE_SHELL = frozenset(
         "printf",
         "ulimit",
         "umask",
+        "compgen",
+        "compopt",
+        "print",
+        "zmodload",
+        "autoload",
+        "emulate",
+        "zle",
     ]
 )
 """They change what later words mean, or where they are put."""
@@ -148,7 +159,7 @@ _TAKE_A_SCRIPT = frozenset(
     ]
 )
 """They run commands out of their words or of what is typed in them."""
-_TAKE_A_SCRIPT_SAFELY = frozenset({"jq", "bc", "dc", "less", "more"})
+_TAKE_A_SCRIPT_SAFELY = frozenset({"jq", "bc", "less", "more"})
 _SHELLS = frozenset(
     [
         "sh",
@@ -227,79 +238,12 @@ _LAUNCHERS: tuple[tuple[str, ...], ...] = (
     ("tmux",),
 )
 """Words that begin a command which runs another program, or may."""
-_NEVER_BY_BEGINNING = frozenset({"git", "docker", "podman", "docker-compose", "kubectl", "tmux"})
+_NEVER_BY_BEGINNING = frozenset(
+    {"git", "docker", "podman", "docker-compose", "kubectl", "tmux", "mise", "nix", "nix-shell"}
+)
 """Launchers of these are only allowed word for word: what they run does not stand right behind."""
-_OPTIONS: dict[str, tuple[str, ...]] = {
-    "find": ("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fls"),
-    "fd": ("-x", "-X", "--exec"),
-    "rg": ("--pre", "--hostname-bin"),
-    "git": (
-        "-c",
-        "-C",
-        "-x",
-        "-O",
-        "--exec",
-        "--config",
-        "--git-dir",
-        "--work-tree",
-        "--upload-pack",
-        "--receive-pack",
-        "--ext-diff",
-        "--textconv",
-        "--output",
-        "--open-files-in-pager",
-        "--template",
-        "ext::",
-    ),
-    "tar": (
-        "--to-command",
-        "--checkpoint",
-        "-I",
-        "--use-comp",
-        "-F",
-        "--info",
-        "--new-vol",
-        "--rsh",
-    ),
-    "sort": ("--compress", "-o", "--output"),
-    "rsync": ("-e", "--rsh", "--rsync-path", "--daemon"),
-    "scp": ("-S", "-o", "-F", "-D"),
-    "make": ("--eval", "SHELL=", "-f", "--file", "--makefile"),
-    "gcc": ("-wrapper", "-specs", "-B", "-fplugin"),
-    "go": ("-exec", "-toolexec", "-vettool"),
-    "cargo": ("--config",),
-    "zip": ("-T", "-TT", "--unzip"),
-    "split": ("--filter",),
-    "curl": (
-        "-K",
-        "--config",
-        "-o",
-        "-O",
-        "--output",
-        "--remote-name",
-        "-D",
-        "--dump",
-        "-c",
-        "--cookie-jar",
-    ),
-    "wget": ("-O", "-P", "--output", "--directory", "-e", "--execute", "--use-askpass", "--config"),
-    "npm": ("-c", "--call", "--script-shell", "--node-options", "--prefix", "-C"),
-    "pnpm": ("-c", "--shell-mode", "--script-shell", "--node-options", "-C", "--dir"),
-    "yarn": ("--cwd", "--script-shell", "--use-yarnrc"),
-    "hg": ("--config",),
-    "svn": ("--config", "--diff-cmd", "--editor-cmd"),
-}
-"""Options with which a program runs another, leaves its folder or writes elsewhere: a word that
-begins so is only allowed where the rule names it."""
-_ALSO_CALLED = {
-    "gfind": "find",
-    "fdfind": "fd",
-    "gtar": "tar",
-    "gmake": "make",
-    "g++": "gcc",
-    "cc": "gcc",
-}
-"""Other names of programs that have options above."""
+_OPTIONS_BEHIND = frozenset({("npm", "exec"), ("npm", "x"), ("yarn", "exec")})
+"""Launchers that take options of their own also behind the program that they run."""
 _READ_COMMANDS = frozenset({"xargs", "parallel", "at", "batch", "source", ".", "crontab"})
 _ONLY_TOLD = frozenset({"--version", "-V", "-v", "--help", "-h"})
 _INPUTS = frozenset({"-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
@@ -346,37 +290,49 @@ def is_destructive(word: str) -> bool:
     return base_name(word) in _DESTROY
 
 
-def escape(words: tuple[str, ...], covered: int, expanding: frozenset[int] = frozenset()) -> str:
+def escape(
+    words: tuple[str, ...],
+    covered: int,
+    expanding: frozenset[int] = frozenset(),
+    starred: frozenset[int] = frozenset(),
+) -> str:
     """Say what a command may run beside the words that a rule names; "" where nothing is known.
 
-    `covered` is how many of its words the rule names. Who names all of them means all of them.
-    `expanding` are the places of words that become any file names, such as `-exec`.
+    `covered` is how many of its words the rule names, `starred` are the places of those that stars
+    in it stand for. Who names all of them to the letter means all of them. `expanding` are the
+    places of words that become any file names, such as `-exec`.
     """
     name = base_name(words[0])
     if _runs_what_it_reads(name, words):
         return f"{name} runs what it reads"
-    if covered >= len(words):
+    if covered < len(words):
+        if name in _RUN_WHAT_FOLLOWS:
+            return f"{name} runs what follows it"
+        if name in _CHANGE_THE_SHELL:
+            return f"{name} changes what later commands do"
+        if name in _TAKE_A_SCRIPT and name not in _TAKE_A_SCRIPT_SAFELY:
+            return f"{name} runs commands out of its words"
+    elif not starred:
         return ""
-    if name in _RUN_WHAT_FOLLOWS:
-        return f"{name} runs what follows it"
-    if name in _CHANGE_THE_SHELL:
-        return f"{name} changes what later commands do"
-    if name in _TAKE_A_SCRIPT and name not in _TAKE_A_SCRIPT_SAFELY:
-        return f"{name} runs commands out of its words"
     for launcher in _LAUNCHERS:
-        if name == launcher[0] and (why := _launched(words, covered, launcher)):
-            return why
+        if name == launcher[0]:
+            why = _launched(words, covered, launcher, expanding, starred)
+            if why is not None:
+                return why
     runs_scripts = name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
     if runs_scripts and not set(words[1:]) <= _ONLY_TOLD and (why := _script(words, covered)):
         return f"{name} {why}"
-    if _options(name) and any(at >= covered for at in expanding):
-        return f"{name} may take a file's name for an option"
-    for word in words[covered:]:
-        if any(word.startswith(option) for option in _options(name)):
-            return f"{name} {word} may run or write something else"
-        if _is_bundle(name, word):
-            return f"{name} {word} may run something else"
-    return ""
+    if runs_scripts and words[1:2] == ("-m",):
+        words, covered = words[2:], covered - 2
+        expanding, starred = _behind(expanding, 2), _behind(starred, 2)
+        name = words[0] if words else ""
+    named = frozenset(range(covered)) - starred
+    return unknown_option(name, words, named, expanding)
+
+
+def _behind(places: frozenset[int], size: int) -> frozenset[int]:
+    """Return places as they are counted behind the first words."""
+    return frozenset(at - size for at in places if at >= size)
 
 
 def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
@@ -386,36 +342,33 @@ def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
     others = words[1:]
     if others and set(others) <= _ONLY_TOLD:
         return False
-    return not set(others).isdisjoint(_INPUTS) or all(word.startswith("-") for word in others)
+    inputs = _INPUTS if name in _SHELLS else _INPUTS - {"-s"}
+    return not set(others).isdisjoint(inputs) or all(word.startswith("-") for word in others)
 
 
-def _options(name: str) -> tuple[str, ...]:
-    """Return the options with which a program does more than its name says."""
-    return _OPTIONS.get(_ALSO_CALLED.get(name, name), ())
-
-
-def _is_bundle(name: str, word: str) -> bool:
-    """Return whether a bundle of short options holds one that runs something: `-rx` of fd, git."""
-    if not re.fullmatch(r"-[A-Za-z]{2,}", word):
-        return False
-    single = [one[1] for one in _options(name) if re.fullmatch(r"-[A-Za-z]", one)]
-    return _ALSO_CALLED.get(name, name) not in ("find", "go", "gcc") and any(
-        letter in word[1:] for letter in single
-    )
-
-
-def _launched(words: tuple[str, ...], covered: int, launcher: tuple[str, ...]) -> str:
+def _launched(
+    words: tuple[str, ...],
+    covered: int,
+    launcher: tuple[str, ...],
+    expanding: frozenset[int],
+    starred: frozenset[int],
+) -> str | None:
+    """Say what a launcher may run that the rule does not name; None where it is not this one."""
     size = len(launcher)
+    title = " ".join(launcher)
     if words[1:size] != launcher[1:]:
         others = iter(words[1:])
         if size > 1 and all(any(word == wanted for word in others) for wanted in launcher[1:]):
-            return f"{' '.join(launcher)} runs another program"
-        return ""
+            return f"{title} runs another program"
+        return None
     if launcher[0] in _NEVER_BY_BEGINNING:
-        return f"{' '.join(launcher)} runs another program"
+        return f"{title} runs another program"
     if covered <= size or words[size].startswith("-"):
-        return f"{' '.join(launcher)} runs a program that the rule does not name"
-    return escape(words[size:], covered - size)
+        return f"{title} runs a program that the rule does not name"
+    own = words[covered : words.index("--") if "--" in words else len(words)]
+    if launcher in _OPTIONS_BEHIND and any(word.startswith("-") for word in own):
+        return f"{title} takes options of its own behind the program"
+    return escape(words[size:], covered - size, _behind(expanding, size), _behind(starred, size))
 
 
 def _script(words: tuple[str, ...], covered: int) -> str:

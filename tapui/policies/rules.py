@@ -119,6 +119,17 @@ def _leaves(fixed: str, word: str) -> bool:
     return _CLIMBING.search(path) is not None
 
 
+@lru_cache(maxsize=1024)
+def starred(pattern: tuple[str, ...]) -> frozenset[int]:
+    """Return the places of words that a pattern does not name: those for which a star stands.
+
+    A star behind `=` is the value of what is named.
+    """
+    return frozenset(
+        at for at, word in enumerate(pattern) if "*" in word and "=" not in word.partition("*")[0]
+    )
+
+
 def begins(words: tuple[str, ...], pattern: tuple[str, ...], *, is_exact: bool) -> bool:
     """Return whether words are a pattern's, one by one, and, unless `is_exact`, any others."""
     if len(words) < len(pattern) or (is_exact and len(words) > len(pattern)):

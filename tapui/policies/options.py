@@ -1,0 +1,401 @@
+"""Which options of a command are known to do no more than its program's name and verb say.
+
+The tables are in `known_options`, which describes how they are written. Whatever is not in them is
+not known: programs take the beginnings of long options, bundles, and values in several places, and
+a list of what is dangerous would have to know all of that.
+"""
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from tapui.policies.known_options import building, files, git, network, node
+from tapui.policies.rules import fits
+
+_ONE_DASH = frozenset(
+    [
+        "gcc",
+        "g++",
+        "cc",
+        "c++",
+        "clang",
+        "clang++",
+        "cpp",
+        "c99",
+        "c89",
+        "go",
+        "find",
+        "gfind",
+        "mvn",
+        "mvnw",
+        "ctest",
+        "cmake",
+        "terraform",
+        "test",
+    ]
+)
+"""Their options are words behind one dash, which are not bundled: `-name x`, `-o=x`, `-DX`."""
+_NO_BUNDLES = frozenset(
+    ["npm", "zip", "7z", "7za", "7zr", "kill", "killall", "pkill", "dotnet", "tsc"]
+)
+"""To them a bundle is an option of its own, or it is read in several ways."""
+_SETTINGS = {
+    "make": "=",
+    "gmake": "=",
+    "bmake": "=",
+    "rake": "=",
+    "just": "=",
+    "task": "=",
+    "git": "::",
+    "git push": r"::|^[+:]|^[./~]|^file:",
+    "tar": ":",
+    "gtar": ":",
+    "bsdtar": "^@|:",
+    "mvn": ":",
+    "mvnw": ":",
+    "dotnet": "^[/@]",
+    "less": r"^\+",
+    "more": r"^\+",
+    "test": r"\[",
+    "wait": r"\[",
+    "date": r"^\d",
+    **dict.fromkeys(
+        ["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c99", "c89", "rustc", "tsc"], "^@"
+    ),
+    **dict.fromkeys(["pytest", "py.test", "mypy", "ruff"], "^@"),
+}
+"""Words of a program or verb which are no options and still more than names: settings, files of
+options, remote programs. They are asked."""
+_OLD_BUNDLE = frozenset({"tar", "gtar", "bsdtar"})
+"""Their first word is a bundle of options, also without a dash: `tar xzf a.tgz`."""
+_NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
+_TOKEN = re.compile(r"(!?)(--?[^:?*]*)([:?]?)(.*)", re.DOTALL)
+_NUMBER = re.compile(r"[-+]?[0-9]+")
+_EVERYWHERE = frozenset({"--help", "--version"})
+
+
+@dataclass(slots=True)
+class _Option:
+    """An option. Its value may be the next word (`spaced`), be in the same (`joined`), and there
+    without a sign between (`glued`, of options behind one dash)."""
+
+    is_harmless: bool = True
+    spaced: bool = False
+    joined: bool = False
+    glued: bool = False
+    values: tuple[str, ...] = ()
+
+    def takes(self, value: str) -> bool:
+        return not self.values or any(fits(one, value) for one in self.values)
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of a program, or of one of its verbs."""
+
+    name: str
+    options: dict[str, _Option] = field(default_factory=dict)
+    beginnings: dict[str, bool] = field(default_factory=dict)
+    """Beginnings of options of one dash, and whether they are harmless."""
+    verbs: "dict[str, Entry]" = field(default_factory=dict)
+    is_named: bool = False
+    """Only a rule with this verb in its words allows it."""
+    most: int | None = None
+    has_object: bool = False
+    """The next word belongs to the verb, as that of `npm run build`."""
+    is_exact: bool = False
+    """A rule that is proposed for the verb has all words of the command."""
+    is_risky: bool = False
+    """It has options that are never harmless."""
+
+    def option(self, name: str) -> _Option | None:
+        """Return an option that is known."""
+        if name in _EVERYWHERE and name not in self.options:
+            return _Option()
+        return self.options.get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of a table: a program with its verbs, and what may follow."""
+
+    path: list[str]
+    marks: list[str]
+    is_named: bool
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[dict[str, list[_Line]], dict[str, list[str]]]:
+    """Return the lines by program, and the sets of options that lines share."""
+    programs: dict[str, list[_Line]] = {}
+    sets: dict[str, list[str]] = {}
+    for table in (git.TABLE, files.TABLE, building.TABLE, node.TABLE, network.TABLE):
+        # A line that begins with a blank goes on with the one before.
+        for line in re.sub(r"\n[ \t]+", " ", table.strip("\n")).split("\n"):
+            words = line.removeprefix("!").split()
+            if line.startswith("@"):
+                sets[words[0]] = words[1:]
+                continue
+            size = next(
+                (at for at, one in enumerate(words) if at and one != "--" and one[0] in "-!@{+="),
+                len(words),
+            )
+            for path in " ".join(words[:size]).split(","):
+                one = _Line(path.split(), words[size:], line.startswith("!"))
+                programs.setdefault(one.path[0], []).append(one)
+    return programs, sets
+
+
+def known_programs() -> list[str]:
+    """Return the names of the programs in the tables."""
+    return list(_tables()[0])
+
+
+@lru_cache(maxsize=512)
+def entry_of(name: str) -> Entry | None:
+    """Return what is known of a program, also of `pip3.11` and `gcc-12`."""
+    programs, sets = _tables()
+    if name not in programs:
+        name = _NUMBERED.sub("", name)
+    if name not in programs:
+        return None
+    root = Entry(name)
+    for line in programs[name]:
+        entry = root
+        for number, verb in enumerate(line.path[1:], 2):
+            entry = entry.verbs.setdefault(verb, Entry(" ".join(line.path[:number])))
+        entry.is_named = line.is_named
+        _fill(entry, line.marks, sets)
+    return root
+
+
+def _fill(entry: Entry, marks: list[str], sets: dict[str, list[str]]) -> None:
+    for mark in marks:
+        match mark:
+            case "+":
+                entry.has_object = True
+            case "=":
+                entry.is_exact = True
+            case _ if mark.startswith("@"):
+                _fill(entry, sets[mark], sets)
+            case _ if mark.startswith("{"):
+                entry.most = int(mark[1:-1])
+            case _:
+                _fill_option(entry, mark)
+
+
+def _fill_option(entry: Entry, token: str) -> None:
+    found = _TOKEN.fullmatch(token)
+    assert found is not None, token
+    asked, name, mark, values = found.groups()
+    entry.is_risky = entry.is_risky or bool(asked)
+    if not mark and values == "*":
+        entry.beginnings[name] = not asked
+        return
+    before = entry.options.get(name)
+    option = _Option(
+        is_harmless=not asked,
+        spaced=mark == ":",
+        joined=bool(mark),
+        glued=mark == "?",
+        values=tuple(values.split("|")) if values else (),
+    )
+    if before is not None and before.is_harmless == option.is_harmless:
+        option.spaced = option.spaced or before.spaced
+        option.glued = option.glued or before.glued
+    entry.options[name] = option
+
+
+def unknown_option(
+    name: str, words: tuple[str, ...], named: frozenset[int], expanding: frozenset[int]
+) -> str:
+    """Say what in a command is not known to be harmless; "" where all is.
+
+    `name` is the program's, without its folder. `named` are the places of words that a rule has to
+    the letter; `expanding` those of words that become names of files.
+    """
+    entry = entry_of(name)
+    if entry is None:
+        return ""
+    try:
+        _Walk(entry, words, named, expanding).go()
+    except _UnknownError as unknown:
+        return str(unknown)
+    return ""
+
+
+class _UnknownError(Exception):
+    """Something in a command is not known to be harmless."""
+
+
+class _Walk:
+    """Goes through the words of a command."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        words: tuple[str, ...],
+        named: frozenset[int],
+        expanding: frozenset[int],
+    ) -> None:
+        self._program = entry.name
+        self._entry = entry
+        self._words = words
+        self._named = named
+        self._expanding = expanding
+        self._settings = [_setting(entry.name)]
+        self._at = 1
+        self._seen = 0
+
+    def go(self) -> None:
+        """Go through all of them. Raises `_UnknownError`."""
+        behind = False
+        if self._program in _OLD_BUNDLE:
+            self._old_bundle()
+        while self._at < len(self._words):
+            at, word = self._at, self._words[self._at]
+            self._at += 1
+            if self._entry.is_risky and at in self._expanding:
+                raise _UnknownError(f"{self._program} may take a file's name for an option")
+            if word == "--" and not behind:
+                behind = True
+                self._entry = self._entry.verbs.get("--") or Entry(
+                    self._entry.name, most=self._entry.most
+                )
+            elif word.startswith("-") and word != "-":
+                self._option(at, word)
+            else:
+                self._plain(at, word, behind=behind)
+
+    def _refuse(self, word: str) -> None:
+        raise _UnknownError(f"{self._entry.name} {word} may run or write something else")
+
+    def _plain(self, at: int, word: str, *, behind: bool) -> None:
+        """Take a word that is no option: a verb, or what the program works on."""
+        is_named = at in self._named
+        verbs = self._entry.verbs
+        if not behind and (verb := verbs.get(word)) is not None and word != "--":
+            if verb.is_named and not is_named:
+                raise _UnknownError(f"{verb.name} does what the rule does not name")
+            self._entry = verb
+            self._settings.append(_setting(verb.name))
+            return
+        if not behind and verbs.keys() - {"--"}:
+            if not is_named:
+                raise _UnknownError(f"{self._entry.name} {word} is nothing that tapui knows")
+            self._entry = Entry(f"{self._entry.name} {word}")
+            return
+        self._seen += 1
+        if is_named:
+            return
+        if self._entry.most is not None and self._seen > self._entry.most:
+            raise _UnknownError(f"{self._entry.name} may write to {word}")
+        if any(one is not None and one.search(word) for one in self._settings):
+            raise _UnknownError(f"{self._entry.name} takes {word} for more than a name")
+
+    def _option(self, at: int, word: str) -> None:
+        is_named = at in self._named
+        option, value = self._read(word)
+        if option is None:
+            if not is_named:
+                self._refuse(word)
+            if "=" not in word:
+                self._skip_value(word)
+            return
+        if not option.is_harmless and not is_named:
+            self._refuse(word)
+        if value is not None:
+            if not is_named and not self._may_have(option, value):
+                self._refuse(word)
+        elif option.spaced:
+            self._value(word, option)
+
+    def _skip_value(self, word: str) -> None:
+        """Go past the value of an option that only the rule knows, where the rule has it, too."""
+        if self._at not in self._named:
+            if self._at < len(self._words):
+                raise _UnknownError(f"{word} may take the next word, which the rule does not name")
+            return
+        value = self._words[self._at]
+        if not value.startswith("-") and value not in self._entry.verbs:
+            self._at += 1
+
+    def _value(self, word: str, option: _Option) -> None:
+        """Take the next word as an option's value."""
+        if self._at >= len(self._words):
+            return
+        at, value = self._at, self._words[self._at]
+        self._at += 1
+        if at in self._named:
+            return
+        is_odd = value.startswith("-") and value != "-" and not _NUMBER.fullmatch(value)
+        if is_odd or not option.is_harmless or at in self._expanding:
+            self._refuse(f"{word} {value}")
+        if not self._may_have(option, value):
+            self._refuse(f"{word} {value}")
+
+    def _may_have(self, option: _Option, value: str) -> bool:
+        """Return whether an option may have a value; tar's archive may be elsewhere."""
+        is_remote = self._program in _OLD_BUNDLE and ":" in value
+        return option.takes(value) and not is_remote
+
+    def _read(self, word: str) -> tuple[_Option | None, str | None]:
+        """Return the option that a word is, and the value in it; None for one not known.
+
+        A bundle is its first option that is not harmless, or else its last.
+        """
+        entry = self._entry
+        if (option := entry.option(word)) is not None:
+            return option, None
+        if _NUMBER.fullmatch(word) and (option := entry.option("-#")) is not None:
+            return option, None
+        name, sign, value = word.partition("=")
+        option = entry.option(name) if sign else None
+        if option is not None and (word.startswith("--") or self._program in _ONE_DASH):
+            return (option, value) if option.joined else (None, None)
+        if word.startswith("--") and self._program not in _ONE_DASH:
+            return None, None
+        if self._program in _ONE_DASH:
+            return self._read_one_dash(word)
+        return self._read_bundle(word)
+
+    def _read_one_dash(self, word: str) -> tuple[_Option | None, str | None]:
+        kinds = {
+            is_harmless
+            for one, is_harmless in self._entry.beginnings.items()
+            if word.startswith(one)
+        }
+        if kinds:
+            return _Option(is_harmless=all(kinds)), None
+        option = self._entry.options.get(word[:2])
+        return (option, word[2:]) if option is not None and option.glued else (None, None)
+
+    def _read_bundle(self, word: str) -> tuple[_Option | None, str | None]:
+        for place in range(1, len(word)):
+            option = self._entry.options.get(f"-{word[place]}")
+            if option is None:
+                return None, None
+            rest = word[place + 1 :]
+            if option.joined:
+                return option, rest or None
+            if not option.is_harmless or not rest:
+                return option, None
+            if self._program in _NO_BUNDLES:
+                return None, None
+        return None, None
+
+    def _old_bundle(self) -> None:
+        """Take a first word without a dash as a bundle, the values of which follow it."""
+        bundle = self._words[1] if len(self._words) > 1 else "-"
+        if bundle.startswith("-"):
+            return
+        for letter in bundle:
+            option = self._entry.options.get(f"-{letter}")
+            if (option is None or not option.is_harmless) and 1 not in self._named:
+                self._refuse(bundle)
+        self._at = 2
+
+
+@lru_cache(maxsize=256)
+def _setting(name: str) -> re.Pattern[str] | None:
+    return re.compile(_SETTINGS[name]) if name in _SETTINGS else None
