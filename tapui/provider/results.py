@@ -128,7 +128,11 @@ def needs_file(value: Any) -> bool:
 
 def _data(value: Any) -> Raw:
     try:
-        data = codec.raw(value)
+        try:
+            data = codec.raw(value)
+        except TypeError:  # there may be models of pydantic in it
+            value = msgspec.to_builtins(value, enc_hook=_dumped)
+            data = codec.raw(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise _unfit(f"the tool returned what JSON cannot hold: {error}") from None
     except RecursionError:
@@ -147,6 +151,13 @@ def _data(value: Any) -> Raw:
     if b"null" in bytes(data) and _has_no_number(msgspec.to_builtins(value)):
         raise _unfit("the tool returned NaN or an infinite number, which JSON cannot hold")
     return data
+
+
+def _dumped(value: Any) -> Any:
+    """Return what a model of pydantic holds; the kit does not import pydantic."""
+    if not hasattr(value, "model_dump"):
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    return value.model_dump(mode="json")
 
 
 def _unfit(text: str) -> ToolError:

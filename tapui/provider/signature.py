@@ -4,6 +4,7 @@ import copy
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -73,6 +74,11 @@ class Signature:
                     f"behind {name}, which is positional-only"
                 )
             (self._positional if is_positional else self._by_name).append(name)
+            if _has_bounds_of_pydantic(kind):
+                raise DeclarationError(
+                    f"{_named(function)}: {name} has bounds of pydantic's Field, which count in a "
+                    "model only; write Meta(ge=…) of msgspec"
+                )
             fields.append((name, _described(kind, described.get(name)), self._default(parameter)))
         try:
             return msgspec.defstruct(
@@ -92,15 +98,16 @@ class Signature:
 
     def _new_decoder(self, function: Callable[..., Any]) -> "msgspec.json.Decoder[Struct]":
         try:
-            return msgspec.json.Decoder(self._type)
+            return msgspec.json.Decoder(self._type, dec_hook=_read_model)
         except (TypeError, ValueError, RecursionError) as error:
             raise DeclarationError(f"{_named(function)}: {str(error).splitlines()[0]}") from None
 
     def _schema_of(self, function: Callable[..., Any]) -> Raw:
         name = _named(function)
+        models: dict[str, Any] = {}
         try:
             (reference,), parts = msgspec.json.schema_components(
-                [self._type], ref_template=_REFERENCE
+                [self._type], ref_template=_REFERENCE, schema_hook=partial(_schema_of_model, models)
             )
         except (TypeError, ValueError, RecursionError) as error:
             raise DeclarationError(f"{name}: {str(error).splitlines()[0]}") from None
@@ -108,8 +115,8 @@ class Signature:
         whole.pop("title", None)
         for field, value in self._late.items():
             whole["properties"][field]["default"] = msgspec.to_builtins(value)
-        if parts:
-            whole["$defs"] = parts
+        if parts or models:
+            whole["$defs"] = {**models, **parts}
         schema = codec.raw(whole)
         if codec.depth_exceeds(schema, MAX_SCHEMA_DEPTH):
             raise DeclarationError(
@@ -142,8 +149,56 @@ class Signature:
             if again is not None:
                 return self._decoder.decode(again)
         except msgspec.ValidationError as second:
-            error = second
-        raise ToolError(INVALID_ARGS, codec.explain(error)) from None
+            arguments, error = Raw(again or bytes(arguments)), second
+        raise ToolError(INVALID_ARGS, self._explained(arguments, error)) from None
+
+    def _explained(self, arguments: Raw, error: msgspec.ValidationError) -> str:
+        """Say what does not fit, as `tapui call` says it to the person."""
+        from tapui.schemas import check  # only where something is wrong: it takes time to load
+        from tapui.schemas.arguments import Unfit
+
+        found = check.answer(*map(msgspec.json.decode, (self.schema, arguments)))
+        faults = [Unfit(**one) for one in found.get("faults", ())]
+        told = "; ".join(f"{one.name}: {one.text}".removeprefix(": ") for one in faults)
+        return told or codec.explain(error)
+
+
+def _is_model(kind: Any) -> bool:
+    """Return whether it is a model of pydantic, which is known by what it has: only authors import
+    pydantic."""
+    return isinstance(kind, type) and all(
+        hasattr(kind, name) for name in ("model_json_schema", "model_validate", "model_dump")
+    )
+
+
+def _schema_of_model(parts: dict[str, Any], kind: Any) -> dict[str, Any]:
+    """Return a model's own schema; what that refers to goes into `parts`."""
+    if not _is_model(kind):
+        name = getattr(kind, "__name__", str(kind))
+        raise TypeError(
+            f"{name} has no JSON Schema; use a dataclass, a TypedDict or a model of pydantic"
+        )
+    begin = f"{kind.__name__}."
+    schema: dict[str, Any] = kind.model_json_schema(ref_template=f"#/$defs/{begin}{{model}}")
+    inner = schema.pop("$defs", {})
+    parts.update({f"{begin}{name}": about for name, about in inner.items()})
+    return schema
+
+
+def _read_model(kind: Any, value: Any) -> Any:
+    if not _is_model(kind):
+        raise NotImplementedError
+    try:
+        return kind.model_validate(value)
+    except ValueError as error:
+        if not hasattr(error, "errors"):
+            raise
+        raise ValueError("; ".join(map(_of_model, error.errors()))) from None
+
+
+def _of_model(fault: Mapping[str, Any]) -> str:
+    place = ".".join(map(str, fault.get("loc", ())))
+    return f"{place}: {fault.get('msg')}" if place else str(fault.get("msg"))
 
 
 def name_of_given(function: Callable[..., Any], given: type) -> str | None:
@@ -186,12 +241,18 @@ def _is_or_may_be(kind: Any, given: type) -> bool:
     return kind is given
 
 
+def _has_bounds_of_pydantic(kind: Any) -> bool:
+    notes = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return any(type(one).__name__ == "FieldInfo" and one.metadata for one in notes)
+
+
 def _described(kind: Any, description: str | None) -> Any:
     """Return a type with its description where msgspec looks for it: in a `Meta`."""
     texts: list[str] = []
     if get_origin(kind) is Annotated:
         inner, *notes = get_args(kind)
-        texts = [note for note in notes if isinstance(note, str)]
+        fields = [one.description for one in notes if type(one).__name__ == "FieldInfo"]
+        texts = [note for note in (*notes, *fields) if isinstance(note, str)]
         metas = [note for note in notes if isinstance(note, Meta)]
         if any(meta.description for meta in metas):
             description, texts = None, []

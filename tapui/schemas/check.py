@@ -2,9 +2,12 @@
 
 import resource
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from tapui.schemas.described import type_words
+from tapui.schemas.key_values import near_words, type_of
 from tapui.schemas.references import remote_reference
 
 MAX_FAULTS = 20
@@ -15,6 +18,7 @@ _TEXT = 300
 """Characters of a fault's text, which may quote the schema."""
 _BACKTRACKS = 100_000
 """Steps back that a pattern may take before it counts as one that does not match."""
+_OF_TYPES = ("type", "anyOf", "oneOf")
 _SLOW = "its pattern would take too long to apply"
 _PATTERN_BYTES = 1024 * 1024
 """Size of a compiled pattern."""
@@ -55,22 +59,45 @@ def answer(schema: Any, arguments: Any) -> dict[str, Any]:
                 dfa_size_limit=_PATTERN_BYTES,
             ),
         )
-        found = [_told(error) for error in islice(validator.iter_errors(arguments), MAX_FAULTS)]
+        faults = islice(validator.iter_errors(arguments), MAX_FAULTS)
+        found = [one for error in faults for one in _told(schema, error)][:MAX_FAULTS]
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         message = getattr(error, "message", None) or str(error)
         return {"unusable": message.partition("\n")[0][:_TEXT]}
     return {"faults": found}
 
 
-def _told(error: Any) -> dict[str, Any]:
+def _told(schema: Any, error: Any) -> Iterator[dict[str, Any]]:
+    """Yield what is wrong, in words for models and for people alike: what is taken there."""
     import jsonschema_rs
 
     kind, path = error.kind, list(error.instance_path)
+    about = _part(schema, list(error.schema_path)[:-1])
     if kind.name == "required":
-        return {"path": [*path, kind.property], "keyword": kind.name, "text": "is missing"}
-    is_slow = isinstance(kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded)
-    text = _SLOW if is_slow else error.message
-    return {"path": path, "keyword": kind.name, "text": text[:_TEXT]}
+        yield {"path": [*path, kind.property], "keyword": kind.name, "text": "is missing"}
+    elif kind.name == "additionalProperties" and isinstance(about, dict):
+        for name in kind.unexpected:
+            text = f"is not known; {near_words(name, about.get('properties'))}"
+            yield {"path": [*path, name], "keyword": kind.name, "text": text[:_TEXT]}
+    elif kind.name in _OF_TYPES:
+        text = f"takes {type_words(about, schema)}, got {type_of(error.instance)}"
+        yield {"path": path, "keyword": kind.name, "text": text[:_TEXT]}
+    elif kind.name in ("enum", "const"):
+        text = f"takes {type_words(about, schema)}"
+        yield {"path": path, "keyword": kind.name, "text": text[:_TEXT]}
+    else:
+        is_slow = isinstance(kind, jsonschema_rs.ValidationErrorKind.BacktrackLimitExceeded)
+        text = _SLOW if is_slow else error.message
+        yield {"path": path, "keyword": kind.name, "text": text[:_TEXT]}
+
+
+def _part(schema: Any, path: list[str | int]) -> Any:
+    for step in path:
+        is_there = isinstance(schema, dict | list) and (
+            step in schema if isinstance(schema, dict) else isinstance(step, int)
+        )
+        schema = schema[step] if is_there else None
+    return schema
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ def read_key_values(words: Iterable[str], schema: Any) -> dict[str, Any]:
             raise NotReadable(f"{word} is no argument; write key=value, such as name=Ada")
         types = types_of(schema, key)
         if types is None:
-            raise NotReadable(_unknown(key, schema))
+            known = schema.get("properties")
+            raise NotReadable(f"there is no argument {key}; {near_words(key, known)}")
         repeated = found.get(key)
         if key in found and "array" not in types:
             raise NotReadable(f"{key} is given twice")
@@ -70,9 +71,9 @@ def _types(root: Any, schema: Any, depth: int) -> set[str]:
         found |= {one for one in types if isinstance(one, str)}
     values = schema.get("enum")
     if isinstance(values, list) and not found:
-        found |= {_type_of(one) for one in values}
+        found |= {type_of(one) for one in values}
     if "const" in schema and not found:
-        found.add(_type_of(schema["const"]))
+        found.add(type_of(schema["const"]))
     target = schema.get("$ref")
     if isinstance(target, str) and target.startswith("#/"):
         found |= _types(root, _target(root, target), depth - 1)
@@ -90,7 +91,8 @@ def _target(root: Any, target: str) -> Any:
     return found
 
 
-def _type_of(value: object) -> str:
+def type_of(value: object) -> str:
+    """Return the type of a decoded value, as schemas call it."""
     match value:
         case str():
             return "string"
@@ -122,16 +124,13 @@ def _value(key: str, text: str, types: frozenset[str]) -> Any:
 
 
 def _fits(value: object, types: frozenset[str]) -> bool:
-    kind = _type_of(value)
+    kind = type_of(value)
     return kind in types or (kind == "integer" and "number" in types)
 
 
-def _unknown(key: str, schema: Mapping[str, Any]) -> str:
-    properties = schema.get("properties")
+def near_words(key: str, properties: Any) -> str:
+    """Say which of a schema's properties was meant by a name that it does not have."""
     known = [str(name) for name in properties] if isinstance(properties, Mapping) else []
-    near = difflib.get_close_matches(key, known, n=1)
-    if near:
-        return f"there is no argument {key}; did you mean {near[0]}?"
-    return f"there is no argument {key}; " + (
-        f"there are: {', '.join(known)}" if known else "it takes none"
-    )
+    if near := difflib.get_close_matches(key, known, n=1):
+        return f"did you mean {near[0]}?"
+    return f"there are: {', '.join(known)}" if known else "none are taken"

@@ -274,7 +274,9 @@ function misfit(schema, value, path = "") {
   const properties = isObject(schema.properties) ? schema.properties : {};
   return firstOf(Object.entries(value), ([key, one]) => {
     if (Object.hasOwn(properties, key)) return misfit(properties[key], one, within(key));
-    return schema.additionalProperties === false ? `${within(key)}: not expected` : undefined;
+    if (schema.additionalProperties !== false) return undefined;
+    const known = Object.keys(properties).join(", ");
+    return `${within(key)}: not expected; ${known ? `there are: ${known}` : "none are taken"}`;
   });
 }
 
