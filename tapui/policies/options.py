@@ -206,6 +206,28 @@ def _fill_option(entry: Entry, token: str) -> None:
     entry.options[name] = option
 
 
+def verb_size(name: str, words: tuple[str, ...]) -> int | None:
+    """Return how many words are a program and its verb: three of `gh pr list`, `npm run build`.
+
+    None of a program that is not known or has no verbs; 0 where only all words together say it.
+    """
+    entry = entry_of(name)
+    if entry is None or not entry.verbs.keys() - {"--"}:
+        return None
+    size = 1
+    while entry.verbs.keys() - {"--"}:
+        verb = entry.verbs.get(words[size]) if size < len(words) else None
+        if verb is None:
+            return 0
+        entry, size = verb, size + 1
+    if entry.is_exact:
+        return 0
+    if entry.has_object:
+        has_object = size < len(words) and not words[size].startswith("-")
+        return size + 1 if has_object else 0
+    return size
+
+
 def unknown_option(
     name: str, words: tuple[str, ...], named: frozenset[int], expanding: frozenset[int]
 ) -> str:

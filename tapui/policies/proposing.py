@@ -60,22 +60,46 @@ def _of_shell(asked: AskedFor, folder: str) -> list[ProposedRule]:
     command = parsed(asked.subject)
     if command.doubts or len(command.parts) > _MOST_RULES:
         return []
-    return list(dict.fromkeys(_of_words(part.words, folder) for part in command.parts))
+    found = (_of_words(part.words, part.expanding, folder) for part in command.parts)
+    return list(dict.fromkeys(one for one in found if one is not None))
 
 
-def _of_words(words: tuple[str, ...], folder: str) -> ProposedRule:
+def _of_words(
+    words: tuple[str, ...], expanding: frozenset[int], folder: str
+) -> ProposedRule | None:
     """Return the rule for a program and what it is told to do; word for word where that hides more.
 
-    Only words of letters are taken for what it is told to do: `npm ci`, not `rm build`.
+    None where not even that would allow the command.
     """
     from tapui.policies.programs import escape, is_destructive
 
-    taken = 2 if len(words) > 1 and _is_verb(words[1]) else 1
     if words[0] == "cd":
         return ProposedRule("shell", "cd", folder)
-    if taken < len(words) and (taken == 1 or is_destructive(words[0]) or escape(words, taken)):
-        return ProposedRule("shell", _joined(words), folder, is_exact=True)
-    return ProposedRule("shell", _joined(words[:taken]), folder, is_exact=is_destructive(words[0]))
+    taken = None if is_destructive(words[0]) else _told(words)
+    is_seen = taken is not None and not any("*" in word for word in words[:taken])
+    if taken is not None and is_seen and not escape(words, taken, expanding):
+        return ProposedRule("shell", _joined(words[:taken]), folder)
+    if escape(words, len(words), expanding) or any("*" in word for word in words):
+        return None  # a star in a rule would stand for more than was seen
+    return ProposedRule("shell", _joined(words), folder, is_exact=True)
+
+
+def _told(words: tuple[str, ...]) -> int | None:
+    """Return how many words say what a program is told to do: two of `npm ci`, three of
+    `gh pr list`; None where that is not known, or is all of them."""
+    from tapui.policies.options import verb_size
+    from tapui.policies.programs import base_name
+
+    known = verb_size(base_name(words[0]), words)
+    if known is not None:
+        return known or None
+    # Only words of letters are taken for verbs, not `build` in `rm build`. A program that is not
+    # known may have groups of verbs: behind two of its words nothing may follow but options.
+    verbs = [_is_verb(word) for word in words[1:3]]
+    if verbs == [True, True]:
+        return None
+    taken = 2 if verbs[:1] == [True] else 1
+    return None if taken == 1 < len(words) else taken
 
 
 def _is_verb(word: str) -> bool:

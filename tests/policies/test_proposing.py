@@ -6,11 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tapui.policies.commands import parsed
 from tapui.policies.judging import judge
 from tapui.policies.proposing import ProposedRule, proposed
 from tapui.policies.reading import RuleReader
 from tapui.policies.requests import of_permission
 from tests.policies.judged import FOLDER, GUARDS
+from tests.policies.test_options import ASKED, PLAIN, spelt
+
+ROWS = [(rule, f"{rule} {rest}") for rule, rest in [*spelt(PLAIN), *spelt(ASKED)]]
 
 
 def patterns(text: str) -> list[str]:
@@ -33,11 +37,43 @@ def patterns(text: str) -> list[str]:
         ("python -c 'print(1)'", []),
         ("echo $HOME", []),
         ("npm ci > log", []),
+        ("npm run build", ["npm run build"]),
+        ("npm run build --silent", ["npm run build"]),
+        ("npm run build -- --runner=x", ["npm run build -- --runner=x (exact)"]),
+        ("gh pr list --limit 5", ["gh pr list"]),
+        ("gh pr", ["gh pr (exact)"]),
+        ("docker compose up -d", ["docker compose up"]),
+        ("docker compose -f x up", ["docker compose -f x up (exact)"]),
+        ("pip install requests", ["pip install requests (exact)"]),
+        ("npm install", ["npm install (exact)"]),
+        ("kubectl get pods -n x", ["kubectl get pods"]),
+        ("git remote add origin x", ["git remote add"]),
+        ("git remote", ["git remote (exact)"]),
+        ("git log --oneline -5", ["git log"]),
+        ("git log --output=x", ["git log --output=x (exact)"]),
+        ("git -C x status", ["git -C x status (exact)"]),
+        ("git frob", ["git frob (exact)"]),
+        ("pnpm build", ["pnpm build (exact)"]),
+        ("aws s3 ls", ["aws s3 ls (exact)"]),
+        ("frob build --fast", ["frob build"]),
+        ("sort *", []),
+        ("npm test 'a*'", ["npm test"]),
+        ("find . -name '*.py'", []),
+        ("echo x | bash", ["echo x"]),
+        ("uv run pytest -q", ["uv run pytest -q (exact)"]),
         ("npm 'c i'", ["npm 'c i' (exact)"]),
     ],
 )
 def test_a_proposal_is_narrow(text: str, wanted: list[str]) -> None:
     assert patterns(text) == wanted
+
+
+@pytest.mark.parametrize("text", [*(one for _, one in ROWS), "make CC=x", "tar xIf x y", "sh"])
+def test_no_rule_is_proposed_that_would_not_allow_its_part(text: str) -> None:
+    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    rules = [one.as_rule() for one in proposed(asked, FOLDER)]
+    if rules and len(rules) == len(parsed(text).parts):
+        assert judge(asked, rules, FOLDER, GUARDS).effect == "allow"
 
 
 REQUESTS = [
