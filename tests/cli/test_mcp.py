@@ -136,6 +136,19 @@ def test_without_the_package_it_says_how_to_install_it(home: Home) -> None:
     assert "tapui[mcp]" in mcp(home, "test", "a", env=hidden, code=1)[1]
 
 
+@pytest.mark.parametrize(
+    ("program", "is_told"),
+    [("sh", False), ("no-such-program", True), ("/bin/sh", False), ("/no/such", True),
+     ("${env:PROGRAM}", False)],
+)  # fmt: skip
+def test_a_program_that_is_not_there_is_told_at_once(
+    home: Home, program: str, *, is_told: bool
+) -> None:
+    _, err = mcp(home, "add", "a", "--", program)
+    assert (f"there is no program {program} here" in err) is is_told
+    assert listed(home)["a"]["state"] == "stopped"
+
+
 def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", files={"command": "x"})
     refused = home.run("mcp", "add", "a", "--", "x")

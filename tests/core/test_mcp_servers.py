@@ -49,13 +49,16 @@ def test_the_shell_is_told_of_sessions_once_it_can_run_servers(scene: Scene) -> 
     assert not told(talk)
 
 
-def test_tapuis_own_session_and_that_of_an_mcp_client_have_none(talk: Conversation) -> None:
+def test_tapuis_own_session_has_them_while_it_is_alone(talk: Conversation) -> None:
     begin(talk)
     talk.local()
     talk.tool_host().open("mcp-door")
-    assert not talk.mcp_sessions
-    talk.host().open("s1")
+    assert set(told(talk)) == {"local"}
+    host = talk.host()
+    host.open("s1")
     assert set(told(talk)) == {"s1"}
+    host.say(type="session.close", sessionId="s1")
+    assert set(told(talk)) == {"local"}
 
 
 def test_a_token_is_good_for_its_session_and_dies_with_it(scene: Scene) -> None:

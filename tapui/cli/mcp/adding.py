@@ -1,6 +1,8 @@
 """`tapui mcp add` and `remove`: the person's `mcp.json`."""
 
 import argparse
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +39,33 @@ def add(args: argparse.Namespace) -> int:
         output.note(
             f"{package} is fetched without a fixed version: name one, so that it stays the same"
         )
+    if fault := _no_program(entry):
+        output.note(fault)
     for line in deciding(entry.get("env", {})):
         output.note(line)
     note_package()
     output.note(f"it starts with every session; try it: {command(f'mcp test {args.name}')}")
     return 0
+
+
+def _no_program(entry: dict[str, Any]) -> str | None:
+    """Return that a program is not there, as far as that can be seen now."""
+    program = entry.get("command")
+    if program is None or not template(program).is_literal:
+        return None
+    env = entry.get("env", {})
+    where = env.get("PATH", os.environ.get("PATH"))
+    base = Path(entry.get("cwd") or Path.home())
+    if "/" in program:
+        is_there = os.access(base / Path(program).expanduser(), os.X_OK)
+    else:
+        is_there = not template(where or "").is_literal or bool(shutil.which(program, path=where))
+    if is_there:
+        return None
+    return (
+        f"there is no program {safe_text(program)} here: the server cannot start before it is"
+        " installed; write its whole path where it is not along PATH"
+    )
 
 
 def _entry(args: argparse.Namespace) -> dict[str, Any]:

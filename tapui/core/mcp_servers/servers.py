@@ -42,11 +42,14 @@ class McpServers:
     def sessions_changed(self) -> None:
         """A session came, went or changed: the shell is told of all that have MCP servers.
 
-        tapui's own session has none, and neither has the session of an MCP client.
+        tapui's own session has them while it is the only one, so that they can be tried without
+        Copilot; the session of an MCP client, which has servers of its own, has none.
         """
         if not self._is_on:
             return
-        now = tuple(_described(one) for one in self._sessions.in_order() if one.is_main)
+        found = [one for one in self._sessions.in_order() if not one.is_apart]
+        main = [one for one in found if one.is_main]
+        now = tuple(_described(one) for one in main or found)
         if now != self._told:
             self._told = now
             self._out.effects.append(McpSessionsChanged(now))
