@@ -217,6 +217,7 @@ def load(
         ("theme",): partial(theme_files.unknown, themes),
         ("glyphs",): partial(_none_of, ("unicode", "ascii")),
         ("approvals", "command-line"): partial(_none_of, ("person", "always")),
+        ("approvals", "new-terminals"): partial(_none_of, ("ask", "take")),
         ("copilot", "port"): partial(_none_of, ("ask", "always", "never")),
         ("copilot", "provider-url"): _url_fault,
         ("copilot", "provider-type"): partial(_none_of, ("openai", "azure", "anthropic")),

@@ -5,10 +5,8 @@ import os
 
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home, loaded
-from tapui.core.trust.guard import ALWAYS
-from tapui.core.trust.person import Case, judge
-from tapui.hosts.copilot.stored import stored_sessions
-from tapui.runtime.askers import Agents
+from tapui.core.effects import Identified
+from tapui.core.trust.person import ALWAYS, Case, PersonVerdict, judge
 from tapui.runtime.processes.sights import look
 
 
@@ -22,11 +20,7 @@ def need_person(
     setting = loaded(args).settings.approvals
     if setting.command_line == ALWAYS:
         return
-    agents = Agents(home().state)
-    for session in stored_sessions(home().copilot):
-        if session.pid is not None:
-            agents.note(session.pid, f"session {session.id}")
-    judged = judge(agents.identified(look(os.getpid())), ())
+    judged = _judged()
     is_taken = judged.case is Case.TAKEN or (
         judged.case is Case.TERMINAL and setting.new_terminals == "take"
     )
@@ -39,3 +33,26 @@ def need_person(
             f"{why}: {way} that you opened before the first session began (settings: "
             f'approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
         )
+
+
+def refuse_agents(args: argparse.Namespace) -> None:
+    """Refuse to begin a tower below an agent: what is decided there would count as the person's.
+
+    Only its environment tells, before any session is known. Raises `Failure`.
+    """
+    if loaded(args).settings.approvals.command_line == ALWAYS:
+        return
+    judged = judge(Identified(look(os.getpid())), ())
+    if judged.case is Case.REFUSED:
+        raise Failure(f"{judged.why}: start tapui in a terminal of your own")
+
+
+def _judged() -> PersonVerdict:
+    from tapui.hosts.copilot.stored import stored_sessions
+    from tapui.runtime.askers import Agents
+
+    agents = Agents(home().state)
+    for session in stored_sessions(home().copilot):
+        if session.pid is not None:
+            agents.note(session.pid, f"session {session.id}")
+    return judge(agents.identified(look(os.getpid())), ())

@@ -10,12 +10,14 @@ from tapui.station.shell_parent import below_the_shell
 def run(args: argparse.Namespace) -> int:
     """Show the tower, with a gateway of its own or on the one that runs."""
     parent = below_the_shell() if sys.stdin.isatty() else None
+    from tapui.cli.person_only import refuse_agents
     from tapui.cli.starting import need_terminal, options
     from tapui.runtime import tuning
 
     tuning.start()
     chosen = options(args)
     need_terminal()
+    refuse_agents(args)
     from tapui.station import tower
 
     wanted: list[bool] = []

@@ -11,19 +11,22 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import psutil
 from msgspec import Struct
 
 from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent, Sight
-from tapui.core.gateway import Gateway
 from tapui.home import private_file
 from tapui.home.foreign_file import text_of
 from tapui.home.paths import private_folder
 from tapui.runtime.ports import Port
 from tapui.runtime.processes import system
 from tapui.runtime.processes.sights import look
+
+if TYPE_CHECKING:
+    from tapui.core.gateway import Gateway
 
 _log = logging.getLogger(__name__)
 
@@ -129,7 +132,7 @@ class Askers:
 
     def __init__(
         self,
-        gateway: Gateway,
+        gateway: "Gateway",
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
         into_core: Callable[[Callable[[float], None]], None],

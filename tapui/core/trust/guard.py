@@ -12,7 +12,7 @@ from tapui.core.effects import ConnectionId, Identified, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.output import Output
 from tapui.core.tickets import Tickets
-from tapui.core.trust.person import Case, TerminalKey, asker, judge, short, terminal_key
+from tapui.core.trust.person import ALWAYS, Case, TerminalKey, asker, judge, short, terminal_key
 from tapui.core.window import SlidingWindow
 from tapui.settings import Answering
 from tapui.wire import limits
@@ -24,8 +24,6 @@ from tapui.wire.subjects import YOU, ApprovalKind
 from tapui.wire.tower import CommandWaits
 
 Handler = Callable[[Connection, Any], None]
-ALWAYS = "always"
-"""The setting with which no connection is looked at."""
 UNCHECKED = "the command line, no check"
 """How what such a connection decides is recorded."""
 _MAX_LET_IN = 1_000

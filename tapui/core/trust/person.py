@@ -13,6 +13,8 @@ from enum import StrEnum
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.wire.subjects import Asker, Program
 
+ALWAYS = "always"
+"""The value of `approvals.command-line` with which no process is looked at."""
 _FIRST = 1
 """The process that orphans are given to."""
 _MANAGERS = frozenset({"systemd", "launchd"})

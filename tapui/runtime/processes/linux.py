@@ -7,7 +7,7 @@ which was opened later has no name there.
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tapui.runtime.processes.status import MARKS, Status
 
@@ -77,8 +77,8 @@ def holder(leaders: Sequence[Status], first: Status) -> int | None:
     """Return the process that holds the other end of the terminal of `first`.
 
     It is nearly always above the leader, where it is found by a few files. Otherwise all processes
-    of this user are looked at, unless the leader's parent is root's: who logs people in does not
-    show its files.
+    of this user are looked at. The leader's parent stands for the holder where it is root's: a
+    login does not show its files to other users.
     """
     major, minor = os.major(first.terminal), os.minor(first.terminal)
     if major in _PTS:
@@ -88,17 +88,16 @@ def holder(leaders: Sequence[Status], first: Status) -> int | None:
             if _holds(one.pid, index, place):
                 return one.pid
     parent = leaders[1].pid if len(leaders) > 1 else None
-    if parent is not None and uid(parent) == 0:
-        return parent
-    if major in _PTS:
-        return next((pid for pid in _pids() if _holds(pid, index, place)), None)
-    return None
+    is_roots = parent is not None and uid(parent) == 0
+    if major in _PTS and (not is_roots or os.getuid() == 0):
+        found = next((pid for pid in _pids() if _holds(pid, index, place)), None)
+        if found is not None:
+            return found
+    return parent if is_roots else None
 
 
-def _pids() -> Iterator[int]:
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal():
-            yield int(entry.name)
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
 
 
 def _holds(pid: int, index: int, place: int | None) -> bool:
