@@ -122,7 +122,10 @@ class OpenSession:
     host: ConnectionId
     is_local: bool
     agents: dict[str, list[str] | None]
-    reserved_tools: frozenset[str]
+    reserved_tools: frozenset[str] | None
+    """Its own tools; None: its host does not say."""
+    shell_tools: frozenset[str]
+    """Its own tools that run commands: rules call them `shell`."""
     pid: int | None
     """Its own process, of which no descendant answers for the person."""
     own_mcp_servers: frozenset[str] | None
@@ -206,6 +209,10 @@ class OpenSession:
     def id(self) -> str:
         """The session's id."""
         return self.view.id
+
+    def reserves(self, tool: str) -> bool:
+        """Return whether a tool is the session's own, as far as its host says."""
+        return self.reserved_tools is not None and tool in self.reserved_tools
 
     @property
     def is_main(self) -> bool:

@@ -57,7 +57,15 @@ class LocalHost:
 
     def _on_ack(self, _message: Message) -> None:
         self._port.send(
-            SessionOpen(HostSession(SESSION_ID, label="local", cwd=str(self._cwd), cannot=_CANNOT))
+            SessionOpen(
+                HostSession(
+                    SESSION_ID,
+                    label="local",
+                    cwd=str(self._cwd),
+                    cannot=_CANNOT,
+                    reserved_tools=[],
+                )
+            )
         )
 
     def _on_send(self, message: Message) -> None:

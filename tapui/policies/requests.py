@@ -3,7 +3,7 @@
 import json
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ _SHELL_TOOLS = {
     "write_powershell": "input",
 }
 """Tools that run a command, with the argument that has it."""
+_COMMANDS = ["command", "input", "cmd", "script"]
+"""Arguments that have the command of a shell tool that is not listed above."""
 _POWERSHELL = frozenset({"powershell", "write_powershell"})
 _WRITING = frozenset({"create", "edit", "write", "apply_patch", "str_replace_editor", "multi_edit"})
 _READING = frozenset({"view", "read", "grep", "glob", "rg", "show_file"})
@@ -101,12 +103,19 @@ def of_permission(detail: Mapping[str, Any], folder: str) -> AskedFor:
             return AskedFor(None, (named,), key)
 
 
-def of_call(tool: str, args: Mapping[str, Any], folder: str) -> list[AskedFor]:
-    """Return what a call of a tool asks for: the tool, and what it runs, writes, reads, fetches."""
-    asked = [AskedFor("tool", (tool,), "")]
-    if (name := _SHELL_TOOLS.get(tool)) is not None:
-        is_powershell = tool in _POWERSHELL
-        asked.append(AskedFor("shell", (_text(args, name),), "", is_powershell=is_powershell))
+def of_call(
+    tool: str, args: Mapping[str, Any], folder: str, shell_tools: Collection[str] = ()
+) -> list[AskedFor]:
+    """Return what a call of a tool asks for: the tool, and what it runs, writes, reads, fetches.
+
+    `shell_tools` are those of the session, beside the usual ones; rules also call them `shell`.
+    """
+    is_shell = tool in _SHELL_TOOLS or tool in shell_tools
+    asked = [AskedFor("tool", (tool, "shell") if is_shell else (tool,), "")]
+    if is_shell:
+        keys = [_SHELL_TOOLS[tool]] if tool in _SHELL_TOOLS else _COMMANDS
+        text = next((text for key in keys if (text := _text(args, key))), "")
+        asked.append(AskedFor("shell", (text,), "", is_powershell=tool in _POWERSHELL))
     elif tool in _WRITING:
         kind: RuleKind = "read" if args.get("command") == "view" else "write"
         asked.append(_files(kind, _paths(args), folder, ""))

@@ -196,8 +196,9 @@ class Declared:
         provider: str | None = None,
         reason: str,
     ) -> None:
-        """Refuse calls that match, whatever is given here of: the `tool`'s name, a regex over the
-        `args` as compact JSON, a pattern of the `file`'s name, the `provider` of the tool."""
+        """Refuse calls that match, whatever is given here of: the `tool`'s name (`shell` is the
+        session's shell, by whatever name), a regex over the `args` as compact JSON, a pattern of
+        the `file`'s name, the `provider` of the tool."""
         self._rule(HookRule("deny", call_match(tool, args, file, provider), reason=reason))
 
     def context_rule(

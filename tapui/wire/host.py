@@ -83,6 +83,9 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     """The model's reasoning effort; "" is none that the session was told."""
     agents: Agents | None = None
     reserved_tools: Ids | None = None
+    """Its own tools; None: they are not known."""
+    shell_tools: Ids | None = None
+    """Its own tools that run commands, which `match.tool` "shell" means; None: the usual ones."""
     replaces: Id | None = None
     can: Can | None = None
     cannot: Cannot | None = None

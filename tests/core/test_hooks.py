@@ -43,6 +43,11 @@ def test_without_rules_everything_is_allowed(talk: Conversation) -> None:
         ({}, "bash", PUSH, True),
         ({"tool": "bash"}, "bash", PUSH, True),
         ({"tool": "bash"}, "Bash", PUSH, False),
+        ({"tool": "shell", "args": "git push"}, "bash", PUSH, True),
+        ({"tool": "shell", "args": "git push"}, "powershell", PUSH, True),
+        ({"tool": "shell"}, "shell", PUSH, True),
+        ({"tool": "shell"}, "edit", PUSH, False),
+        ({"tool": "bash"}, "shell", PUSH, False),
         ({"args": "git push"}, "bash", PUSH, True),
         ({"args": "git push"}, "bash", {"command": "git\\u0020push"}, False),
         ({"args": '"command":"git'}, "bash", PUSH, True),
@@ -526,3 +531,111 @@ def test_a_gate_that_was_answered_for_another_only_denies(talk: Conversation) ->
     provider.say(type="gate.result", callId=call, gateId="other", decision="allow")
     talk.wait(5)
     assert decision(host)["decision"] == "deny"
+
+
+def test_shell_means_the_shell_tools_that_the_host_names(talk: Conversation) -> None:
+    host = talk.host(hooks=True)
+    host.open("s1", shellTools=["terminal", "write_terminal"], reservedTools=["terminal", "edit"])
+    rules = [
+        {"match": {"tool": "edit"}, "action": "context", "content": "first"},
+        {"match": {"tool": "shell", "args": "git push"}, "action": "deny", "reason": "no"},
+    ]
+    guard = talk.provider("s1", hooks={"onPreToolUse": rules})
+    assert "warnings" not in guard.ack
+    for tool, expected in (
+        ("terminal", "deny"),
+        ("write_terminal", "deny"),
+        ("shell", "deny"),
+        ("bash", "allow"),
+        ("edit", "context"),
+    ):
+        asks(host, tool)
+        assert decision(host)["decision"] == expected, tool
+    guard.say(type="hooks.update", onPreToolUse=[])
+    asks(host, "terminal")
+    assert decision(host)["decision"] == "allow"
+
+
+def test_rules_for_shell_and_for_a_tool_by_its_name_keep_their_order(talk: Conversation) -> None:
+    host, _ = guarded(
+        talk,
+        {"match": {"tool": "bash"}, "action": "context", "content": "1"},
+        {"match": {"tool": "shell"}, "action": "context", "content": "2"},
+        {"match": {}, "action": "context", "content": "3"},
+        {"match": {"tool": "bash"}, "action": "context", "content": "4"},
+    )
+    asks(host)
+    assert decision(host)["context"] == "1\n\n2\n\n3\n\n4"
+
+
+OWN = ["bash", "edit", "view"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "is_there"),
+    [
+        ("shell", True),
+        ("bash", True),
+        ("edit", True),
+        ("greet", True),
+        ("docs-find", True),
+        ("Bash", False),
+        ("bash*", False),
+        ("*", False),
+        ("powershell", False),
+        ("grete", False),
+        ("doc-find", False),
+        ("greeter/greet", False),
+    ],
+)
+def test_a_rule_for_a_tool_that_is_not_there_is_named_in_the_acks(
+    talk: Conversation, tool: str, is_there: bool
+) -> None:
+    talk.host(hooks=True).open("s1", reservedTools=OWN, mcpServers=["docs"])
+    rules = [{"match": {"tool": tool}, "action": "gate", "gateId": "g"}]
+    provider = talk.provider("s1", hooks={"onPreToolUse": rules})
+    provider.say(type="hooks.update", requestId="r", onPreToolUse=rules)
+    update = provider.hear_one("ack")
+    for told in (provider.ack, update):
+        if is_there:
+            assert "warnings" not in told
+        else:
+            (text,) = told["warnings"]
+            assert text == (
+                f"onPreToolUse: session s1 has no tool '{tool}', so these rules match nothing now; "
+                "match.tool is exact, capitals count, and 'shell' means 'bash'"
+            )
+    provider.say(type="hooks.update", requestId="r2", onPreToolUse=[])
+    assert "warnings" not in provider.hear_one("ack")
+
+
+def test_a_rule_for_a_provider_that_is_not_there_is_named_in_the_ack(talk: Conversation) -> None:
+    talk.host(hooks=True).open("s1")
+    rules = [
+        {"match": {"provider": "greeter"}, "action": "deny", "reason": "no"},
+        {"match": {"provider": "gretter"}, "action": "deny", "reason": "no"},
+    ]
+    assert talk.provider("s1", hooks={"onPreToolUse": rules}).ack["warnings"] == [
+        "onPreToolUse: no provider 'gretter' is in session s1, so these rules match nothing now"
+    ]
+
+
+def test_tools_that_a_host_does_not_name_may_be_there(talk: Conversation) -> None:
+    talk.host(hooks=True).open("s1")
+    rules = [{"match": {"tool": "anything"}, "action": "gate", "gateId": "g"}]
+    assert "warnings" not in talk.provider("s1", hooks={"onPreToolUse": rules}).ack
+
+
+def test_a_session_without_a_shell_has_none_for_rules(talk: Conversation) -> None:
+    talk.host(hooks=True).open("s1", reservedTools=[])
+    rules = [{"match": {"tool": "shell"}, "action": "gate", "gateId": "g"}]
+    (text,) = talk.provider("s1", hooks={"onPreToolUse": rules}).ack["warnings"]
+    assert "no tool 'shell'" in text
+
+
+def test_many_names_that_are_not_there_are_counted(talk: Conversation) -> None:
+    talk.host(hooks=True).open("s1", reservedTools=[])
+    rules = [{"match": {"tool": f"t{n}"}, "action": "gate", "gateId": "g"} for n in range(15)]
+    (text,) = talk.provider("s1", hooks={"onPreToolUse": rules}).ack["warnings"]
+    assert "'t9' and 5 more, so" in text
+    assert "t10" not in text

@@ -245,6 +245,15 @@ def test_calls_are_forbidden_by_what_they_do() -> None:
     assert not is_denied("bash")
 
 
+def test_shell_means_every_shell_tool_of_the_session() -> None:
+    for rules in (deny("shell", kind="tool"), deny("rm")):
+        for tool in ("bash", "write_bash", "terminal"):
+            argument = "input" if tool == "write_bash" else "command"
+            asked = of_call(tool, {argument: "rm x"}, FOLDER, {"terminal"})
+            assert strictest(asked, rules, FOLDER) == rules[0], tool
+        assert strictest(of_call("terminal", {"command": "rm x"}, FOLDER), rules, FOLDER) is None
+
+
 @given(
     st.dictionaries(
         st.sampled_from(["kind", "fullCommandText", "path", "fileName", "url", "commandSegments"]),

@@ -148,7 +148,8 @@ class Policies:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return _UNREADABLE if "deny" in effects else None
         folder = session.folder or session.view.cwd
-        return strictest(of_call(tool, given, folder), rules, session.folder)
+        asked = of_call(tool, given, folder, session.shell_tools)
+        return strictest(asked, rules, session.folder)
 
     # Answers
 

@@ -15,8 +15,8 @@ from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.wishes import Allowed, Wishes, check_capabilities
 from tapui.core.effects import MakePersistDir, NoteAgent
 from tapui.core.hooks.matching import Matcher
-from tapui.core.hooks.rules import compile_rules
-from tapui.core.hooks.sections import check_context, warnings
+from tapui.core.hooks.rules import compile_rules, rule_warnings
+from tapui.core.hooks.sections import check_context, section_warnings
 from tapui.core.hooks.wanted import HookSet
 from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession
@@ -310,7 +310,11 @@ class Hellos:
                 session_id=ALL if wanted == ALL else sessions[0].id,
                 reconnect_token=self._providers.renew(provider),
                 persist_dir=folder,
-                warnings=warnings(provider, sessions),
+                warnings=[
+                    *section_warnings(provider, sessions),
+                    *rule_warnings(provider, sessions),
+                ]
+                or None,
             ),
         )
         for session in sessions:

@@ -15,6 +15,7 @@ from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import Mention, NoteAgent
 from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.hooks.rules import SHELL_TOOLS
 from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
@@ -215,7 +216,10 @@ class HostConversation:
             is_local=connection.host_kind == LOCAL_KIND,
             is_apart=connection.standing is Standing.TOOL_HOST,
             agents=_allowlists(wanted.agents or []),
-            reserved_tools=frozenset(wanted.reserved_tools or ()),
+            reserved_tools=_names(wanted.reserved_tools),
+            shell_tools=SHELL_TOOLS
+            if wanted.shell_tools is None
+            else frozenset(wanted.shell_tools),
             pid=None if wanted.pid is None else int(wanted.pid),
             own_mcp_servers=_names(wanted.mcp_servers),
             applies_sections=connection.host_applies_sections

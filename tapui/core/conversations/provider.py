@@ -14,13 +14,13 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.hooks.rules import compile_rules, reindex, require_rules
+from tapui.core.hooks.rules import compile_rules, reindex, require_rules, rule_warnings
 from tapui.core.hooks.sections import (
     check_context,
     check_room,
     check_transforms,
     require_transforms,
-    warnings,
+    section_warnings,
 )
 from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, Standing
@@ -216,7 +216,11 @@ class ProviderConversation:
         for session in sessions:
             reindex(session)
         self._acknowledge(
-            provider, sessions, message.request_id, changes_sections=bool(message.transforms)
+            provider,
+            sessions,
+            message.request_id,
+            changes_sections=bool(message.transforms),
+            changes_rules=bool(rules),
         )
 
     def context_update(self, connection: Connection, message: ContextUpdate) -> None:
@@ -289,6 +293,7 @@ class ProviderConversation:
         request_id: str | None,
         *,
         changes_sections: bool = False,
+        changes_rules: bool = False,
     ) -> None:
         """The update is in force: it has a revision for each session, and the tower shows it.
 
@@ -298,10 +303,13 @@ class ProviderConversation:
             revision = provider.revise(session_id)
             if request_id is not None:
                 session = provider.sessions.get(session_id)
-                told = (
-                    warnings(provider, [session] if session else []) if changes_sections else None
-                )
-                self._out.send(provider.connection.id, Ack(request_id, session_id, revision, told))
+                those = [session] if session else []
+                told = [
+                    *(section_warnings(provider, those) if changes_sections else ()),
+                    *(rule_warnings(provider, those) if changes_rules else ()),
+                ]
+                ack = Ack(request_id, session_id, revision, told or None)
+                self._out.send(provider.connection.id, ack)
         self._providers.refresh(provider)
 
     def session_ready(self, connection: Connection, message: SessionReady) -> None:

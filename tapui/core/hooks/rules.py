@@ -51,20 +51,77 @@ class Verdict:
     """Providers of patterns that could not be tried to their end."""
 
 
-def indexed(providers: Iterable[ConnectedProvider], session_id: str) -> RuleIndex:
+SHELL = "shell"
+"""The `match.tool` that means a session's shell tools, whatever their names."""
+SHELL_TOOLS = frozenset({"bash", "powershell"})
+"""The shell tools of a session whose host does not name them."""
+_WARNED_NAMES = 10
+
+
+def _indexed(session: OpenSession) -> RuleIndex:
     """Return the rules of a session's providers, ready to be looked up."""
     index = RuleIndex()
     number = 0
-    for provider in providers:
-        hooks = provider.hooks.get(session_id)
+    for provider in session.providers.values():
+        hooks = provider.hooks.get(session.id)
         for rule in hooks.rules if hooks else ():
             number += 1
             tool = rule.rule.match.tool
             if tool is None:
                 index.of_any.append((number, provider, rule))
-            else:
-                index.of_tool.setdefault(tool, []).append((number, provider, rule))
+                continue
+            for name in {tool, *session.shell_tools} if tool == SHELL else {tool}:
+                index.of_tool.setdefault(name, []).append((number, provider, rule))
     return index
+
+
+def rule_warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> list[str]:
+    """Return what to tell a provider whose rules match nothing in some of the sessions.
+
+    A gate for a tool that is not there is never asked, and its provider would not notice.
+    """
+    texts = []
+    for session in sessions:
+        matches = [one.rule.match for one in provider.hooks[session.id].rules]
+        tools = {one.tool: None for one in matches if one.tool and not _has_tool(session, one.tool)}
+        if tools:
+            known = session.reserved_tools or ()
+            shell = " and ".join(map(repr, sorted(session.shell_tools.intersection(known))))
+            meaning = f", and 'shell' means {shell}" if shell else ""
+            texts.append(
+                f"onPreToolUse: session {session.id} has no tool {_named(tools)}, so these rules "
+                f"match nothing now; match.tool is exact, capitals count{meaning}"
+            )
+        present = {one.name for one in session.providers.values()}
+        absent = {one.provider: None for one in matches if one.provider not in (None, *present)}
+        if absent:
+            texts.append(
+                f"onPreToolUse: no provider {_named(absent)} is in session {session.id}, so these "
+                "rules match nothing now"
+            )
+    return texts
+
+
+def _has_tool(session: OpenSession, name: str) -> bool:
+    """Return whether a session has a tool, or may have it: not all hosts name their own."""
+    if name in session.tools:
+        return True
+    if name == SHELL:
+        return any(_has_tool(session, one) for one in session.shell_tools if one != SHELL)
+    if session.reserved_tools is None:
+        return not session.is_apart
+    if name in session.reserved_tools:
+        return True
+    servers = session.own_mcp_servers
+    return (
+        any(name.startswith(f"{one}-") for one in servers) if servers is not None else "-" in name
+    )
+
+
+def _named(names: Iterable[str | None]) -> str:
+    quoted = [repr(one) for one in names]
+    more = len(quoted) - _WARNED_NAMES
+    return ", ".join(quoted[:_WARNED_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> Verdict:
@@ -138,7 +195,7 @@ def reindex(session: OpenSession) -> None:
         for provider in providers
         if (hooks := provider.hooks.get(session.id)) is not None
     )
-    session.rules = indexed(providers, session.id) if has_rules else None
+    session.rules = _indexed(session) if has_rules else None
     session.subscribers = {}
     for provider in providers:
         for event in provider.subscribed:

@@ -57,7 +57,7 @@ def check_room(hooks: HookSet, changes: Mapping[str, Transform | None]) -> None:
         )
 
 
-def warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> list[str] | None:
+def section_warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> list[str]:
     """Return what to tell a provider whose transforms have no effect in some of the sessions."""
     texts = []
     without = provider.sessions_without_sections()
@@ -69,7 +69,7 @@ def warnings(provider: ConnectedProvider, sessions: Iterable[OpenSession]) -> li
                 f"transforms {has} no effect in session {session.id}: its host "
                 f"'{session.view.host}' does not {does} changed sections of the system prompt"
             )
-    return texts or None
+    return texts
 
 
 def check_context(text: str | None, field_name: str) -> None:

@@ -55,7 +55,7 @@ def check_conflicts(session: OpenSession, claimant: Claimant, tools: list[Tool])
             raise _conflict(
                 session, f"Tool '{tool.name}' already registered by provider '{entry.owner}'"
             )
-        if tool.name in session.reserved_tools:
+        if session.reserves(tool.name):
             raise _conflict(session, f"Tool '{tool.name}' is the session's own")
         if tool.name.startswith("list_"):
             for other in others:
@@ -72,7 +72,7 @@ def _check_lister(session: OpenSession, claimant: Claimant, own: set[str]) -> No
     name = instances.lister_name(claimant.name)
     entry = session.tools.get(name)
     is_taken = entry is not None and not (entry.lists and entry.owner == claimant.name)
-    if is_taken or name in own or name in session.reserved_tools:
+    if is_taken or name in own or session.reserves(name):
         owner = entry.owner if entry is not None else claimant.name
         raise _conflict(session, f"Tool '{name}' already registered by provider '{owner}'")
 

@@ -33,6 +33,10 @@ UNLISTED_TOOLS = frozenset(
 )
 """Tools of the CLI's own that its list leaves out; it takes a second of the same name unasked."""
 
+SHELL_TOOLS = ("bash", "powershell", "local_shell", "write_bash", "write_powershell")
+"""Tools of the CLI's own that run commands, those included that type into a running shell. Which of
+them there are depends on the system and the model."""
+
 
 async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | None:
     """Await something that a session can be shown without; what fails is reported."""
@@ -47,7 +51,7 @@ async def describe(
     client: "CopilotClient", session: "CopilotSession", *, cwd: str, report: Report
 ) -> dict[str, Any]:
     """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools,
-    mcp_servers.
+    shell_tools, mcp_servers.
 
     `cwd` is the session's folder where the CLI does not say another. What the CLI does not tell
     is None, and reported.
@@ -75,7 +79,10 @@ async def describe(
         "effort": (model.reasoning_effort or "") if model else None,
         "agents": [as_agent(one.name, one.tools) for one in agents.agents] if agents else None,
         "reserved_tools": sorted(
-            UNLISTED_TOOLS.union(one.name for one in own.tools) if own else UNLISTED_TOOLS
+            UNLISTED_TOOLS.union(one.name for one in own.tools)
+            if own
+            else UNLISTED_TOOLS.union(SHELL_TOOLS)
         ),
+        "shell_tools": list(SHELL_TOOLS),
         "mcp_servers": own_mcp_servers(servers.servers) if servers else None,
     }
