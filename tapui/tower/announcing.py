@@ -40,7 +40,8 @@ class Announcing:
         self._on_notice = on_notice
         self._calls = Notices()
         self._titled = -1
-        self._own_moves: set[tuple[str, str]] = set()
+        self._own_moves: dict[str, str] = {}
+        """Moves that the person asked for here, until they have happened: provider and session."""
         self.undo: ev.ProviderMoved | None = None
         """The last move of a provider that the person did not make: it can be undone."""
 
@@ -50,6 +51,8 @@ class Announcing:
         if isinstance(message, Notice):
             app.notify(message.message, severity=_LEVELS.get(message.level, "information"))
         elif isinstance(message, Error):
+            if message.reply_to == "provider.move":
+                self._own_moves.clear()  # it does not name the move; a notice too many does no harm
             screen = app.screen
             is_said = isinstance(screen, LiveScreen) and screen.refused(message)
             if not is_said and message.reply_to not in _SAID_IN_SHEETS:
@@ -111,12 +114,14 @@ class Announcing:
 
     def moves(self, provider_id: str, session_id: str) -> None:
         """The person moves a provider: no notice of that."""
-        self._own_moves.add((provider_id, session_id))
+        self._own_moves[provider_id] = session_id
+
+    def link_changed(self) -> None:
+        """What was asked over a link that is lost may never have arrived."""
+        self._own_moves.clear()
 
     def _moved(self, event: ev.ProviderMoved) -> None:
-        move = (event.provider.id, event.session_id)
-        if move in self._own_moves:
-            self._own_moves.discard(move)
+        if self._own_moves.pop(event.provider.id, None) == event.session_id:
             return
         self.undo = event
         app = self._app

@@ -182,6 +182,8 @@ class TowerApp(BaseApp):
             self.give_way()
             if isinstance(item, Message):
                 self._announcing.told(item, is_stopping=self._leaving.has_begun)
+            elif isinstance(item, Link):
+                self._announcing.link_changed()
             self.wake()
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))

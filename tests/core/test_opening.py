@@ -171,7 +171,7 @@ def test_the_first_message_after_auth_says_who_it_is(talk: Conversation) -> None
             "providerId": "p-1",
             "sessionId": "s1",
             "reconnectToken": "tok-1",
-            "persistDir": "/providers/greeter",
+            "persistDir": "/providers/greeter/",
         },
         {"type": "session.lifecycle", "sessionId": "s1", "state": "started"},
         {"type": "session.lifecycle", "sessionId": "s1", "state": "idle"},

@@ -236,9 +236,11 @@ def test_without_a_tower_the_code_is_in_the_timeline(talk: Conversation, role: s
     client = ask(talk)
     log = host.hear_one("session.log")
     assert (log["sessionId"], log["level"]) == ("s1", "warning")
+    assert log["message"].startswith("※ tap: ")
     assert "000001" in log["message"]
     assert ORIGIN in log["message"]
-    client.hear()
+    asked = client.hear_one("auth.pairing")
+    assert asked["prompt"] == "Enter the pairing code shown in tapui or in your Copilot session"
     assert client.ask(type="auth.confirm", code="000001")[0]["type"] == "sessions"
 
 

@@ -165,6 +165,24 @@ def test_injects_wait_while_the_session_is_busy_and_come_one_per_idle(scene: Sce
     assert sent(scene) == []
 
 
+def test_an_inject_that_waits_is_in_the_timeline_once(scene: Scene) -> None:
+    scene.host.event("s1", "session.busy")
+    scene.provider.push("one", "inject")
+    line = scene.host.hear_one("session.log")
+    told = "※ tap: a prompt of provider 'greeter' waits until the session is idle"
+    assert (line["sessionId"], line["message"], line["level"]) == ("s1", told, "info")
+    scene.talk.wait(1)
+    scene.provider.push("two", "inject")
+    assert scene.host.hear_of("session.log") == []
+    for text in ("one", "two"):
+        scene.host.event("s1", "session.idle")
+        assert sent(scene) == [text]
+        scene.host.event("s1", "session.busy")
+    scene.talk.wait(1)
+    scene.provider.push("three", "inject")
+    assert scene.host.hear_one("session.log")["message"] == told
+
+
 def test_an_inject_waits_for_the_idle_after_the_one_before(scene: Scene) -> None:
     scene.provider.push("a", "inject").push("b", "inject")
     assert sent(scene) == ["a"]

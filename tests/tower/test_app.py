@@ -264,6 +264,25 @@ async def test_ones_own_move_is_no_news() -> None:
         assert rig.notices == []
 
 
+@pytest.mark.parametrize("what", ["refused", "lost"])
+async def test_a_move_of_ones_own_that_did_not_happen_hides_no_later_one(what: str) -> None:
+    async with running(world()) as rig:
+        rig.app.move("p5", "s1")
+        if what == "refused":
+            refusal = Error(code="TOOL_CONFLICT", message="taken", reply_to="provider.move")
+            rig.feed.put(refusal)
+        else:
+            rig.feed.put(Link("down", "lost"))
+            rig.feed.begin(world())
+        await rig.settle()
+        moved = replace(world().providers["p5"], session_id="s1", state="bound")
+        rig.feed.happen(
+            ev.ProviderMoved(provider=moved, session_id="s1", source="local", reason="another")
+        )
+        await rig.settle()
+        assert any("lab moved to Fix the flaky pairing test" in one for one in rig.notices)
+
+
 async def test_what_the_gateway_says_is_shown() -> None:
     async with running() as rig:
         rig.feed.put(Notice(message="the disk is full [/]", level="error"))

@@ -300,7 +300,8 @@ class Hellos:
         connection = provider.connection
         folder = None
         if connection.origin is None and not connection.is_builtin:
-            folder = self._persist_dir(provider.name)
+            # Authors append a file's name to it, as the interface shows it.
+            folder = f"{self._persist_dir(provider.name).rstrip('/')}/"
             self._out.effects.append(MakePersistDir(provider.name))
         self._out.send(
             connection.id,

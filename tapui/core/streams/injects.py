@@ -18,6 +18,7 @@ from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
 from tapui.wire.host import SessionLog, SessionSend
+from tapui.wire.message import UPDATE_MARK
 
 InjectFate = Literal["sent", "begun", "refused"]
 """It was sent; then the session took it, or its host could not hand it over."""
@@ -51,9 +52,23 @@ class Injects:
     def inject(self, session: OpenSession, inject: HeldInject) -> None:
         """Deliver an inject to an idle session, or hold it."""
         session.injects.append(inject)
-        self._is_held_back(session, inject)
+        is_braked = self._brake_if_due(session, inject)
         self.deliver(session)
         self._show(inject.source)
+        if inject.lines is None and not is_braked:  # lines, and the brake, are shown otherwise
+            self._say_waiting(session, inject)
+
+    def _say_waiting(self, session: OpenSession, inject: HeldInject) -> None:
+        """Show in the timeline that a prompt waits: once for all of its source's that do."""
+        waiting = [
+            one for one in session.injects if one.source is inject.source and one.lines is None
+        ]
+        if waiting == [inject]:
+            text = (
+                f"{UPDATE_MARK}: a prompt of {_kind(inject.source)} '{inject.source.name}' waits "
+                "until the session is idle"
+            )
+            self._out.send(session.host, SessionLog(session.id, text, "info"))
 
     def deliver(self, session: OpenSession) -> None:
         """Send the first inject that may go, if the session takes one now.
@@ -62,7 +77,7 @@ class Injects:
         """
         if session.is_busy or session.awaits_turn or not session.is_open:
             return
-        first = next((one for one in session.injects if not self._is_held_back(session, one)), None)
+        first = next((one for one in session.injects if not self._brake_if_due(session, one)), None)
         if first is None:
             return
         sent = [first]
@@ -70,7 +85,7 @@ class Injects:
             sent = [
                 one
                 for one in session.injects
-                if one.lines is not None and not self._is_held_back(session, one)
+                if one.lines is not None and not self._brake_if_due(session, one)
             ]
         session.injects = [one for one in session.injects if one not in sent]
         session.awaits_turn = True
@@ -217,8 +232,8 @@ class Injects:
             brake = self._brakes[key] = Brake(source)
         return brake
 
-    def _is_held_back(self, session: OpenSession, inject: HeldInject) -> bool:
-        """Return whether the brake holds an inject; one cycle too many puts it on."""
+    def _brake_if_due(self, session: OpenSession, inject: HeldInject) -> bool:
+        """Put the brake on after one cycle too many; return whether it holds the inject."""
         if not inject.is_braked:
             return False
         brake = self._brake(session, inject.source)
@@ -230,10 +245,13 @@ class Injects:
         source = brake.source
         brake.is_on = True
         self._out.emit(InjectPaused(session.id, source.id, source.name))
-        what = "provider" if isinstance(source, ConnectedProvider) else "emitter"
         text = (
-            f"tapui holds further prompts of {what} '{source.name}': it prompted this session "
-            f"{limits.MAX_INJECT_CYCLES} times without your input"
+            f"tapui holds further prompts of {_kind(source)} '{source.name}': "
+            f"it prompted this session {limits.MAX_INJECT_CYCLES} times without your input"
         )
         self._out.send(session.host, SessionLog(session.id, text, "warning"))
         self._show(source)
+
+
+def _kind(source: Prompter) -> str:
+    return "provider" if isinstance(source, ConnectedProvider) else "emitter"

@@ -22,6 +22,7 @@ from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import SessionLog
+from tapui.wire.message import UPDATE_MARK
 from tapui.wire.provider import AuthConfirm, AuthPairing, Sessions
 from tapui.wire.tower import RevealedCode
 
@@ -80,7 +81,7 @@ class Pairings:
         pairing = Pairing()
         detail = {"origin": connection.origin, "transport": "websocket"}
         self._approvals.request("pairing", connection, pairing, detail, limits.PAIRING_TIMEOUT)
-        prompt = "Enter the pairing code that the person at tapui reads to you"
+        prompt = "Enter the pairing code shown in tapui or in your Copilot session"
         self._out.send(connection.id, AuthPairing(prompt))
         self.open_into_timeline()
 
@@ -158,7 +159,7 @@ class Pairings:
         session = self._sessions.get(decided.sessions[0])
         if session is not None:
             who = waiting.asker.origin or "a program without an Origin"
-            text = f"tapui: {who} asks to plug in. Pairing code: {pairing.code}"
+            text = f"{UPDATE_MARK}: {who} asks to plug in. Pairing code: {pairing.code}"
             self._out.send(session.host, SessionLog(session.id, text, "warning"))
 
     def confirm(self, connection: Connection, message: AuthConfirm) -> None:
