@@ -42,11 +42,12 @@ PACKAGES = (
 _OPTIONAL = frozenset({"uvloop", "mcp"})
 
 FolderState = Literal["ok", "missing", "notAFolder", "notWritable"]
-SessionState = Literal["attachable", "starting", "noPort"]
+SessionState = Literal["attachable", "starting", "noPort", "headless"]
 _WHY: dict[SessionState, str] = {
     "attachable": "yes",
     "starting": "not yet: it is starting",
     "noPort": "no: it was started without a port, and without tapui's extension (tapui copilot)",
+    "headless": "no: it has no screen, and belongs to the program that started it",
 }
 
 
@@ -157,7 +158,7 @@ def examine(folders: Home, port_rule: str | ConfigError) -> Findings:
         ],
         logs=[output.path_text(path) for path in log_files(folders)],
         gateways=[RunningOne(one.url, one.pid, one.version, log_of(one.pid)) for one in running],
-        sessions=list(_sessions(clis)),
+        sessions=list(_sessions(clis, folders.copilot)),
         findings=findings,
     )
 
@@ -177,16 +178,20 @@ def _state(path: Path) -> FolderState:
     return "ok" if os.access(path, os.R_OK | os.W_OK | os.X_OK) else "notWritable"
 
 
-def _sessions(clis: "Iterable[Cli]") -> Iterator[FoundSession]:
+def _sessions(clis: "Iterable[Cli]", copilot_home: Path) -> Iterator[FoundSession]:
+    from tapui.hosts.copilot.stored import folder_of
     from tapui.hosts.copilot.unattached import START_TIME
 
     for cli in clis:
         state: SessionState = "noPort" if cli.age > START_TIME else "starting"
+        if cli.is_attachable:
+            state = "attachable"
+        elif cli.is_headless:
+            state = "headless"
         for session in cli.sessions:
-            cwd = output.path_text(cli.cwd)
-            yield FoundSession(
-                session, cli.process.pid, cwd, "attachable" if cli.is_attachable else state
-            )
+            # A server of several sessions works in none of their folders.
+            folder = folder_of(copilot_home, session) or cli.cwd
+            yield FoundSession(session, cli.process.pid, output.path_text(folder), state)
 
 
 def _print(found: Findings) -> None:

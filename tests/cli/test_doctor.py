@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
@@ -56,6 +57,26 @@ def test_it_says_why_a_session_cannot_be_attached_to(home: Home) -> None:
     assert (one["id"], one["pid"], one["cwd"]) == ("abc", os.getpid(), str(Path.cwd()))
     assert one["state"] in ("noPort", "starting")
     assert "abc" in home.run("doctor").stdout
+    (folder / "workspace.yaml").write_text("id: abc\ncwd: /its/own\n")
+    assert "/its/own" in home.run("doctor").stdout
+
+
+def test_a_session_of_a_server_has_its_own_folder_and_no_advice(home: Home) -> None:
+    folder = home.copilot / "session-state" / "abc"
+    folder.mkdir(parents=True)
+    (folder / "workspace.yaml").write_text('id: abc\ncwd: "/work/\\e[2Jhere"\n')
+    program = [sys.executable, "-c", "import sys; sys.stdin.read()", "--headless"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, cwd="/") as server:
+        (folder / f"inuse.{server.pid}.lock").touch()
+        (one,) = check("doctor", home.run("doctor", "--json").stdout)["sessions"]
+        shown = home.run("doctor").stdout
+        assert server.stdin is not None
+        server.stdin.close()
+    assert (one["pid"], one["state"]) == (server.pid, "headless")
+    assert one["cwd"] == "/work/\x1b[2Jhere"
+    assert "/work/" in shown
+    assert "\x1b" not in shown
+    assert "tapui copilot" not in shown
 
 
 def test_a_folder_that_cannot_be_used_fails_it(home: Home) -> None:

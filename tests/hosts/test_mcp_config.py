@@ -30,6 +30,24 @@ def write(config: McpConfig, content: Any) -> None:
     config.path.write_text(content if isinstance(content, str) else json.dumps(content))
 
 
+def test_doors_are_known_by_what_they_start(config: McpConfig) -> None:
+    assert mcp_config.doors(config.copilot_home) == []
+    config.install()
+    assert mcp_config.doors(config.copilot_home) == ["tapui"]
+    servers: dict[str, Any] = {
+        "mine": {"command": "/opt/bin/tapui", "args": ["mcp-door", "--port", "9400"]},
+        "other": {"command": "/opt/bin/other", "args": ["mcp-door"]},
+        "kit": {"command": "tapui", "args": ["provider", "mcp", "x.py"]},
+        "url": {"url": "http://127.0.0.1/mcp"},
+        "odd": [],
+    }
+    write(config, {"mcpServers": servers})
+    assert mcp_config.doors(config.copilot_home) == ["mine"]
+    for text in ("", "[]", '{"mcpServers": []}', "[" * 100_000):
+        write(config, text)
+        assert mcp_config.doors(config.copilot_home) == []
+
+
 def test_a_file_is_made_and_its_entry_removed(config: McpConfig) -> None:
     assert config.state() == "missing"
     config.install()

@@ -274,3 +274,29 @@ def test_without_a_cli_it_says_what_to_do(run: Runs) -> None:
     done = run("hello")
     assert done.returncode == 3
     assert "npm install -g @github/copilot" in done.stderr
+
+
+def test_a_session_starts_without_the_mcp_door_and_is_listed_with_its_folder(
+    run: Runs, model: ModelServer, tapui: Gateway
+) -> None:
+    installed = run.home.run("install", "mcp")
+    assert installed.returncode == 0, installed.stderr
+    config = run.home.copilot / "mcp-config.json"
+    servers = json.loads(config.read_text())
+    began = run.home.root / "began"
+    other = {"type": "local", "command": "touch", "args": [str(began)], "tools": ["*"]}
+    servers["mcpServers"]["other"] = other
+    config.write_text(json.dumps(servers))
+    held = threading.Event()
+    model.script(Rule(text="late", until=held, times=ALWAYS))
+    running, id_ = run.busy(tapui)
+    server = server_of(tapui)
+    assert began.exists()  # the person's other servers start with it
+    assert below(server.pid, lambda argv: "mcp-door" in argv) == []
+    found = json.loads(run.home.run("doctor", "--json", env=run.env).stdout)["sessions"]
+    assert [(one["id"], one["cwd"], one["state"]) for one in found] == [
+        (id_, str(run.folder), "headless")
+    ]
+    held.set()
+    said, _ = running.communicate(timeout=60)
+    assert said == "late\n"

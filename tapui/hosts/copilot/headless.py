@@ -16,6 +16,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.discovery import holders
 from tapui.hosts.copilot.errors import AttachError, NoCliError
+from tapui.hosts.copilot.mcp_config import doors
 from tapui.hosts.copilot.own_session import (
     OwnSession,
     StartError,
@@ -151,6 +152,8 @@ class HeadlessServer:
                 "untrusted",
             )
         client = await self.client()
+        # The session has the tools by this host; a door would start with it only to be dropped.
+        without = await asyncio.to_thread(doors, self._copilot_home)
         if session_id in self.sessions:
             raise StartError(f"session {session_id} was opened here meanwhile", "held")
         session = AttachedSession(
@@ -159,7 +162,7 @@ class HeadlessServer:
             workspace=self._copilot_home / "session-state" / session_id,
             cwd=folder,
             pid=self.pid,
-            joining=OwnSession(session_id, folder, order, self._environ),
+            joining=OwnSession(session_id, folder, order, self._environ, without),
             start=order.id,
         )
         self.sessions[session_id] = session

@@ -49,6 +49,25 @@ def own_entry(environ: Mapping[str, str]) -> dict[str, Any]:
     return {**entry, "env": kept} if kept else entry
 
 
+def doors(copilot_home: Path) -> list[str]:
+    """Return the names of the servers of `mcp-config.json` that are MCP doors, tapui's own entry or
+    one that the person has written; none where the file cannot be read."""
+    try:
+        servers = _read(copilot_home / FILE).get(_SERVERS, {})
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [name for name, entry in servers.items() if _is_door(entry)]
+
+
+def _is_door(entry: Any) -> bool:
+    match entry:
+        case {"command": str(), "args": ["-m", "tapui", "mcp-door", *_]}:
+            return True
+        case {"command": str(program), "args": ["mcp-door", *_]}:
+            return Path(program).name == NAME
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class McpConfig:
     """The file in one `COPILOT_HOME`, and the entry that belongs into it."""
@@ -64,7 +83,7 @@ class McpConfig:
     def state(self) -> EntryState:
         """Return what there is; `edited` is also an entry that tapui did not write."""
         try:
-            found = _entry_in(self._read())
+            found = _entry_in(_read(self.path))
         except FileNotFoundError:
             return "missing"
         except (OSError, ValueError, RecursionError):
@@ -84,20 +103,11 @@ class McpConfig:
     def program(self) -> str | None:
         """Return the program that the entry starts, or None."""
         try:
-            found = _entry_in(self._read())
+            found = _entry_in(_read(self.path))
         except (OSError, ValueError, RecursionError):
             return None
         command = found.get("command") if isinstance(found, dict) else None
         return command if isinstance(command, str) else None
-
-    def _read(self) -> dict[str, Any]:
-        """Return the file's content. Raises `OSError`, `ValueError` and `RecursionError`."""
-        if self.path.is_symlink():
-            raise OSError(0, "it is a link", str(self.path))
-        found = json.loads(text_of(self.path))
-        if not isinstance(found, dict) or not isinstance(found.get(_SERVERS, {}), dict):
-            raise ValueError("it is no list of MCP servers")  # noqa: TRY004 - of the file
-        return found
 
     def check(self) -> None:
         """Raise `NotOursError` if the file, or the entry, is not ours to write or remove."""
@@ -117,7 +127,7 @@ class McpConfig:
         """Put the entry in; raises `NotOursError` and `OSError`."""
         with self._locked() as folder:
             self.check()
-            found = self._read() if self.path.exists() else {}
+            found = _read(self.path) if self.path.exists() else {}
             found.setdefault(_SERVERS, {})[NAME] = self.entry
             _write(folder, found)
 
@@ -126,7 +136,7 @@ class McpConfig:
         with self._locked() as folder:
             self.check()
             if self.state() != "missing":
-                found = self._read()
+                found = _read(self.path)
                 del found[_SERVERS][NAME]
                 _write(folder, found)
 
@@ -146,6 +156,16 @@ class McpConfig:
             os.close(folder)
             if lock >= 0:
                 os.close(lock)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return the file's content. Raises `OSError`, `ValueError` and `RecursionError`."""
+    if path.is_symlink():
+        raise OSError(0, "it is a link", str(path))
+    found = json.loads(text_of(path))
+    if not isinstance(found, dict) or not isinstance(found.get(_SERVERS, {}), dict):
+        raise ValueError("it is no list of MCP servers")  # noqa: TRY004 - of the file
+    return found
 
 
 def _take(lock: int, path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +35,16 @@ class StartError(AttachError):
 
 @dataclass(frozen=True, slots=True)
 class OwnSession:
-    """How one session is joined: called by `AttachedSession` with the client of our server."""
+    """How one session is joined: called by `AttachedSession` with the client of our server.
+
+    The MCP servers `without` do not start with it.
+    """
 
     session_id: str
     folder: str
     order: SessionStart
     environ: Mapping[str, str]
+    without: Sequence[str] = ()
 
     async def __call__(
         self,
@@ -61,6 +65,7 @@ class OwnSession:
             "include_sub_agent_streaming_events": False,
             "enable_config_discovery": True,
             "enable_file_hooks": True,
+            "disabled_mcp_servers": list(self.without),
             "tools": [],
             "hooks": hooks,
             "system_message": {"mode": "customize", "sections": sections},

@@ -60,6 +60,11 @@ def stored_sessions(copilot_home: Path) -> list[StoredSession]:
     return sorted(found, key=lambda one: one.used_at, reverse=True)
 
 
+def folder_of(copilot_home: Path, session_id: str) -> str:
+    """Return the folder that a session has noted as its own; "" where it has noted none."""
+    return _about(copilot_home / "session-state" / session_id / _ABOUT)("cwd")
+
+
 def _folders(copilot_home: Path) -> Iterator["os.DirEntry[str]"]:
     try:
         with os.scandir(copilot_home / "session-state") as entries:
