@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -53,6 +54,11 @@ class Tmux:
         if self._started:
             subprocess.run([*self._tmux, "kill-server"], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def shell_command(self) -> str:
+        """The begin of a shell's command that tells this server something."""
+        return shlex.join(self._tmux)
 
     def command(self, *args: str) -> str:
         """Run one tmux command; return what it prints."""
@@ -127,6 +133,15 @@ class Screen:
         return self._tmux.command(
             "display-message", "-p", "-t", self.name, f"#{{{variable}}}"
         ).strip()
+
+    def split(self, argv: Iterable[str], *, env: Mapping[str, str], cwd: Path) -> "Screen":
+        """Run `argv` on a new pty beside this one, with `env` and nothing else."""
+        inner = ["env", "-i", *(f"{k}={v}" for k, v in env.items()), *argv]
+        pane = self._tmux.command(
+            *("split-window", "-d", "-P", "-F", "#{pane_id}", "-t", self.name),
+            *("-c", str(cwd), "--", *inner),
+        )
+        return Screen(self._tmux, pane.strip())
 
     def text(self, *, colours: bool = False) -> str:
         """Return what is on the screen; with `colours`, the escape sequences too."""
