@@ -78,9 +78,9 @@ class Syncer:
         self._retired.remove(oldest)
         if oldest in self._dirty:
             self._dirty.remove(oldest)
-        os.close(oldest.fd)
+        fd, oldest.fd = oldest.fd, -1
+        _close(fd)
         _close_all(oldest.dirs)
-        oldest.fd = -1
         self._has_closed_early = True
 
     def settle(self, folders: Iterable[int]) -> None:
@@ -155,7 +155,7 @@ class Syncer:
             for handles, ok, done in requests:
                 self._answer(dirty if handles is None else handles, ok, done)
             if self._group_at is None:
-                self._sync_group(dirty, retired)
+                self._do(partial(self._sync_group, dirty, retired))
             for chore in chores:
                 self._do(chore)
             with self._wake:
@@ -186,7 +186,8 @@ class Syncer:
             self._sync(handle)
         for handle in retired:
             self._sync(handle)
-            os.close(handle.fd)
+            fd, handle.fd = handle.fd, -1
+            _close(fd)
             _close_all(handle.dirs)
         if retired:
             with self._wake:
@@ -229,4 +230,12 @@ def _sync_folder(fd: int) -> None:
 
 def _close_all(fds: list[int]) -> None:
     while fds:
-        os.close(fds.pop())
+        _close(fds.pop())
+
+
+def _close(fd: int) -> None:
+    """Close a descriptor. It is closed also when that fails, so it is not tried again."""
+    try:
+        os.close(fd)
+    except OSError as error:
+        _log.warning("a descriptor of the records could not be closed in order: %s", error)

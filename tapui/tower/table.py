@@ -215,6 +215,9 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             self.columns = tuple(columns)
             self.rows = []
             self._version += 1
+            self._strips.clear()
+            self._measure()
+            self.refresh()  # what follows may be no rows at all, which changes nothing more
 
     def _measure(self) -> None:
         """Take the number of rows over into the scroll bar."""

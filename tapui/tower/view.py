@@ -66,6 +66,8 @@ _FAILED = frozenset({"session.error", "prompt.failed"})
 """Events of a session's own that are failures without a call."""
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which an agent no longer writes what it wrote."""
+KEPT_MUTED = 1_000
+"""Streams that stay muted, also while their session is away."""
 LIFE_EVENTS = 200
 """Events of one session's own that the tower keeps."""
 
@@ -134,8 +136,8 @@ class View:
         self.looked_at = 0.0
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
         self._payloads = Payloads()
-        self.muted: set[StreamKey] = set()
-        """Streams whose lines are neither painted nor counted."""
+        self.muted: dict[StreamKey, None] = {}
+        """Streams whose lines are neither painted nor counted; of very many the newest."""
         self._reads: dict[str, StreamKey] = {}
         self._pages: dict[str, StreamLines | Error | None] = {}
         self._trials: dict[str, EmitterTried | None] = {}
@@ -234,7 +236,11 @@ class View:
 
     def mute(self, key: StreamKey, *, is_muted: bool) -> None:
         """Paint and count the lines of a stream no longer, or again; this tower remembers it."""
-        (self.muted.add if is_muted else self.muted.discard)(key)
+        self.muted.pop(key, None)
+        if is_muted:
+            self.muted[key] = None
+            if len(self.muted) > KEPT_MUTED:
+                del self.muted[next(iter(self.muted))]
         ring = self.ring(key)
         ring.is_muted = is_muted
         ring.mark_read()
@@ -484,6 +490,8 @@ class View:
             self.writing.pop(event.session_id, None)
             for key in [key for key in self.rings if key[0] == event.session_id]:
                 del self.rings[key]
+            for key in [key for key in self.muted if key[0] == event.session_id]:
+                del self.muted[key]
             if event.session.headless:
                 self._news.append(event)
         elif isinstance(event, (ev.InjectPaused, ev.CommandAsked)):
@@ -522,7 +530,8 @@ class View:
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:
             self.rings.setdefault((new, key[1]), self.rings.pop(key))
-        self.muted = {(new if key[0] == old else key[0], key[1]) for key in self.muted}
+        self.muted = {(new if key[0] == old else key[0], key[1]): None for key in self.muted}
+        self.writing.pop(old, None)
         if old in self.life:
             self.life.setdefault(new, self.life.pop(old))
 

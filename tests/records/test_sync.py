@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapui.records import syncer
+from tapui.records.record_file import Handle
 from tests.records.turns import (
     DEADLINE,
     Writer,
@@ -237,3 +238,20 @@ def test_a_chore_that_fails_is_told_and_the_thread_lives_on(state: Path) -> None
         assert writer.reports == [("warning", "a file: Permission denied")]
         writer.turn(refused("x"))
         assert writer.sync([1])
+
+
+def test_a_descriptor_that_cannot_be_closed_ends_no_later_sync(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    synced = syncer.Syncer(lambda _text, _level: None, interval=0.0)
+    never_open = 2**30
+    synced.retire(Handle(never_open, path, [never_open + 1]))
+    wait_until(lambda: not synced._retired)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    handle = Handle(fd, path, [])
+    handle.dirty = True
+    answers: list[bool] = []
+    synced.request([handle], True, answers.append)
+    wait_until(lambda: bool(answers))
+    assert answers == [True]
+    synced.retire(handle)
+    assert synced.close(DEADLINE)

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from msgspec import Raw
 
 from tapui.core.approvals.part_questions import PartQuestion
@@ -11,6 +12,7 @@ from tapui.mcp_servers.consent.allowable import Allowable
 from tapui.mcp_servers.consent.pins import ToolPins
 from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
 from tapui.runtime.person import Person
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.station.mcp_servers.pinning import MAX_ASKED, Pinning
 from tests.rig.waiting import until_async
 
@@ -100,6 +102,27 @@ async def test_nobody_to_ask_means_that_it_is_asked_later(tmp_path: Path) -> Non
     await asyncio.sleep(0)
     assert not case.asked.questions
     case.session = "s2"
+    await case.pinning.take(tools(1))
+    await case.asked.approve(1)
+    await case.has_sent(2)
+
+
+@pytest.mark.expects_error_log("a task failed: ask about the tools of files")
+async def test_a_question_that_fails_is_logged_and_asked_again(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    faults: list[BaseException] = []
+    session = case.pinning._session
+    await case.pinning.begin(case.kept)
+    await case.pinning.take([])
+
+    def fails() -> str | None:
+        raise LookupError("boom")
+
+    case.pinning._session = fails
+    case.pinning._background = BackgroundTasks(faults.append)
+    await case.pinning.take(tools(1))
+    await until_async(lambda: faults, what="the fault")
+    case.pinning._session = session
     await case.pinning.take(tools(1))
     await case.asked.approve(1)
     await case.has_sent(2)

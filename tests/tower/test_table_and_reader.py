@@ -60,6 +60,27 @@ async def test_selection_follows_its_row() -> None:
         assert shown.selected == "c", "the row is gone: what took its place is selected"
 
 
+async def test_other_columns_leave_nothing_of_the_rows_before() -> None:
+    shown = table()
+
+    def painted() -> str:
+        return "\n".join(shown.render_line(y).text for y in range(shown.size.height))
+
+    async with Shown(shown).run_test(size=(40, 10)) as pilot:
+        shown.set_rows(rows("alpha"))
+        await pilot.pause()
+        assert "alpha" in painted()
+        screen = pilot.app.screen
+        shown.set_columns((Column("tool", 8, 30), Column("calls", 6)))
+        shown.set_rows([])
+        await pilot.pause()
+        lines = [strip.text for strip in screen._compositor.render_strips()]
+        assert not [line for line in lines if "alpha" in line or "name" in line]
+        assert [line for line in lines if "tool" in line]
+        shown.set_rows(rows("alpha"))
+        assert "alpha" in painted()
+
+
 async def test_a_row_that_comes_on_top_does_not_slip_under_the_cursor() -> None:
     shown = table()
     async with Shown(shown).run_test():

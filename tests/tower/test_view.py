@@ -9,7 +9,7 @@ from tapui.projection.state import State
 from tapui.tower.feed import Link
 from tapui.tower.payloads import PAYLOAD_BYTES
 from tapui.tower.rings import RING_BYTES, RING_LINES
-from tapui.tower.view import _TOPICS, ALL_TOPICS, DetailKey, View
+from tapui.tower.view import _TOPICS, ALL_TOPICS, KEPT_MUTED, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line, NowText
@@ -194,6 +194,32 @@ def test_what_an_agent_writes_is_known_until_it_is_a_message() -> None:
     assert view.take_dirty() == {"life"}
     happen(view, ev.SessionHappened("s1", "assistant.message"))
     assert view.writing == {}
+
+
+def test_what_is_kept_of_a_session_goes_with_it() -> None:
+    view = begun(world())
+    view.apply(NowText("s1", "I look"))
+    view.apply(NowText("s2", "I look"))
+    view.mute(("s1", "a@b"), is_muted=True)
+    view.mute(("s2", "a@b"), is_muted=True)
+    happen(view, ev.SessionReplaced("s9", session("s9", "nine"), "s1"))
+    assert (view.writing, list(view.muted)) == ({"s2": "I look"}, [("s9", "a@b"), ("s2", "a@b")])
+    happen(
+        view,
+        ev.SessionClosed("s9", session("s9", "nine")),
+        ev.SessionClosed("s2", session("s2", "two")),
+    )
+    assert (view.writing, view.muted) == ({}, {})
+
+
+def test_of_very_many_muted_streams_the_newest_stay_muted() -> None:
+    view = begun(world())
+    for number in range(KEPT_MUTED + 1):
+        view.mute(("s1", f"{number}@p"), is_muted=True)
+    assert len(view.muted) == KEPT_MUTED
+    assert ("s1", "0@p") not in view.muted
+    view.mute(("s1", "1@p"), is_muted=False)
+    assert ("s1", "1@p") not in view.muted
 
 
 def test_count_of_towers_follows_the_gateway() -> None:

@@ -36,6 +36,8 @@ RETRY_TIME = 15.0
 RETIRED_TIME = 120.0
 """Seconds in which a request to the model that is under way may still bring a call of a tool that
 was taken back."""
+_NAMES = 10_000
+"""Names of tools that are known as this host's: calls of these are the gateway's to show."""
 _GUARDED = frozenset(
     {
         "tap_set_session_mode",
@@ -102,7 +104,8 @@ class Toolset:
         self._offered: Sequence[OfferedTool] = ()
         self._revision = 0
         """The gateway's number of what is offered."""
-        self._names: set[str] = set()
+        self._names: OrderedDict[str, None] = OrderedDict()
+        """Names that were ever offered; of very many the newest."""
         self._held: set[str] = set()
         self._retired: dict[str, float] = {}
         self._changed = False
@@ -136,7 +139,11 @@ class Toolset:
         """
         self._offered = tools
         self._revision = revision
-        self._names.update(tool.name for tool in tools)
+        for tool in tools:
+            self._names[tool.name] = None
+            self._names.move_to_end(tool.name)
+        while len(self._names) > max(_NAMES, len(tools)):
+            self._names.popitem(last=False)
         self._changed = True
         self._begin_setting()
 

@@ -11,6 +11,7 @@ from msgspec import Raw
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.mcp_servers.messages import AnsweredForm, ServerAsks
 from tapui.runtime.person import Person
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.text import safe_text
 from tapui.wire import limits
 from tapui.wire.codec import raw
@@ -33,7 +34,14 @@ _numbers = count(1)
 class Forms:
     """The forms of one server, whose `name` they are shown with. `answered` takes each answer."""
 
-    def __init__(self, name: str, person: Person, answered: Callable[[AnsweredForm], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        person: Person,
+        answered: Callable[[AnsweredForm], None],
+        background: BackgroundTasks | None = None,
+    ) -> None:
+        self._background = background or BackgroundTasks()
         self._name = name
         self._person = person
         self._answered = answered
@@ -61,7 +69,7 @@ class Forms:
             provider=self._name,
             timeout=FORM_SECONDS,
         )
-        task = asyncio.get_running_loop().create_task(self._wait(form, question))
+        task = self._background.start(self._wait(form, question), name=f"a form of {self._name}")
         self._waiting[form] = task
         task.add_done_callback(lambda _: self._waiting.pop(form, None))
 

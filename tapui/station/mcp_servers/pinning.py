@@ -17,6 +17,7 @@ from tapui.mcp_servers.consent.pins import (
 )
 from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
 from tapui.runtime.person import Person
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.station.mcp_servers.permission import Limited
 
 MAX_ASKED = 20
@@ -39,12 +40,15 @@ class Pinning:
         allow: Callable[[ToolsAllowed], None],
         asked: Callable[[str | None], None],
         session: Callable[[], str | None],
+        *,
+        background: BackgroundTasks | None = None,
     ) -> None:
         self._name = name
         self._person = person
         self._allow = allow
         self._asked = asked
         self._session = session
+        self._background = background or BackgroundTasks()
         self._kept: ToolPins | None = None
         self._pins: dict[str, PinnedTool] | None = None
         self._limited = Limited()
@@ -74,11 +78,21 @@ class Pinning:
             self.close()
             self._about = about
             if changes:
-                self._asking = asyncio.get_running_loop().create_task(
-                    self._ask(changes[:MAX_ASKED], {one.name: one for one in tools})
+                self._asking = self._background.start(
+                    self._ask(changes[:MAX_ASKED], {one.name: one for one in tools}),
+                    name=f"ask about the tools of {self._name}",
                 )
 
     async def _ask(self, changes: Sequence[ToolChange], tools: dict[str, MappedTool]) -> None:
+        try:
+            await self._ask_person(changes, tools)
+        except Exception:
+            self._about = frozenset()  # the next list asks again
+            raise
+
+    async def _ask_person(
+        self, changes: Sequence[ToolChange], tools: dict[str, MappedTool]
+    ) -> None:
         session_id = self._session()
         if session_id is None:
             self._about = frozenset()  # it is asked once there is somebody

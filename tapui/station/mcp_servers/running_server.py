@@ -27,6 +27,7 @@ from tapui.mcp_servers.messages import (
     WithdrawnForm,
 )
 from tapui.runtime.supervisor import Backoff
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.secret import Secret
 from tapui.station.mcp_servers.bridge_process import BridgeProcess
 from tapui.station.mcp_servers.forms import Forms
@@ -67,8 +68,11 @@ class RunningServer:
         """What the bridge said before it gave up."""
         self._told: set[str] = set()
         self._tools: asyncio.Queue[Sequence[MappedTool]] = asyncio.Queue()
+        self._background = BackgroundTasks(
+            lambda _: self._tell("something of it failed inside tapui", "see the log")
+        )
         self._listed: Sequence[MappedTool] | None = None
-        self._forms = Forms(entry.name, around.person, self._send)
+        self._forms = Forms(entry.name, around.person, self._send, self._background)
         self._permission = Permission(
             entry,
             around,
@@ -77,7 +81,12 @@ class RunningServer:
             self._asked,
         )
         self._pinning = Pinning(
-            entry.name, around.person, self._send, self._asked, self._asked_session
+            entry.name,
+            around.person,
+            self._send,
+            self._asked,
+            self._asked_session,
+            background=self._background,
         )
         self._shown = McpServer(
             id=id_,
@@ -215,7 +224,7 @@ class RunningServer:
         self._shown = replace(self._shown, starts=self._shown.starts + 1)
         self._send(replace(start, pinned=pins, legacy=self._is_legacy))
         self._enter_sessions()
-        pinner = self._loop.create_task(self._pin())
+        pinner = self._background.start(self._pin(), name=f"pin the tools of {entry.name}")
         try:
             ended = await self._while_same(standing, self._bridge.wait())
             if ended is None:
@@ -263,6 +272,7 @@ class RunningServer:
             self._around.revoke(token)
         self._tokens.clear()
         self._listed = None
+        self._tools = asyncio.Queue()  # what it listed last is not pinned for the next one
         self._shown = replace(self._shown, sessions=[], tools=[], tool_count=0)
 
     def _send(self, message: BridgeMessage) -> None:
@@ -320,7 +330,11 @@ class RunningServer:
             tools = await self._tools.get()
             while not self._tools.empty():
                 tools = self._tools.get_nowait()
-            await self._pinning.take(tools)
+            try:
+                await self._pinning.take(tools)
+            except Exception:  # noqa: BLE001 - logged and told; later lists are still looked at
+                _log.exception("the tools of %s could not be pinned", self.entry.name)
+                self._tell("its tools could not be looked at", "see the log")
 
     # What is shown
 
