@@ -59,7 +59,8 @@ def _add_running(actions: "Commands") -> None:
         "run a file with tapui's own Python",
         "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
         "itself, or that is a test, runs as it is. ARGS are passed on to it: a provider\n"
-        "takes --session ID, the session by its id or label, and --port N.",
+        "takes --session ID, the session by its id or label, --port N, and --prefix TEXT,\n"
+        "which stands in front of the names of its tools.",
     )
     _file(run, "the Python file")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="passed on to the file")
@@ -75,6 +76,12 @@ def _add_running(actions: "Commands") -> None:
     _file(dev)
     dev.add_argument("--session", metavar="ID", help="the session (the foreground one)")
     add_port(dev, "the gateway's port")
+    dev.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="what stands in front of each tool's name, where another provider has the names",
+    )
 
 
 def _add_looking(actions: "Commands") -> None:

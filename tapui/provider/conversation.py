@@ -22,7 +22,7 @@ from tapui.provider.session import Session
 from tapui.provider.updates import Updates
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
-from tapui.wire.message import ActiveSession, Error, Message, SessionEvent
+from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool
 from tapui.wire.provider import (
     Ack,
     Auth,
@@ -49,10 +49,14 @@ from tapui.wire.provider import (
 
 log = logging.getLogger("tapui.provider")
 
+RECHECK_SECONDS = 20.0
+"""Between two looks whether the name of a tool that is left out is free."""
 RETRY_SECONDS = 2.0
 """Between two hellos while the name, or a tool's, is somebody else's."""
 SHARE_OF_DEADLINE = 0.8
 """Of the time that a session's end gives, the handlers of it have this."""
+_TOOLS = str(ToolsUpdate.__struct_config__.tag)
+_PREFIX = "--prefix TEXT"
 _FATAL = (
     ErrorCode.AUTH_FAILED,
     ErrorCode.UNSUPPORTED_VERSION,
@@ -101,6 +105,13 @@ class LinkConversation:
         self._tasks: set[asyncio.Task[None]] = set()
         self._queries: dict[str, asyncio.Future[dict[str, list[HistoryLine]]]] = {}
         self._asked = 0
+        self._offered: list[Tool] = []
+        """What the gateway was told last and has not refused."""
+        self._left_out: set[str] = set()
+        """Tools whose names are taken; the others are offered."""
+        self._rechecking: asyncio.Task[None] | None = None
+        self._tries_all = False
+        """Whether an update with those, too, is under way."""
         self._persist_dir: str | None = None
         self._handlers: dict[type[Message], Callable[[Any], None]] = {
             AuthPairing: self._pairing,
@@ -163,7 +174,7 @@ class LinkConversation:
         self.is_bound = False
         carrying.cancel()
         self.calls.cancel_all("the gateway is gone")
-        for task in (*self._tasks, *filter(None, [self._again])):
+        for task in (*self._tasks, *filter(None, [self._again, self._rechecking])):
             task.cancel()
         for query in self._queries.values():
             if not query.done():
@@ -201,7 +212,9 @@ class LinkConversation:
             self._again = None
         self._may_say_hello = False
         self._is_everywhere = wanted == ALL
-        self.outbox.put(self._provider.hello(wanted, self._serving.reconnect_token))
+        hello = self._provider.hello(wanted, self._serving.reconnect_token, self._left_out)
+        self._offered = hello.tools or []
+        self.outbox.put(hello)
 
     def _say_hello_later(self) -> None:
         self._may_say_hello = True
@@ -232,6 +245,8 @@ class LinkConversation:
         for text in message.warnings or ():
             serving.listener.noticed(text)
         serving.listener.bound([self._active[one] for one in is_in if one in self._active])
+        if self._left_out:
+            self._recheck_later()
         serving.release()
 
     def _join(self, session_id: str) -> None:
@@ -345,7 +360,11 @@ class LinkConversation:
     def _acknowledged(self, message: Ack) -> None:
         for text in message.warnings or ():
             self._serving.listener.noticed(text)
-        self.updates.settled(message.request_id)
+        kind = self.updates.settled(message.request_id)
+        if kind == _TOOLS and self._tries_all:
+            self._tries_all = False
+            self._left_out.clear()
+            self._offered = list(self._provider.tools)
 
     def say(self, message: Message) -> None:
         """Send what a session says."""
@@ -357,8 +376,10 @@ class LinkConversation:
     def tools_changed(self) -> None:
         """The provider's tools are others now."""
         if self.is_bound:
+            self._tries_all = True
             self.updates.want(ToolsUpdate(list(self._provider.tools)))
         elif self._again is not None:
+            self._left_out.clear()
             self._say_hello()  # a name may be free that was taken
 
     def context_changed(self) -> None:
@@ -378,7 +399,9 @@ class LinkConversation:
             self._hello_refused(message)
             return
         if message.request_id is not None:
-            self.updates.settled(message.request_id)
+            kind = self.updates.settled(message.request_id)
+            if kind == _TOOLS and self._leaves_out(message):
+                return
         self._serving.listener.noticed(
             f"{message.reply_to or 'the gateway'}: {message.code}: {message.message}"
         )
@@ -387,8 +410,52 @@ class LinkConversation:
         is_for_all = self._is_everywhere and message.code is ErrorCode.UNAUTHORIZED
         if message.code in _FATAL or (message.code is ErrorCode.UNAUTHORIZED and not is_for_all):
             raise GatewayRefusal(message.code, message.message)
-        self._serving.listener.waiting(message.message)
+        if message.tools and not self._left_out.issuperset(message.tools):
+            if self._leaves_out(message):
+                return
+            self._left_out.clear()
+            first = f"{message.message}; {_PREFIX} offers all under other names"
+            self._serving.listener.waiting(first)
+        else:
+            self._serving.listener.waiting(message.message)
         if is_for_all or message.code is ErrorCode.INVALID_SESSION:
             self._may_say_hello = True  # once the list of sessions changes
         else:
             self._say_hello_later()
+
+    # Names that are taken
+
+    def _leaves_out(self, message: Error) -> bool:
+        """Offer the tools whose names are free; return whether there are any."""
+        own = {tool.name for tool in self._provider.tools}
+        taken = (set(message.tools or ()) | (set() if self.is_bound else self._left_out)) & own
+        self._tries_all = False
+        if not taken or taken == own:
+            return False
+        is_news, self._left_out = taken != self._left_out, taken
+        if is_news:
+            names = ", ".join(sorted(taken))
+            self._serving.listener.noticed(
+                f"left out: {names} ({message.message}); {_PREFIX} offers all under other names"
+            )
+        if not self.is_bound:
+            self._say_hello()
+            return True
+        free = [tool for tool in self._provider.tools if tool.name not in taken]
+        if free != self._offered:
+            self._offered = free
+            self.updates.want(ToolsUpdate(free))
+        self._recheck_later()
+        return True
+
+    def _recheck_later(self) -> None:
+        """Offer all tools again after a while: a name may be free by then."""
+
+        async def recheck() -> None:
+            await self._serving.sleep(RECHECK_SECONDS)
+            self._rechecking = None
+            if self.is_bound and self._left_out:
+                self.tools_changed()
+
+        if self._rechecking is None:
+            self._rechecking = asyncio.create_task(recheck())

@@ -1,13 +1,15 @@
 """What a provider declares with decorators: its tools, rules and handlers."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Literal, Protocol, TypeVar, overload
+
+from msgspec.structs import replace
 
 from tapui.provider.checks import call_match, check_name, checked_part, checked_regex
 from tapui.provider.errors import DeclarationError
 from tapui.provider.gates import DeclaredGate
 from tapui.provider.sending import json_object, sendable, short_context
-from tapui.provider.tool import ToolFunction, is_coroutine
+from tapui.provider.tool import LETTERS, NAME, ToolFunction, is_coroutine
 from tapui.wire import limits
 from tapui.wire.message import BUILTIN_PROVIDER, Tool
 from tapui.wire.provider import (
@@ -75,6 +77,7 @@ class Declared:
         self._subscribed: dict[str, None] = {}
         for event in subscribe:
             self._subscribe(event)
+        self._prefix = ""
         self._tools: dict[str, ToolFunction] = {}
         self._rules: list[HookRule] = []
         self._gates: dict[str, DeclaredGate] = {}
@@ -280,11 +283,23 @@ class Declared:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools as the gateway is told of them."""
-        return tuple(tool.definition for tool in self._tools.values())
+        if not self._prefix:
+            return tuple(tool.definition for tool in self._tools.values())
+        return tuple(
+            replace(tool.definition, name=self._prefix + tool.name) for tool in self._tools.values()
+        )
+
+    def put_in_front(self, prefix: str) -> None:
+        """Offer each tool with `prefix` in front of its name, where another provider has the
+        names. Raises `DeclarationError` where that makes no name."""
+        for tool in self._tools.values():
+            if not NAME.match(prefix + tool.name):
+                raise DeclarationError(f"'{prefix + tool.name}' cannot be a tool's name: {LETTERS}")
+        self._prefix = prefix
 
     def function_of(self, tool: str) -> ToolFunction | None:
         """Return a tool's function, None where there is no such tool."""
-        return self._tools.get(tool)
+        return self._tools.get(tool[len(self._prefix) :]) if tool.startswith(self._prefix) else None
 
     def gate_of(self, gate_id: str) -> DeclaredGate | None:
         """Return a gate by its id."""
@@ -313,8 +328,10 @@ class Declared:
         """What the agent is told with every prompt."""
         return self._context
 
-    def hello(self, session: str | None, reconnect_token: str | None) -> Hello:
-        """Return the hello that declares all of this to a session.
+    def hello(
+        self, session: str | None, reconnect_token: str | None, without: Container[str] = ()
+    ) -> Hello:
+        """Return the hello that declares all of this to a session, but for some tools.
 
         Raises `DeclarationError` where it is larger than a message may be.
         """
@@ -326,7 +343,7 @@ class Declared:
             instance=self.instance,
             reconnect_token=reconnect_token,
             metadata=self._metadata,
-            tools=list(self.tools),
+            tools=[tool for tool in self.tools if tool.name not in without],
             hooks=hooks if self._rules or self._transforms else None,
             subscribe=list(self._subscribed) or None,
             context=self._context,

@@ -43,7 +43,7 @@ def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
-        asyncio.run(_serve(provider, arguments.session, arguments.port, dict(os.environ)))
+        asyncio.run(_serve(provider, arguments, dict(os.environ)))
     except GatewayRefusal as error:
         _say(f"{provider.name}: the gateway refuses it: {error}", is_error=True)
         return True
@@ -66,18 +66,25 @@ def _parser(provider: Declared) -> argparse.ArgumentParser:
         help=f"the session, by id or label (else {SESSION_VARIABLE}, else the one in front)",
     )
     parser.add_argument("--port", type=int, metavar="N", help="the gateway's port (else 9400)")
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="what stands in front of each tool's name, where another provider has the names",
+    )
     return parser
 
 
 async def _serve(
-    provider: Declared, session: str | None, port: int | None, environ: Mapping[str, str]
+    provider: Declared, arguments: argparse.Namespace, environ: Mapping[str, str]
 ) -> None:
-    finder = GatewayFinder(environ, port)
+    finder = GatewayFinder(environ, arguments.port)
     serving = Serving(
         provider,
         finder.dial,
         token=finder.token,
-        session=session or environ.get(SESSION_VARIABLE) or None,
+        session=arguments.session or environ.get(SESSION_VARIABLE) or None,
+        prefix=arguments.prefix,
         listener=_Printer(provider, finder),
     )
     work = asyncio.ensure_future(serving.run())

@@ -37,7 +37,8 @@ class Serving:
 
     `dial` opens a link, and opens the next one when that is lost; `token` is shown at its
     beginning: a `Secret`, or a function that returns the one that holds by now, or None for a link
-    that needs none. `session` goes before the provider's own. `sleep` waits for seconds.
+    that needs none. `session` goes before the provider's own. `prefix` stands in front of each
+    tool's name. `sleep` waits for seconds.
     """
 
     def __init__(
@@ -48,9 +49,12 @@ class Serving:
         token: Secret | Callable[[], Secret | None] | None = None,
         session: str | None = None,
         listener: Listener | None = None,
+        prefix: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.provider = provider
+        if prefix:
+            provider.put_in_front(prefix)
         self.session = session or provider.session
         self.listener = listener or Listener()
         self.reconnect_token: str | None = None

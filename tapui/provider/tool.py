@@ -18,7 +18,8 @@ from tapui.wire.limits import MAX_CALL_TIMEOUT, MAX_SCHEMA_DEPTH
 from tapui.wire.message import Tool
 from tapui.wire.surrogates import without_surrogates
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+LETTERS = "letters, digits, _ and -, at most 64"
 
 Bound = Callable[[], Any]
 """A function with its arguments. Of a coroutine function it returns the coroutine."""
@@ -41,10 +42,8 @@ class ToolFunction:
         found = name or getattr(function, "__name__", None)
         if found is None:
             raise DeclarationError("a tool of a callable object needs a name: tool(name=…)")
-        if not _NAME.match(found):
-            raise DeclarationError(
-                f"'{found}' cannot be a tool's name: letters, digits, _ and -, at most 64"
-            )
+        if not NAME.match(found):
+            raise DeclarationError(f"'{found}' cannot be a tool's name: {LETTERS}")
         if timeout is not None and not 0 < timeout <= MAX_CALL_TIMEOUT:
             raise DeclarationError(f"{found}: a timeout is seconds, up to {MAX_CALL_TIMEOUT:g}")
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):

@@ -29,12 +29,13 @@ class Updates:
         held.pop(about, None)
         held[about] = update
 
-    def settled(self, request_id: str) -> None:
-        """An update was acknowledged, or refused."""
+    def settled(self, request_id: str) -> str | None:
+        """An update was acknowledged, or refused; return its kind."""
         kind = self._under_way.pop(request_id, None)
         held = self._held.get(kind or "")
         if kind is not None and held:
             self._send(kind, held.pop(next(iter(held))))
+        return kind
 
     def _send(self, kind: str, update: Update) -> None:
         self._count += 1

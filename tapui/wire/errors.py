@@ -45,7 +45,8 @@ class WireError(Exception):
 
     `code` and `text` go to the peer; `reply_to`, `id`, `request_id` and `query_id` are echoed
     where the refused message had them (the ids only when they were strings). `session_id` is the
-    session that the error is about; the peer is told it only if its message named one.
+    session that the error is about; the peer is told it only if its message named one. `tools` are
+    those whose names are taken.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class WireError(Exception):
         request_id: str | None = None,
         query_id: str | None = None,
         session_id: str | None = None,
+        tools: list[str] | None = None,
     ) -> None:
         super().__init__(f"{code}: {text}")
         self.code = code
@@ -67,3 +69,4 @@ class WireError(Exception):
         self.request_id = request_id
         self.query_id = query_id
         self.session_id = session_id
+        self.tools = tools

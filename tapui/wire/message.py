@@ -114,6 +114,8 @@ class Error(Message, tag="error", frozen=True):
     provider_id: str | None = None
     session_id: str | None = None
     query_id: str | None = None
+    tools: list[str] | None = None
+    """Of `TOOL_CONFLICT`: those whose names are taken; the others would be accepted."""
 
 
 class SessionEvent(Message, tag="session.event", frozen=True):

@@ -192,6 +192,20 @@ async def test_it_waits_until_a_name_is_free(bench: Bench, tmp_path: Path) -> No
             assert await bench.data("greet", {"name": "Ada"}) == f"Ada {bench.session}"
 
 
+async def test_tools_whose_names_are_free_are_offered_beside_those_that_are_taken(
+    bench: Bench, tmp_path: Path
+) -> None:
+    env = environment(bench.gateway, bench.session)
+    two = GREETER.replace("greeter.log(", "greeter.tool('other', {}, () => 'mine');\ngreeter.log(")
+    async with await Provider.bind(
+        bench.gateway.url, bench.gateway.token, name="first", session=bench.session
+    ):
+        with Program(tmp_path / "greeter", env, two) as greeter:
+            greeter.says("greeter: left out: greet (Tool 'greet' already registered by provider")
+            greeter.says(f"({bench.session})\n")
+            assert await bench.data("other", {}) == "mine"
+
+
 async def test_a_provider_of_all_sessions_is_in_those_that_open_later(
     bench: Bench, tmp_path: Path
 ) -> None:

@@ -1,9 +1,12 @@
 """Tools whose schemas are the author's own, and text beside files."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
-from tapui.provider import Context, File, Image, Provider
+import pytest
+
+from tapui.provider import Context, DeclarationError, File, Image, Provider, conversation
 from tapui.provider.tool import ToolFunction
 from tests.provider.conftest import Bench
 
@@ -54,6 +57,46 @@ async def test_a_name_that_was_taken_and_is_changed_is_offered_at_once(bench: Be
     second.replace_tools([ToolFunction(plain, name="other", parameters=SCHEMA)])
     await served.told.heard("bound: ", within=1.5)  # two seconds, without the change
     assert (await bench.call("other"))["data"] == "{}"
+
+
+async def test_tools_whose_names_are_taken_are_left_out_until_they_are_free(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "RECHECK_SECONDS", 0.05)
+    first, second = Provider("first"), Provider("second")
+    for name in ("a", "b"):
+        first.tool(name=name, parameters=SCHEMA)(plain)
+    for name in ("a", "b", "mine"):
+        second.tool(name=name, parameters=SCHEMA)(with_context)
+    await bench.serve(first)
+    served = await bench.serve(second)
+    await served.told.heard(
+        "left out: a, b (Tool 'a' already registered by provider 'first'); --prefix TEXT offers"
+    )
+    its_own = f"{{}} in {bench.session}"
+    assert (await bench.call("mine"))["data"] == its_own
+    second.tool(name="later", parameters=SCHEMA)(with_context)
+    first.remove_tool("a")
+    await served.told.heard("left out: b (")
+    async with asyncio.timeout(15):
+        while (await bench.call("a")).get("data") != its_own:
+            pass
+    assert (await bench.call("later"))["data"] == its_own
+    assert (await bench.call("b"))["data"] == "{}"
+
+
+async def test_a_prefix_keeps_names_apart(bench: Bench) -> None:
+    first, second = Provider("first"), Provider("second")
+    for provider in (first, second):
+        provider.tool(name="same", parameters=SCHEMA)(plain)
+    await bench.serve(first)
+    second.put_in_front("my_")
+    await bench.serve(second)
+    assert [tool.name for tool in second.tools] == ["my_same"]
+    assert (await bench.call("my_same"))["data"] == "{}"
+    assert (await second.call("my_same", {})) == "{}"
+    with pytest.raises(DeclarationError, match="'! same' cannot be a tool's name"):
+        second.put_in_front("! ")
 
 
 async def test_text_goes_with_a_file_or_an_image(bench: Bench, tmp_path: Path) -> None:

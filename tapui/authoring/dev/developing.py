@@ -132,10 +132,12 @@ class Developing:
         token: Callable[[], Secret | None],
         shows: ShowsPrograms,
         session: str | None = None,
+        prefix: str = "",
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._file = file
         self._session = session
+        self._prefix = prefix
         self._environ = {**environ, "PYTHONUNBUFFERED": "1", INSIDE: "1"}
         self._shows = shows
         self._relay = Relay(dial, token, shows)
@@ -185,7 +187,7 @@ class Developing:
     def _command(self, descriptor: int) -> Command:
         argv = (sys.executable, "-P", "-m", _MODULE, str(self._file), str(descriptor))
         return Command(
-            (*argv, self._session or ""),
+            (*argv, self._session or "", self._prefix),
             self._environ,
             inherited=(descriptor,),
             drops_output=True,

@@ -24,7 +24,7 @@ from tapui.authoring.dev.channel import (
     Retire,
 )
 from tapui.authoring.loading import LoadedFile, LoadError, load
-from tapui.provider.errors import GatewayRefusal
+from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.link import Link, LinkLost
 from tapui.provider.listener import Listener
 from tapui.provider.loop_watch import LoopWatch
@@ -177,7 +177,7 @@ def _end_with_dev() -> None:
     os._exit(1)
 
 
-def main(file: str, descriptor: str, session: str = "") -> int:
+def main(file: str, descriptor: str, session: str = "", prefix: str = "") -> int:
     """Load the file and serve its provider; return the exit code."""
     end = socket.socket(fileno=int(descriptor))
     os.set_inheritable(end.fileno(), False)
@@ -188,7 +188,9 @@ def main(file: str, descriptor: str, session: str = "") -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for dev, which ends this program
     try:
         loaded = load(Path(file))
-    except LoadError as error:
+        if prefix:
+            loaded.provider.put_in_front(prefix)
+    except (LoadError, DeclarationError) as error:
         return asyncio.run(_tell_failure(end, str(error), Path(file)))
     return asyncio.run(_serve(loaded, end, session or None))
 

@@ -107,6 +107,8 @@ class Relay:
         self._asking: tuple[RelayedProgram, Hello] | None = None
         """Who waits for the answer to a hello."""
         self._filters: set[str] = set()
+        self._left_out: set[str] = set()
+        """Tools whose names were taken when a program said hello."""
         self.current: RelayedProgram | None = None
         self._programs: dict[int, RelayedProgram] = {}
         self._calls: dict[str, _Call] = {}
@@ -235,6 +237,12 @@ class Relay:
                 await self._agreed(update)
         except _UpdateRefused as refused:
             refusal = refused
+        taken = set((refusal.error.tools if refusal is not None else None) or ())
+        if refusal is not None and taken and taken <= self._left_out:
+            # Names that were taken before this save, too, are no reason to refuse it.
+            free = [tool for tool in hello.tools or () if tool.name not in taken]
+            await self._adopt(program, replace(hello, tools=free), ack)
+            return
         if refusal is not None or not self._is_there(program):
             for update in updates(hello, before):
                 self._send(replace(update, request_id=self._own_id()))
@@ -408,6 +416,7 @@ class Relay:
         elif error.reply_to == "hello" and self._asking is not None:
             program, hello = self._asking
             self._asking = None
+            self._left_out |= set(error.tools or ())
             if self.current not in (None, program):
                 # In its place the one before may go on: it says hello again.
                 self._shows.refused(f"the hello of {hello.name!r}", error)

@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
         dial=finder.dial,
         token=finder.token,
         shows=Printer(path.name, _print, lambda: finder.port),
+        prefix=args.prefix,
         session=args.session or os.environ.get(SESSION_VARIABLE),
     )
     output.note(f"serving {args.file}; each save is taken over. Ctrl-C ends it")

@@ -39,6 +39,7 @@ class Connections:
                 provider_id=provider.id if provider else None,
                 session_id=error.session_id if connection.grant is not None else None,
                 query_id=error.query_id,
+                tools=error.tools,
             ),
         )
         if connection.grant is not None or error.code.is_fatal:
@@ -59,6 +60,7 @@ class Connections:
     def refuse_message(self, connection: Connection, error: WireError, head: Envelope) -> None:
         """Refuse a message, with what is echoed of it."""
         echoed = head.refusal(error.code, error.text, session_id=error.session_id)
+        echoed.tools = error.tools
         echoed.id = error.id or echoed.id
         self.refuse(connection, echoed)
 

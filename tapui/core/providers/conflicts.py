@@ -45,26 +45,30 @@ def check_twice(tools: Iterable[Tool], session_id: str | None = None) -> None:
 def check_conflicts(session: OpenSession, claimant: Claimant, tools: list[Tool]) -> None:
     """Check names against each other and those in the session.
 
-    Raises `WireError` (`TOOL_CONFLICT`) naming the owner.
+    Raises `WireError` (`TOOL_CONFLICT`) naming the owner of the first, and all that are taken.
     """
     check_twice(tools, session.id)
     others = {one.name for one in session.providers.values() if one.name != claimant.name}
-    for tool in tools:
-        entry = session.tools.get(tool.name)
-        if entry is not None and not claimant.shares_with(entry):
-            raise _conflict(
-                session, f"Tool '{tool.name}' already registered by provider '{entry.owner}'"
-            )
-        if session.reserves(tool.name):
-            raise _conflict(session, f"Tool '{tool.name}' is the session's own")
-        if tool.name.startswith("list_"):
-            for other in others:
-                if tool.name.startswith(instances.reserved_prefix(other)):
-                    raise _conflict(
-                        session, f"Tool '{tool.name}' is reserved for provider '{other}'"
-                    )
+    taken = {tool.name: _taken_by(session, claimant, tool.name, others) for tool in tools}
+    texts = {name: text for name, text in taken.items() if text is not None}
+    if texts:
+        raise _conflict(session, next(iter(texts.values())), list(texts))
     if claimant.instance is not None:
         _check_lister(session, claimant, {tool.name for tool in tools})
+
+
+def _taken_by(session: OpenSession, claimant: Claimant, name: str, others: set[str]) -> str | None:
+    """Say whose a name is that the claimant may not have."""
+    entry = session.tools.get(name)
+    if entry is not None and not claimant.shares_with(entry):
+        return f"Tool '{name}' already registered by provider '{entry.owner}'"
+    if session.reserves(name):
+        return f"Tool '{name}' is the session's own"
+    if name.startswith("list_"):
+        for other in others:
+            if name.startswith(instances.reserved_prefix(other)):
+                return f"Tool '{name}' is reserved for provider '{other}'"
+    return None
 
 
 def _check_lister(session: OpenSession, claimant: Claimant, own: set[str]) -> None:
@@ -77,5 +81,5 @@ def _check_lister(session: OpenSession, claimant: Claimant, own: set[str]) -> No
         raise _conflict(session, f"Tool '{name}' already registered by provider '{owner}'")
 
 
-def _conflict(session: OpenSession, text: str) -> WireError:
-    return WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session.id)
+def _conflict(session: OpenSession, text: str, tools: list[str] | None = None) -> WireError:
+    return WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session.id, tools=tools)

@@ -180,6 +180,7 @@ export declare class Provider {
   constructor(name: string, options?: ProviderOptions);
   readonly name: string;
   readonly instance: string | undefined;
+  putInFront(prefix: string): this;
   readonly tools: { name: string; description: string; parameters: Json; timeout?: number }[];
   readonly context: string | undefined;
 

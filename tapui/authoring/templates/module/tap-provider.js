@@ -305,6 +305,7 @@ function isSame(one, other) {
 /** What a process, or a page, offers to Copilot sessions. */
 export class Provider {
   #hello;
+  #prefix = "";
   #tools = new Map();
   #rules = [];
   #gates = new Map();
@@ -557,7 +558,19 @@ export class Provider {
 
   /** The tools as the gateway is told of them. */
   get tools() {
-    return [...this.#tools.values()].map((tool) => tool.definition);
+    return [...this.#tools.values()].map(({ definition }) =>
+      this.#prefix ? { ...definition, name: this.#prefix + definition.name } : definition,
+    );
+  }
+
+  /** Offer each tool with `prefix` in front of its name, where another provider has the names. */
+  putInFront(prefix) {
+    for (const name of this.#tools.keys()) {
+      const isName = /^[A-Za-z0-9_-]{1,64}$/.test(prefix + name);
+      declare(isName, `'${prefix + name}' cannot be a tool's name: letters, digits, _ and -`);
+    }
+    this.#prefix = prefix;
+    return this;
   }
 
   /** What the agent is told with every prompt. */
@@ -568,7 +581,8 @@ export class Provider {
   // For the conversation
 
   functionOf(tool) {
-    return this.#tools.get(tool);
+    const isOwn = tool.startsWith(this.#prefix);
+    return isOwn ? this.#tools.get(tool.slice(this.#prefix.length)) : undefined;
   }
 
   gateOf(id) {
@@ -592,7 +606,7 @@ export class Provider {
   }
 
   /** The hello that declares all of this. Throws a `DeclarationError` where it is too large. */
-  hello(session, reconnectToken) {
+  hello(session, reconnectToken, without) {
     const rules = this.#rules.length ? this.#rules : undefined;
     const transforms = this.#transforms.size ? Object.fromEntries(this.#transforms) : undefined;
     const hooks = dropAbsent({ onPreToolUse: rules, transforms });
@@ -600,7 +614,7 @@ export class Provider {
       ...this.#hello,
       session,
       reconnectToken,
-      tools: this.tools,
+      tools: this.tools.filter((tool) => !without?.has(tool.name)),
       hooks: rules || transforms ? hooks : undefined,
       subscribe: this.#subscribed.size ? [...this.#subscribed] : undefined,
     });
@@ -1287,14 +1301,17 @@ class Updates {
     this.#held.set(update.type, held.set(update.stream ?? update.sessionId ?? "", update));
   }
 
-  /** An update was acknowledged, or refused. */
+  /** An update was acknowledged, or refused; returns its kind. */
   settled(requestId) {
-    const held = this.#held.get(this.#underWay.get(requestId));
+    const kind = this.#underWay.get(requestId);
+    const held = this.#held.get(kind);
     this.#underWay.delete(requestId);
     const [first] = held ?? [];
-    if (first === undefined) return;
-    held.delete(first[0]);
-    this.#send(first[1]);
+    if (first !== undefined) {
+      held.delete(first[0]);
+      this.#send(first[1]);
+    }
+    return kind;
   }
 
   #send(update) {
@@ -1304,6 +1321,8 @@ class Updates {
   }
 }
 
+const RECHECK_SECONDS = 20; // between two looks whether a name that is taken is free
+const PREFIX = "--prefix TEXT offers all under other names";
 const ENDED = ["AUTH_FAILED", "the sessions that this was let into have ended"];
 const FATAL = ["AUTH_FAILED", "UNSUPPORTED_VERSION", "INVALID_JSON", "PAYLOAD_TOO_LARGE"];
 
@@ -1322,6 +1341,10 @@ class Conversation {
   #again;
   #queries = new Map();
   #asked = 0;
+  #offered = "";
+  #leftOut = new Set(); // tools whose names are taken; the others are offered
+  #triesAll = false; // whether an update with those, too, is under way
+  #rechecking;
 
   constructor(serving, socket) {
     this.#serving = serving;
@@ -1370,6 +1393,7 @@ class Conversation {
     const wasBound = this.isBound;
     clearTimeout(this.answerIsLate);
     clearTimeout(this.#again);
+    clearTimeout(this.#rechecking);
     this.calls.cancelAll("the provider leaves");
     if (wasBound && this.#socket.readyState === WebSocket.OPEN) {
       this.outbox.put({ type: "goodbye", reason: "the provider leaves" });
@@ -1411,7 +1435,12 @@ class Conversation {
         return this.#bound(message);
       case "ack":
         this.#notices(message.warnings);
-        return this.updates.settled(message.requestId);
+        if (this.updates.settled(message.requestId) === "tools.update" && this.#triesAll) {
+          this.#triesAll = false;
+          this.#leftOut.clear();
+          this.#offered = JSON.stringify(this.#provider.tools);
+        }
+        return;
       case "tool.call":
         return this.calls.start(
           message,
@@ -1454,7 +1483,8 @@ class Conversation {
     try {
       const { session, reconnectToken } = this.#serving;
       const wanted = choose([...this.#active.values()], session);
-      const hello = this.#provider.hello(wanted, reconnectToken);
+      const hello = this.#provider.hello(wanted, reconnectToken, this.#leftOut);
+      this.#offered = JSON.stringify(hello.tools);
       clearTimeout(this.#again);
       this.#maySayHello = false;
       this.#isEverywhere = wanted === ALL;
@@ -1488,6 +1518,7 @@ class Conversation {
     }
     this.#notices(message.warnings);
     listener.bound(isIn.map((id) => members.get(id)));
+    if (this.#leftOut.size) this.#recheckLater();
     this.#serving.pushes.send();
   }
 
@@ -1608,16 +1639,59 @@ class Conversation {
     if (query) return query.reject(new GatewayRefusal(code, text));
     if (code === "AUTH_FAILED" || code === "UNSUPPORTED_VERSION")
       throw new GatewayRefusal(code, text);
-    if (replyTo === "hello") return this.#helloRefused(code, text);
-    this.updates.settled(requestId);
+    const taken = Array.isArray(message.tools) ? message.tools.filter((one) => isText(one)) : [];
+    if (replyTo === "hello") return this.#helloRefused(code, text, taken);
+    const kind = this.updates.settled(requestId);
+    if (kind === "tools.update" && this.#leavesOut(taken, text)) return;
     return this.#serving.notice(`${replyTo ?? "the gateway"}: ${code}: ${text}`);
   }
 
-  #helloRefused(code, text) {
+  /** Offer the tools whose names are free; returns whether there are any. */
+  #leavesOut(taken, text) {
+    const own = this.#provider.tools;
+    const known = this.isBound ? taken : [...this.#leftOut, ...taken];
+    const out = new Set(own.map((tool) => tool.name).filter((name) => known.includes(name)));
+    this.#triesAll = false;
+    if (out.size === 0 || out.size === own.length) return false;
+    const isNews = out.size !== this.#leftOut.size || [...out].some((name) => !this.#leftOut.has(name));
+    this.#leftOut = out;
+    if (isNews) this.#serving.notice(`left out: ${[...out].join(", ")} (${text}); ${PREFIX}`);
+    if (!this.isBound) {
+      this.#sayHello();
+      return true;
+    }
+    const tools = own.filter((tool) => !out.has(tool.name));
+    const offered = JSON.stringify(tools);
+    if (offered !== this.#offered) {
+      this.#offered = offered;
+      this.updates.want({ type: "tools.update", tools });
+    }
+    this.#recheckLater();
+    return true;
+  }
+
+  /** Offer all tools again after a while: a name may be free by then. */
+  #recheckLater() {
+    this.#rechecking ??= setTimeout(() => {
+      this.#rechecking = undefined;
+      if (this.isBound && this.#leftOut.size) this.offerAll();
+    }, RECHECK_SECONDS * 1000);
+  }
+
+  /** Offer all tools, those that are left out, too. */
+  offerAll() {
+    this.#triesAll = true;
+    this.updates.want({ type: "tools.update", tools: this.#provider.tools });
+  }
+
+  #helloRefused(code, text, taken) {
     const isForAll = this.#isEverywhere && code === "UNAUTHORIZED";
     if (FATAL.includes(code) || (code === "UNAUTHORIZED" && !isForAll))
       throw new GatewayRefusal(code, text);
-    this.#serving.listener.waiting(text, code);
+    const isNews = taken.some((name) => !this.#leftOut.has(name));
+    if (isNews && this.#leavesOut(taken, text)) return;
+    if (isNews) this.#leftOut.clear();
+    this.#serving.listener.waiting(isNews ? `${text}; ${PREFIX}` : text, code);
     if (isForAll || code === "INVALID_SESSION")
       this.#maySayHello = true; // once the list changes
     else this.#sayHelloLater();
@@ -1841,9 +1915,7 @@ class Serving {
   }
 
   toolsChanged() {
-    if (this.conversation?.isBound) {
-      this.conversation.updates.want({ type: "tools.update", tools: this.provider.tools });
-    }
+    if (this.conversation?.isBound) this.conversation.offerAll();
   }
 
   /** What is told with every prompt is another text; what was said of single sessions is over. */
@@ -2072,16 +2144,19 @@ async function runProgram(provider, argv = process.argv.slice(2)) {
   const options = {
     session: { type: "string" },
     port: { type: "string" },
+    prefix: { type: "string" },
     help: { type: "boolean", short: "h" },
   };
   const usage = `The provider '${provider.name}', for sessions that tapui is attached to.
 
   --session ID  the session, by id or label (else TAP_SESSION, else the one in front)
-  --port N      the gateway's port (else 9400)`;
+  --port N      the gateway's port (else 9400)
+  --prefix TEXT what stands in front of each tool's name, where another provider has the names`;
   let values;
   try {
     ({ values } = parseArgs({ args: argv, options }));
     declare(/^\d*$/.test(values.port ?? ""), "--port: a number is needed");
+    if (values.prefix) provider.putInFront(values.prefix);
   } catch (error) {
     console.error(`${error.message}\n\n${usage}`);
     process.exitCode = 2;
