@@ -23,6 +23,8 @@ _LETTER = ord("X")
 MAX_STRUCTURE = 400
 """Signs that join and nest commands, up to which a command is parsed: the parser's time may grow
 with their square, and the gateway waits for it."""
+MAX_BLANKS = 1_000
+"""Blanks, which part words, up to which a command is parsed: each word takes its time."""
 _MAX_DEPTH = 200
 _MAX_NESTED = 4
 """How many shells within shells are looked into."""
@@ -128,6 +130,9 @@ def _parse(text: str, nesting: int) -> ParsedCommand:
         found.is_vast = True
     elif len(_STRUCTURE.findall(text)) > MAX_STRUCTURE:
         found.doubt(f"it has more than {MAX_STRUCTURE:,} signs that join and nest commands")
+        found.is_vast = True
+    elif sum(map(text.count, " \t")) > MAX_BLANKS:
+        found.doubt(f"it has more than {MAX_BLANKS:,} blanks")
         found.is_vast = True
     if found.is_vast:
         return found

@@ -53,6 +53,7 @@ _SETTINGS = {
     "bsdtar": "^@|:",
     "mvn": ":",
     "mvnw": ":",
+    "rsync": ":",
     "dotnet": "^[/@]",
     "less": r"^\+",
     "more": r"^\+",

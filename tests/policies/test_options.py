@@ -114,6 +114,7 @@ npm test: --script-sh=x | --script-shell x | --node-opt=x | -ws | --userconfig=x
     --runner x
 pnpm test: --runner=x | -r x | --config=x | -C x | -- --config x | --dir x
 yarn test: --cwd x | --runner x
+make: -t x | -kt x | --touch x
 make: SHELL=x | CC=x | CC:=x | CC+=x | .SHELLFLAGS=x | CC?=x | -f x | -fx | -kf x | -C x | -Cx |
     -I x | -E x | --eval=x | --ev=x | --dir=x | --directory x | -e | --file x | --mak=x | all
     A::=x | 'A!=x'

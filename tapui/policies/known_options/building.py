@@ -5,7 +5,7 @@ make,gmake,bmake -j? --jobs? -k --keep-going -S --no-keep-going -n --just-print 
                 --recon -s --silent --quiet -B --always-make -q --question -i --ignore-errors -w
                 --print-directory --no-print-directory -p --print-data-base -d --debug? -r
                 --no-builtin-rules -R --no-builtin-variables -l? --load-average? -O?
-                --output-sync? -t --touch -v --warn-undefined-variables --trace --shuffle? !-f:
+                --output-sync? !-t !--touch -v --warn-undefined-variables --trace --shuffle? !-f:
                 !--file: !--makefile: !-C: !--directory: !-I: !--include-dir: !-E: !--eval: !-e
                 !--environment-overrides !-o: !--old-file: !--assume-old: !-W: !--what-if:
                 !--new-file: !--assume-new: !-m !-b
