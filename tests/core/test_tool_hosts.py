@@ -490,7 +490,7 @@ def test_its_session_closes_when_the_program_is_attached_and_opens_again_after(
 
 
 def test_its_session_stays_while_its_program_only_is_watched(talk: Conversation) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     host = opened(talk)
     talk.provider("mcp-1")
     talk.wait(1)
@@ -513,7 +513,7 @@ def test_its_session_stays_while_its_program_only_is_watched(talk: Conversation)
 def test_a_session_that_waited_opens_once_its_program_has_none_of_the_tools(
     talk: Conversation,
 ) -> None:
-    talk.asker = DOOR
+    talk.sight = DOOR
     copilot = talk.host()
     copilot.open("s1", pid=CLI)
     copilot.say(type="session.update", sessionId="s1", toolsRevision=1)
