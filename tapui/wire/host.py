@@ -304,6 +304,43 @@ class SessionSend(Message, tag="session.send", frozen=True):
     sender: Sender = field(name="from")
 
 
+SESSION_EVENTS = frozenset(
+    {
+        "abort",
+        "assistant.intent",
+        "assistant.message",
+        "assistant.reasoning",
+        "assistant.turn_end",
+        "assistant.turn_start",
+        "assistant.usage",
+        "capabilities.changed",
+        "commands.changed",
+        "model.call_failure",
+        "permission.completed",
+        "prompt.automatic",
+        "prompt.injected",
+        "session.busy",
+        "session.compaction_complete",
+        "session.compaction_start",
+        "session.context",
+        "session.error",
+        "session.idle",
+        "session.permissions_changed",
+        "session.usage",
+        "shell.completed",
+        "subagent.completed",
+        "subagent.failed",
+        "subagent.started",
+        "tool.execution_complete",
+        "tool.execution_partial_result",
+        "tool.execution_progress",
+        "tool.execution_start",
+        "user.message",
+    }
+)
+"""Names of the events that hosts are known to send. Others are handed on as well."""
+
+
 class SessionLog(Message, tag="session.log", frozen=True):
     """Show a line in the session's timeline."""
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.core.conftest import Scene
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Peer
 
 TOKENS = [PROVIDER_TOKEN, INTERNAL_TOKEN]
@@ -304,3 +305,13 @@ def test_strangers_are_told_nothing_about_sessions(talk: Conversation) -> None:
     host.say(type="session.close", sessionId="s1")
     assert "s1" not in str(client.hear())
     assert talk.events("error.sent") == []
+
+
+def test_an_event_that_no_session_sends_is_named_in_the_ack(scene: Scene) -> None:
+    provider = scene.talk.connect(INTERNAL_TOKEN)
+    subscribed = ["tool.execution_complete", "tool.finished", "user.message"]
+    provider.hello(session="s1", name="one", tools=[], subscribe=subscribed)
+    (warning,) = provider.hear_one("hello.ack")["warnings"]
+    assert warning == ("subscribe: sessions are not known to send 'tool.finished'; names are exact")
+    provider.hello(session="s1", name="one", tools=[], subscribe=["user.message"])
+    assert "warnings" not in provider.hear_one("hello.ack")

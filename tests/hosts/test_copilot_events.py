@@ -10,7 +10,7 @@ from copilot.session_events import session_event_from_dict
 
 from tapui.hosts.copilot.events import OUTPUT_LENGTH, Translator
 from tapui.wire.codec import encode
-from tapui.wire.host import Agent, SessionEvent, SessionUpdate
+from tapui.wire.host import SESSION_EVENTS, Agent, SessionEvent, SessionUpdate
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import Message
 
@@ -500,3 +500,61 @@ def test_the_protocol_and_what_is_not_kept_are_left_out(translator: Translator, 
     ephemeral = recorded("session.weather_changed", {})
     ephemeral.ephemeral = True
     assert translator.translate(ephemeral) == []
+
+
+def test_what_a_call_tells_before_its_end_comes_once_a_second(translator: Translator) -> None:
+    translator.translate(bash_start())
+    kind = "tool.execution_partial_result"
+
+    def partial(text: str, at: str) -> list[tuple[str, Any]]:
+        data = {"toolCallId": CALL, "partialOutput": text}
+        return told(translator.translate(recorded(kind, data, at=at)))
+
+    told_of = {"toolCallId": CALL, "tool": "bash"}
+    assert partial("x" * 5_000, "50.000") == [(kind, {**told_of, "partialOutput": "x" * 4_096})]
+    assert partial("more", "50.900") == []
+    assert partial("newest", "51.000") == [(kind, {**told_of, "partialOutput": "newest"})]
+    progress = {"toolCallId": CALL, "progressMessage": "half"}
+    said = recorded("tool.execution_progress", progress, at="51.100")
+    assert told(translator.translate(said)) == [
+        ("tool.execution_progress", {**told_of, "progressMessage": "half"})
+    ]
+    other = {"toolCallId": "call_of_ours", "progressMessage": "half"}
+    assert translator.translate(recorded("tool.execution_progress", other)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "expected"),
+    [
+        ("assistant.reasoning", {"content": "hm", "reasoningId": "r1"}, None),
+        (
+            "model.call_failure",
+            {"source": "top_level", "model": "m", "errorMessage": "429"},
+            None,
+        ),
+        (
+            "commands.changed",
+            {"commands": [{"name": "deploy", "description": "d"}]},
+            {"commands": [{"name": "deploy"}]},
+        ),
+        ("capabilities.changed", {"ui": {"elicitation": True}}, None),
+    ],
+)
+def test_events_of_the_documents_are_passed_on(
+    translator: Translator, kind: str, data: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
+    assert told(translator.translate(recorded(kind, data))) == [(kind, expected or data)]
+
+
+def test_every_event_that_is_told_is_known_to_those_who_subscribe(translator: Translator) -> None:
+    updates = {
+        "session.custom_agents_updated",
+        "session.mcp_servers_loaded",
+        "session.mode_changed",
+        "session.model_change",
+        "session.title_changed",
+        "session.context_changed",
+        "session.usage_info",
+        "system.notification",
+    }
+    assert translator._table.keys() - updates <= SESSION_EVENTS

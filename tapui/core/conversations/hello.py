@@ -33,10 +33,12 @@ from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import ProviderConnected
+from tapui.wire.host import SESSION_EVENTS
 from tapui.wire.message import label_of
 from tapui.wire.provider import Hello, HelloAck, Hooks
 from tapui.wire.subjects import Provider
 
+_SHOWN_EVENTS = 10
 _KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)
 
 
@@ -314,9 +316,20 @@ class Hellos:
                 warnings=[
                     *section_warnings(provider, sessions),
                     *rule_warnings(provider, sessions),
+                    *_event_warnings(provider),
                 ]
                 or None,
             ),
         )
         for session in sessions:
             self._binding.greet(provider, session)
+
+
+def _event_warnings(provider: ConnectedProvider) -> list[str]:
+    """Return what to tell a provider that waits for events which no known host sends."""
+    unknown = sorted(provider.subscribed - SESSION_EVENTS)
+    if not unknown:
+        return []
+    shown = ", ".join(repr(name) for name in unknown[:_SHOWN_EVENTS])
+    more = f" and {len(unknown) - _SHOWN_EVENTS} more" if len(unknown) > _SHOWN_EVENTS else ""
+    return [f"subscribe: sessions are not known to send {shown}{more}; names are exact"]

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -29,6 +29,9 @@ _PROTOCOL = "model."
 """How the names of events begin that repeat what was said to the model, whole, each turn."""
 _NO_SERVER = frozenset({"disabled", "stopped", "not_configured"})
 """States of MCP servers that the CLI does not run."""
+_NEWS = 4_096
+"""Characters of what a call tells before its end that are passed on: the last."""
+_NEWS_INTERVAL = timedelta(seconds=1)
 _REMEMBERED_CALLS = 1_000
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
 
@@ -65,6 +68,8 @@ class _Started:
     at: datetime
     written: list[str]
     """Files that its command seems to write."""
+    told_at: dict[str, datetime] = field(default_factory=dict)
+    """When something was last told of it before its end, by the event's name."""
 
 
 class Translator:
@@ -108,6 +113,14 @@ class Translator:
             "session.custom_agents_updated": self._agents,
             "session.mcp_servers_loaded": self._mcp_servers,
             "abort": self._plain("reason"),
+            "assistant.reasoning": self._plain("content", "reasoning_id"),
+            "model.call_failure": self._plain(
+                "source", "model", "error_type", "error_code", "error_message"
+            ),
+            "commands.changed": self._commands,
+            "capabilities.changed": self._capabilities,
+            "tool.execution_progress": self._tool_news("progressMessage"),
+            "tool.execution_partial_result": self._tool_news("partialOutput"),
             "tool.execution_start": self._tool_start,
             "tool.execution_complete": self._tool_complete,
             "system.notification": self._notified,
@@ -145,10 +158,10 @@ class Translator:
 
         def translate(event: "CopilotEvent", data: Any) -> list[Message]:
             values = {}
-            for field in fields:
-                value = getattr(data, field, None)
+            for one in fields:
+                value = getattr(data, one, None)
                 value = getattr(value, "value", value)
-                values[_camel(field)] = _cut(value) if isinstance(value, str) else value
+                values[_camel(one)] = _cut(value) if isinstance(value, str) else value
             return self._event(name_of(event), **values, agentId=event.agent_id)
 
         return translate
@@ -293,6 +306,36 @@ class Translator:
         mode = getattr(data.mode, "value", data.mode)
         self.allows_all = mode == ALLOW_ALL
         return self._event(name_of(event), mode=mode)
+
+    def _commands(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        commands = [_cut(one.name)[: limits.MAX_ID] for one in data.commands[: limits.MAX_IDS]]
+        return self._event(name_of(event), commands=[{"name": name} for name in commands])
+
+    def _capabilities(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        elicitation = getattr(data.ui, "elicitation", None)
+        ui = None if elicitation is None else {"elicitation": elicitation}
+        return self._event(name_of(event), ui=ui)
+
+    def _tool_news(self, key: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
+        """Return a translation of what a call tells before its end: the newest, once a second.
+
+        The CLI tells it with each piece of output, and a partial result repeats those before it.
+        """
+
+        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
+            started = self._calls.get(data.tool_call_id)
+            name = name_of(event)
+            if started is None:
+                return []  # one of ours, or begun before we came
+            last = started.told_at.get(name)
+            if last is not None and event.timestamp - last < _NEWS_INTERVAL:
+                return []
+            started.told_at[name] = event.timestamp
+            text = data.progress_message if key == "progressMessage" else data.partial_output
+            told = {"toolCallId": data.tool_call_id, "tool": started.tool, key: text[-_NEWS:]}
+            return self._event(name, **told, agentId=event.agent_id)
+
+        return translate
 
     def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:
         started = self._calls.pop(data.tool_call_id, None)

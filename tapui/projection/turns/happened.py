@@ -268,7 +268,18 @@ def _other(session: LiveTurns, name: str, data: Data, at: str) -> None:
 
 
 _QUIET = frozenset(
-    {"assistant.turn_end", "prompt.submitted", "session.permissions_changed", "session.info"}
+    {
+        "assistant.reasoning",
+        "assistant.turn_end",
+        "capabilities.changed",
+        "commands.changed",
+        "model.call_failure",
+        "prompt.submitted",
+        "session.info",
+        "session.permissions_changed",
+        "tool.execution_partial_result",
+        "tool.execution_progress",
+    }
 )
 """Events that other parts of the state tell of, or that say nothing to a person."""
 
