@@ -14,6 +14,7 @@ from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.cli.diagnosis_mcp import mcp_door
 from tapui.cli.diagnosis_mcp_servers import mcp_servers
 from tapui.client.gateways import difference, restart_line
+from tapui.emitters.config.reading import read as read_configuration
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
@@ -21,6 +22,7 @@ from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
 from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.hosts.copilot.skill_files import skill_files
 from tapui.invocation import command, install_line
+from tapui.station.emitters.shown import file_problem
 
 if TYPE_CHECKING:
     from tapui.hosts.copilot.discovery import Cli
@@ -38,9 +40,21 @@ def diagnose(
     found += _skills(folders.copilot)
     found += mcp_door(folders)
     found += mcp_servers(folders)
+    found += _folder_file()
     found += _gateways(gateways)
     found += _sessions(folders, list(clis), port_rule)
     return found
+
+
+def _folder_file() -> Iterator[Diagnosed]:
+    """Return what is wrong in the file with emitters of this folder."""
+    try:
+        found = read_configuration(str(Path.cwd()))
+    except OSError:
+        return  # without a folder there is no file
+    for problem in found.problems:
+        text = str(file_problem(found.folder, problem))
+        yield Diagnosed("emitters", "warning", text, command("emitters list"))
 
 
 def _cli() -> Diagnosed:

@@ -81,6 +81,9 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
             for one in folded.alarms.values()
         ]
         _section("Alarms", ["SESSION", "WHAT", "FOR"], rows)
+    if folded.folder_problems:
+        rows = [[str(one)] for found in folded.folder_problems.values() for one in found]
+        _section("Wrong in folders' files", ["FILE, LINE, KEY AND WHAT"], rows)
     _section(
         "Sessions",
         ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "TOOLS", "AGE"],

@@ -144,6 +144,8 @@ def _summary(record: Record) -> str:
             return f"{counts.lines:,} lines, {counts.lines - counts.dropped:,} let through"
         case ev.EmitterGone() as gone:
             return f"{gone.name} gone: {gone.reason}"
+        case ev.FolderProblemsChanged(folder=folder, problems=problems):
+            return "; ".join(map(str, problems)) or f"nothing is wrong any more in {folder}"
         case ev.McpServerChanged(server=server):
             return f"{server.name} {server.state}" + (f": {server.why}" if server.why else "")
         case ev.McpServerGone() as ended:

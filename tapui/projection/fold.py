@@ -275,6 +275,14 @@ def _forget_emitters(state: State, session_id: str) -> None:
         del state.emitters[emitter.id]
 
 
+def _put_problems(state: State, event: ev.FolderProblemsChanged, _ts: str) -> None:
+    state.folder_problems.pop(event.folder, None)
+    if event.problems:
+        state.folder_problems[event.folder] = event.problems
+    while len(state.folder_problems) > limits.MAX_EMITTERS:  # of records that are not whole
+        del state.folder_problems[next(iter(state.folder_problems))]
+
+
 def _put_mcp_server(state: State, event: ev.McpServerChanged, _ts: str) -> None:
     state.mcp_servers[event.server.id] = event.server
     while len(state.mcp_servers) > limits.MAX_MCP_SERVERS:  # of records that are not whole
@@ -364,6 +372,7 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.EmitterChanged: _put_emitter,
     ev.EmitterCounted: _count_emitter,
     ev.EmitterGone: _drop_emitter,
+    ev.FolderProblemsChanged: _put_problems,
     ev.McpServerChanged: _put_mcp_server,
     ev.McpServerGone: _drop_mcp_server,
     ev.InjectPaused: _nothing,

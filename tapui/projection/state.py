@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from msgspec import UNSET
 
 from tapui.projection.turns.session import LiveTurns
-from tapui.wire.emitters import Emitter
+from tapui.wire.emitters import Emitter, FileProblem, FolderProblems
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
@@ -38,6 +38,8 @@ class State:
     alarms: dict[str, Alarm] = field(default_factory=dict)
     emitters: dict[str, Emitter] = field(default_factory=dict)
     mcp_servers: dict[str, McpServer] = field(default_factory=dict)
+    folder_problems: dict[str, list[FileProblem]] = field(default_factory=dict)
+    """What is wrong in the files of folders in use, by folder."""
     rules_allowed: int = 0
     """How many requests rules have allowed."""
 
@@ -55,6 +57,7 @@ class State:
             alarms=list(self.alarms.values()),
             emitters=list(self.emitters.values()),
             mcp_servers=list(self.mcp_servers.values()),
+            folder_problems=[FolderProblems(*one) for one in self.folder_problems.items()],
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
             rules_allowed=self.rules_allowed or UNSET,
         )
@@ -83,6 +86,7 @@ class State:
             alarms={alarm.id: alarm for alarm in snapshot.alarms},
             emitters={emitter.id: emitter for emitter in snapshot.emitters},
             mcp_servers={server.id: server for server in snapshot.mcp_servers},
+            folder_problems={one.folder: one.problems for one in snapshot.folder_problems},
             rules_allowed=snapshot.rules_allowed or 0,
         )
 

@@ -579,6 +579,7 @@ _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.EmitterChanged: ("emitters",),
     ev.EmitterCounted: ("emitters",),
     ev.EmitterGone: ("emitters",),
+    ev.FolderProblemsChanged: ("emitters",),
     ev.McpServerChanged: ("providers",),
     ev.McpServerGone: ("providers",),
     ev.InjectPaused: ("providers",),

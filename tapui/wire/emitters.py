@@ -59,6 +59,32 @@ class EmitterCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
     undecided: int = 0
 
 
+class FileProblem(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    """What is wrong in the file of a folder, and where; `name` is that of the entry it is in.
+
+    An error costs the entry, or the whole file where `key` is empty. All texts are safe to show.
+    """
+
+    file: str
+    line: int
+    text: str
+    key: str = ""
+    name: str = ""
+    is_error: bool = True
+
+    def __str__(self) -> str:
+        name = f" “{self.name}”" if self.name else ""
+        key = f" {self.key}{name}:" if self.key else ""
+        return f"{self.file}:{self.line}:{key} {self.text}"
+
+
+class FolderProblems(Struct, rename="camel", frozen=True):
+    """What is wrong in the file of a folder in use."""
+
+    folder: str
+    problems: list[FileProblem]
+
+
 class Emitter(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     """An emitter. `session_id` is the session that it belongs to, and whose streams it posts to.
 

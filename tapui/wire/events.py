@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tapui.wire.emitters import Emitter, EmitterCounts
+from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
     Line,
@@ -316,6 +316,14 @@ class EmitterGone(Event, tag="emitter.gone", frozen=True):
     reason: str
 
 
+class FolderProblemsChanged(Event, tag="emitter.problems", frozen=True):
+    """What is wrong in a folder's file now; nothing, once it is mended or not in use any more."""
+
+    session_id: str
+    folder: str
+    problems: list[FileProblem] = []
+
+
 class McpServerChanged(Event, tag="mcp.changed", frozen=True):
     """An MCP server is there, or something of it changed; `server` is all of it."""
 
@@ -409,6 +417,7 @@ AnyEvent = (
     | EmitterChanged
     | EmitterCounted
     | EmitterGone
+    | FolderProblemsChanged
     | McpServerChanged
     | McpServerGone
     | ErrorSent

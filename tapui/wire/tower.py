@@ -17,6 +17,7 @@ from tapui.wire.emitters import (
     EmitterStop,
     EmitterTried,
     EmitterTry,
+    FolderProblems,
 )
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
@@ -233,6 +234,7 @@ class Snapshot(Struct, rename="camel", frozen=True):
     alarms: list[Alarm] = []
     emitters: list[Emitter] = []
     mcp_servers: list[McpServer] = []
+    folder_problems: list[FolderProblems] = []
     rules_allowed: int | UnsetType = UNSET
     """How many requests rules have allowed in this run, where any."""
 

@@ -118,7 +118,7 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     assert (told["name"], told["state"], told["every"]) == ("good", "configured", 300)
     assert told["why"] == "not allowed yet"
     assert f"{repo}/tap.config.json:1:" in listed.stderr
-    assert "emitters[1]: an emitter must define either a command or a prompt" in listed.stderr
+    assert "emitters[1] “bad”: an emitter must define either a command or a prompt" in listed.stderr
     refused = home.run("emitters", "allow", *where, "--yes")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "it has no terminal: allow it in the tower or in a terminal" in refused.stderr

@@ -26,7 +26,7 @@ from tapui.core.emitters.given import (
     RunLineRead,
     SavedEmitter,
 )
-from tapui.wire.emitters import Emitter, EmitterCounts
+from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
 from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
 
@@ -78,6 +78,8 @@ class EmitterShell:
         self.files: dict[str, tuple[EmitterEntryRead, ...]] = {}
         self.real: dict[str, str] = {}
         self.is_readable = True
+        self.problems: tuple[FileProblem, ...] = ()
+        """What is wrong in every folder's file."""
         self.allowed: dict[tuple[str, str], EmitterPlan] = {}
         self.proposed: dict[str, EmitterPlan] = {}
         """What the person was shown, by its digest."""
@@ -150,7 +152,8 @@ class EmitterShell:
     def found(self, cwd: str) -> FolderEmitters:
         """Return what the file of a folder says."""
         folder = self.real.get(cwd, cwd)
-        return FolderEmitters(cwd, folder, self.files.get(folder, ()), self.is_readable)
+        entries = self.files.get(folder, ())
+        return FolderEmitters(cwd, folder, entries, self.is_readable, self.problems)
 
     def _plan(self, folder: str, name: str, *, is_provider: bool) -> EmitterPlan | None:
         plans = [one.plan for one in self.files.get(folder, ()) if one.plan.name == name]
@@ -183,7 +186,7 @@ class EmitterShell:
         self.files[folder] = entries
         for one in entries if allows else ():
             self.allowed[folder, one.plan.name] = one.plan
-        found = FolderEmitters(folder, folder, entries, self.is_readable)
+        found = FolderEmitters(folder, folder, entries, self.is_readable, self.problems)
         self._talk.gateway.emitters.folder_changed(found, self._talk.now)
         self._talk.turn()
 

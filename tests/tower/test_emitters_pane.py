@@ -22,6 +22,7 @@ from tapui.wire.emitters import (
     EmitterRun,
     EmitterStart,
     EmitterStop,
+    FileProblem,
 )
 from tapui.wire.tower import Detail, DetailRead, InjectsResume
 from tests.tower.emitters_world import (
@@ -55,6 +56,22 @@ def world_of(*found: Emitter) -> State:
     for one in found:
         state.emitters[one.id] = one
     return state
+
+
+async def test_what_is_wrong_in_a_file_has_a_row_until_it_is_mended() -> None:
+    file, key = "/r/tap.config.json", "emitters[1]"
+    wrong = FileProblem(file=file, line=3, key=key, name="pulse", text="no command")
+    async with running(quiet(), size=WIDE) as rig:
+        rig.feed.happen(ev.FolderProblemsChanged("s1", "/r", [wrong]))
+        await rig.press("6", "z")
+        shown = row(rig, "pulse")
+        assert "✗ pulse" in shown
+        assert "wrong" in shown
+        assert "/r/tap.config.json:3: emitters[1] “pulse”: no command" in shown
+        await rig.press("enter")
+        rig.feed.happen(ev.FolderProblemsChanged("s1", "/r"))
+        await rig.settle()
+        assert "pulse" not in rig.text
 
 
 async def test_a_row_says_state_schedule_next_and_last_run_and_whose() -> None:

@@ -76,6 +76,10 @@ async def _list_running(found: FoundGateway, args: argparse.Namespace) -> int:
         listed = chosen(state.emitters, state.sessions, args)
     if args.folder:
         tell_problems(await asyncio.to_thread(read, folder_of(args)))
+    else:
+        for one in state.folder_problems:
+            for problem in one.problems:
+                output.note(str(problem))
     return await asyncio.to_thread(_print, listed, args, lambda: show(listed, state.sessions))
 
 

@@ -14,14 +14,14 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import startable
 from tapui.emitters.folder_file import reason
-from tapui.station.emitters.shown import asking, folder_emitters
+from tapui.station.emitters.shown import asking, file_problem, folder_emitters
 from tapui.wire.emitters import Emitter
 
 
 def tell_problems(configuration: Configuration) -> None:
     """Name everything that is wrong in a file."""
     for problem in configuration.problems:
-        output.note(f"{configuration.folder.rstrip('/')}/{problem}")
+        output.note(str(file_problem(configuration.folder, problem)))
 
 
 def entry_of(

@@ -3,6 +3,8 @@
 When that ends the next one has them, with their streams; with the last one they stop.
 """
 
+from collections.abc import Sequence
+
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import LeaveEmitters
 from tapui.core.emitters.consenting import NOBODY_ASKED
@@ -17,8 +19,13 @@ from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.streams import Streams, full_name
 from tapui.core.tickets import Tickets
 from tapui.wire import limits
-from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.events import FolderProblemsChanged
+from tapui.wire.host import SessionLog
+from tapui.wire.message import BUILTIN_PROVIDER, UPDATE_MARK
 from tapui.wire.tower import Notice
+
+_TOLD = 5
+"""Problems of a file that are named in a timeline."""
 
 
 class EmitterFolders:
@@ -61,7 +68,7 @@ class EmitterFolders:
         """The gateway ends: everything stops, and nothing starts."""
         self.is_on = False
         for folder in list(self._folders.values()):
-            self._close(folder, "the gateway stops")
+            self._close(folder, "the gateway stops", folder.sessions[0])
 
     # Sessions
 
@@ -87,6 +94,8 @@ class EmitterFolders:
         if session not in folder.sessions:
             folder.sessions.append(session)
             self._of[session.id] = folder
+            if folder.problems == list(found.problems):
+                self._tell_problems(folder, [session])
         self._take(folder, found)
         if not session.view.unattended:
             for emitter in list(folder.emitters.values()):
@@ -176,14 +185,15 @@ class EmitterFolders:
         was_owner = folder.sessions[0] is session
         folder.sessions.remove(session)
         if not folder.sessions:
-            self._close(folder, "the last session of its folder ended")
+            self._close(folder, "the last session of its folder ended", session)
         elif was_owner:
             owner = folder.sessions[0]
             self._streams.hand_over(session.id, owner.id, _streams_of(folder))
             for emitter in list(folder.emitters.values()):
                 self._running.moved(emitter, session, owner)
 
-    def _close(self, folder: EmitterFolder, reason: str) -> None:
+    def _close(self, folder: EmitterFolder, reason: str, last: OpenSession) -> None:
+        """A folder is not in use any more. `last` was a session of it."""
         for emitter in list(folder.emitters.values()):
             self._running.drop(emitter, reason)
         folder.emitters.clear()
@@ -191,6 +201,8 @@ class EmitterFolders:
             self._providers.left(session, reason)
             self._of.pop(session.id, None)
         folder.sessions.clear()
+        if folder.problems:
+            self._out.emit(FolderProblemsChanged(last.id, folder.path))
         del self._folders[folder.path]
         self._out.effects.append(LeaveEmitters(folder.path))
 
@@ -198,6 +210,11 @@ class EmitterFolders:
 
     def _take(self, folder: EmitterFolder, found: FolderEmitters) -> None:
         """Let what a file says hold: what it says no more is gone, what is new starts."""
+        if folder.problems != list(found.problems):
+            folder.problems = list(found.problems)
+            owner = folder.sessions[0]
+            self._out.emit(FolderProblemsChanged(owner.id, folder.path, folder.problems))
+            self._tell_problems(folder, folder.sessions)
         if not found.is_readable:
             for session in folder.sessions:
                 self._providers.joined(folder, session)
@@ -239,6 +256,15 @@ class EmitterFolders:
         else:
             emitter.plan, emitter.rules = entry.plan, entry.plan.rules
             self._emitters.show(emitter)
+
+    def _tell_problems(self, folder: EmitterFolder, sessions: Sequence[OpenSession]) -> None:
+        """Name what is wrong in a folder's file in the timelines of sessions."""
+        lines = [f"{UPDATE_MARK}: {one}" for one in folder.problems[:_TOLD]]
+        if (more := len(folder.problems) - _TOLD) > 0:
+            lines.append(f"{UPDATE_MARK}: {more:,} more problems in the file of {folder.path}")
+        for session in sessions:
+            for line in lines:
+                self._out.send(session.host, SessionLog(session.id, line, "warning"))
 
     def _tell_too_many(self, folder: EmitterFolder, count: int) -> None:
         most = f"one folder has at most {limits.MAX_FOLDER_EMITTERS}"

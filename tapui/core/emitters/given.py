@@ -9,6 +9,7 @@ from tapui.wire.emitters import (
     Delivery,
     EmitterCounts,
     EmitterKind,
+    FileProblem,
     Injector,
     Lifespan,
     Ownership,
@@ -66,6 +67,7 @@ class FolderEmitters:
     folder: str
     entries: tuple[EmitterEntryRead, ...] = ()
     is_readable: bool = True
+    problems: tuple[FileProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

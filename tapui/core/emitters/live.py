@@ -16,6 +16,7 @@ from tapui.wire.emitters import (
     EmitterCounts,
     EmitterSource,
     EmitterState,
+    FileProblem,
     RunStatus,
 )
 from tapui.wire.provider import FilterRule
@@ -165,6 +166,8 @@ class EmitterFolder:
     """By name."""
     providers: dict[str, EmitterEntryRead] = field(default_factory=dict)
     """What its file says of providers, by name: each session has its own."""
+    problems: list[FileProblem] = field(default_factory=list)
+    """What is wrong in its file."""
     asked: deque[float] = field(default_factory=deque)
     """When the person was asked about its entries, until they start one themselves."""
 

@@ -115,6 +115,8 @@ class ConfigProblem(Struct, frozen=True):
     key: str
     text: str
     is_error: bool = True
+    name: str = ""
+    """Of the entry it is in, safe to show."""
 
     def __str__(self) -> str:
         key = f" {self.key}:" if self.key else ""

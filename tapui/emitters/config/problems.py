@@ -28,9 +28,13 @@ class EntryRefusedError(Exception):
 
 
 class Problems:
-    """Those of one file. `place` says where a value is; `file` is how the person knows it."""
+    """Those of one file. `place` says where a value is; `file` is how the person knows it.
 
-    def __init__(self, file: str, place: Place) -> None:
+    `whole` is all of the file, which has the names of its entries.
+    """
+
+    def __init__(self, file: str, place: Place, whole: Any = None) -> None:
+        self._whole = whole
         self._file = safe_text(file)
         self._place = place
         self._found: list[ConfigProblem] = []
@@ -50,7 +54,19 @@ class Problems:
             return
         line, column = self._place(path)
         shown = safe_text(text, limit=_TEXT)
-        self._found.append(ConfigProblem(self._file, line, column, key_text(path), shown, is_error))
+        key, name = key_text(path), self._name(path)
+        self._found.append(ConfigProblem(self._file, line, column, key, shown, is_error, name))
+
+    def _name(self, path: JsonPath) -> str:
+        """Return the name of the entry that a value is in; "" for none."""
+        if len(path) < 2 or not isinstance(self._whole, dict):
+            return ""
+        if isinstance(path[1], str):  # an object by names
+            return safe_text(path[1], limit=_QUOTED)
+        entries = self._whole.get(path[0])
+        entry = entries[path[1]] if isinstance(entries, list) and path[1] < len(entries) else None
+        name = entry.get("name") if isinstance(entry, dict) else None
+        return safe_text(name, limit=_QUOTED) if isinstance(name, str) else ""
 
     def all(self) -> tuple[ConfigProblem, ...]:
         """Return them in the order of their finding, and how many more there are."""

@@ -61,7 +61,7 @@ def configuration_of(found: FoundFile) -> Configuration:
 
 def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
     """Return what an object says."""
-    problems = Problems(found.name, document.place)
+    problems = Problems(found.name, document.place, document.value)
     reader = _Lists(document, problems)
     patterns = PatternCheck()
     streams = reader.entries(STREAM_LISTS, MAX_STREAMS, stream_of)

@@ -108,7 +108,9 @@ def _read(folder: str, name: str, key: str, source: ServerSource, *, shown: str)
         document = JsonDocument(data)
     except UnreadableError as error:
         return _unreadable(path, shown, error.line, error.column, str(error))
-    reader = _Reader(document, Problems(shown, document.place), path, source, folder)
+    reader = _Reader(
+        document, Problems(shown, document.place, document.value), path, source, folder
+    )
     return reader.read(key)
 
 

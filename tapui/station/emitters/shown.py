@@ -24,6 +24,7 @@ from tapui.emitters.consent.consents import (
 )
 from tapui.emitters.consent.startable import Startable, startable
 from tapui.text import safe_text
+from tapui.wire.emitters import FileProblem
 
 _NAMES = 300
 """Characters of the names of files that have changed."""
@@ -72,7 +73,23 @@ def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
         for entry in configuration.providers
     ]
     return FolderEmitters(
-        cwd, configuration.folder, (*emitters, *providers), configuration.is_readable
+        cwd,
+        configuration.folder,
+        (*emitters, *providers),
+        configuration.is_readable,
+        tuple(file_problem(configuration.folder, one) for one in configuration.problems),
+    )
+
+
+def file_problem(folder: str, problem: ConfigProblem) -> FileProblem:
+    """Return what is wrong in a folder's file as towers know it."""
+    return FileProblem(
+        file=safe_text(f"{folder.rstrip('/')}/{problem.file}"),
+        line=problem.line,
+        text=problem.text,
+        key=safe_text(problem.key),
+        name=problem.name,
+        is_error=problem.is_error,
     )
 
 

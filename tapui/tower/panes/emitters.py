@@ -25,6 +25,7 @@ from tapui.wire.emitters import (
     EmitterRun,
     EmitterStart,
     EmitterStop,
+    FileProblem,
     Injector,
 )
 from tapui.wire.tower import InjectsResume
@@ -240,8 +241,14 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return f"keep-{next(self._ids)}"
 
     def rows(self, view: View) -> list[Row]:
-        """Return the emitters, folder by folder, in the order of their files."""
-        return [_row(view, emitter) for emitter in view.state.emitters.values()]
+        """Return what is wrong in folders' files, and the emitters, folder by folder, in the order
+        of their files."""
+        wrong = [
+            _problem(f"problem {folder} {number}", one)
+            for folder, problems in view.state.folder_problems.items()
+            for number, one in enumerate(problems)
+        ]
+        return wrong + [_row(view, emitter) for emitter in view.state.emitters.values()]
 
     def first_steps(self) -> list[tuple[str, str]]:
         """What an emitter is, and how there comes one."""
@@ -270,6 +277,23 @@ def _run_words(emitter: Emitter) -> str:
     if not words.is_active(emitter):
         return "start it"
     return "run it now"
+
+
+def _problem(key: str, problem: FileProblem) -> Row:
+    """Return the row of an entry that is wrong, or of the file where it is no entry's."""
+    tone = "error" if problem.is_error else "warning"
+    name = problem.name or problem.key or "file"
+    glyph = "✗" if problem.is_error else "!"
+    return Row(
+        key,
+        (
+            Cell(name, tone, glyph, tone),
+            Cell("wrong" if problem.is_error else "warning", tone),
+            *[Cell("", "")] * 8,
+            Cell(str(problem), tone),
+        ),
+        values={0: name, 1: "wrong", 3: float("inf"), 4: 0.0, 5: 0.0, 6: 0, 7: 0, 8: 0, 9: ""},
+    )
 
 
 def _row(view: View, emitter: Emitter) -> Row:

@@ -67,7 +67,7 @@ PANES: tuple[PaneKind, ...] = (
         "Emitters",
         _emitters,
         note=_failed_emitters,
-        has_rows=lambda view: bool(view.state.emitters),
+        has_rows=lambda view: bool(view.state.emitters or view.state.folder_problems),
     ),
 )
 """The panes in the order of their keys."""
