@@ -23,6 +23,27 @@ COMMANDS = (
 )
 
 
+LONGEST = tuple(
+    ("git log " + unit * commands.MAX_COMMAND)[:size]
+    for size in (commands.MAX_COMMAND // 2, commands.MAX_COMMAND, 2 * commands.MAX_COMMAND)
+    for unit in ("word ", "xargs ", "bash -c ", "'a b' ", "npm ci | head; ", "\\a", "$(", "-")
+)
+"""Commands of 4 to 16 KiB that take long."""
+
+
+def longest() -> float:
+    """Return the milliseconds of CPU of the verdict that took longest, the best of five each."""
+    return max(min(_took(one) for _ in range(5)) for one in LONGEST)
+
+
+def _took(text: str) -> float:
+    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    commands.parsed.cache_clear()
+    begun = time.thread_time()
+    judge(asked, RULES, FOLDER, Guards(frozenset({9400}), (f"{FOLDER}/.tapui",)))
+    return (time.thread_time() - begun) * 1000
+
+
 def times(seconds: float) -> list[float]:
     """Return what single verdicts took of CPU, in milliseconds, each with a new parse."""
     guards = Guards(frozenset({9400}), (f"{FOLDER}/.tapui",))

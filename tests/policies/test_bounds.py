@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.policies.commands import MAX_COMMAND, MAX_STRUCTURE
+from tapui.policies.commands import MAX_BLANKS, MAX_COMMAND, MAX_STRUCTURE
 from tapui.policies.reading import MAX_FOLDER_RULES, MAX_RULES, RuleReader
 from tapui.policies.rules import PolicyRule, fits, path_fits
 from tests.policies.judged import allow, deny, on, on_command
@@ -43,6 +43,15 @@ def test_a_vast_command_is_asked_and_a_deny_finds_its_program(unit: str, size: i
     assert on_command(f"{'a;' * MAX_STRUCTURE} rm -rf /x", rules).effect == "deny"
     assert on_command(f"{vast}\nrm -rf /x", rules).effect == "deny"
     assert on_command(vast * 2, rules).unkeepable
+
+
+def test_a_command_of_very_many_words_is_asked_and_a_deny_finds_its_program() -> None:
+    rules = [*allow("git log", "rm"), *deny("rm -r*")]
+    few, many = "x " * (MAX_BLANKS - 8), "x " * (MAX_BLANKS + 1)
+    assert on_command(f"git log {few}", rules).effect == "allow"
+    assert on_command(f"git log {many}", rules).effect is None
+    assert on_command(f"git log {many.replace(' ', chr(9))}", rules).effect is None
+    assert on_command(f"git log {many}; rm -rf x", rules).effect == "deny"
 
 
 @pytest.mark.parametrize("star", ["*a", "**/a", "**a", "?*a"])
