@@ -102,6 +102,24 @@ class Loaded:
     """Where a setting is set as well, to no effect; the weakest first."""
 
 
+_OF_OTHERS = ("port", "theme", "glyphs", "attach", "bell", "notify", "keys")
+"""Settings of a tower, or that flags give to a single gateway."""
+
+
+def differences(found: Loaded, used: Mapping[str, Any]) -> list[str]:
+    """Return the settings that a gateway began with otherwise, each with its value there."""
+    told = []
+    for key in KEYS.values():
+        there: Any = used
+        for name in key.path:
+            there = there.get(name) if isinstance(there, Mapping) else None
+        value = found.values[key.path]
+        here: Any = list(value) if isinstance(value, tuple) else value
+        if there is not None and there != here and key.path[0] not in _OF_OTHERS:
+            told.append(f"{key.name} is {msgspec.json.encode(there).decode()} there")
+    return told
+
+
 RULES: KeyPath = ("rules",)
 """The tables with rules: `station.rule_files` reads them."""
 OWN_KEYS: KeyPath = ("keys",)

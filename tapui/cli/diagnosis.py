@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tapui.cli import output
+from tapui.cli import config, output
 from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.cli.diagnosis_mcp import mcp_door
 from tapui.cli.diagnosis_mcp_servers import mcp_servers
@@ -151,6 +151,14 @@ def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
         else:
             text = f"the gateway at {one.url} is {told}"
             yield Diagnosed("gateway", "warning", text, restart_line(one.port))
+
+
+def settings_in_use(gateways: Iterable[GatewayFile], found: config.Loaded) -> Iterator[Diagnosed]:
+    """Yield the gateways that began with other settings than those in force now."""
+    for one in gateways:
+        if told := config.differences(found, one.settings or {}):
+            text = f"the gateway at {one.url} began with other settings: {', '.join(told)}"
+            yield Diagnosed("settings", "warning", text, restart_line(one.port))
 
 
 def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Diagnosed]:

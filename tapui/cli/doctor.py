@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from tapui import __version__
 from tapui.cli import output
-from tapui.cli.config import ConfigError
+from tapui.cli.config import ConfigError, Loaded
 from tapui.cli.diagnosed import Diagnosed, DiagnosedState
-from tapui.cli.diagnosis import diagnose
+from tapui.cli.diagnosis import diagnose, settings_in_use
 from tapui.cli.failure import FAILED
 from tapui.cli.starting import home, loaded
 from tapui.home.paths import Home
@@ -99,7 +99,7 @@ class Findings(Struct, rename="camel"):
 
 def run(args: argparse.Namespace) -> int:
     """Print what was found; 1 when tapui cannot work with it."""
-    found = examine(home(), _port_rule(args))
+    found = examine(home(), _settings(args))
     if args.json:
         output.say_json(found, indent=2)
     else:
@@ -112,17 +112,17 @@ def run(args: argparse.Namespace) -> int:
     return FAILED if missing or is_blocked or is_broken else 0
 
 
-def _port_rule(args: argparse.Namespace) -> str | ConfigError:
+def _settings(args: argparse.Namespace) -> Loaded | ConfigError:
     try:
-        return loaded(args).settings.copilot.port
+        return loaded(args)
     except ConfigError as error:
         return error
 
 
-def examine(folders: Home, port_rule: str | ConfigError) -> Findings:
+def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
     """Look at everything; nothing is changed and nothing is connected to.
 
-    `port_rule` is the setting `copilot.port`, or why there are no settings.
+    `settings` are those in force, or why there are none.
     """
     from tapui.station.log_file import log_files, log_path
 
@@ -134,13 +134,14 @@ def examine(folders: Home, port_rule: str | ConfigError) -> Findings:
 
     clis = Discovery(folders.copilot).scan()
     running = gateways(folders)
-    findings = diagnose(
-        folders, running, clis, "ask" if isinstance(port_rule, ConfigError) else port_rule
-    )
-    if isinstance(port_rule, ConfigError):
+    port_rule = "ask" if isinstance(settings, ConfigError) else settings.settings.copilot.port
+    findings = diagnose(folders, running, clis, port_rule)
+    if isinstance(settings, Loaded):
+        findings += settings_in_use(running, settings)
+    else:
         findings += [
             Diagnosed("config", "error", line, command("config"))
-            for line in str(port_rule).split("\n")
+            for line in str(settings).split("\n")
         ]
     return Findings(
         tapui=__version__,

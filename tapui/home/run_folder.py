@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE
@@ -53,6 +55,8 @@ class GatewayFile(Struct, frozen=True, rename="camel"):
     """Where hosts, towers and commands find theirs."""
     socket: str | None = None
     """The Unix socket on which it listens as well; None: it has none."""
+    settings: dict[str, Any] | None = None
+    """Those with which it began, by their names; None: they are too large, or it is older."""
 
 
 _decoder = msgspec.json.Decoder(GatewayFile)
@@ -108,11 +112,19 @@ class RunFolder:
         return local_socket.listen(self.path)
 
     def announce(
-        self, url: str, version: str, token_file: Path, end: Path | None = None
+        self,
+        url: str,
+        version: str,
+        token_file: Path,
+        end: Path | None = None,
+        settings: dict[str, Any] | None = None,
     ) -> GatewayFile:
         """Write `gateway.json`: from now on clients find this gateway. Raises `OSError`."""
         said = self.describe(url, version, token_file, end)
-        write(self._folder.fd, GATEWAY_FILE, msgspec.json.encode(said))
+        data = msgspec.json.encode(replace(said, settings=settings))
+        if len(data) > _MAX_FILE:
+            data = msgspec.json.encode(said)
+        write(self._folder.fd, GATEWAY_FILE, data)
         return said
 
     def describe(

@@ -4,6 +4,7 @@ import errno
 import logging
 import socket
 from pathlib import Path
+from typing import Any
 
 from tapui import __version__
 from tapui.home.local_socket import SOCKET_FILE
@@ -37,6 +38,7 @@ class GatewayFiles:
         internal_token: Secret,
         *,
         is_private: bool = False,
+        settings: dict[str, Any] | None = None,
     ) -> "GatewayFiles":
         """Claim the port's run folder and write all files; blocks for up to a second.
 
@@ -46,7 +48,7 @@ class GatewayFiles:
         files = cls(RunFolder.claim(home, port))
         files._is_private = is_private
         try:
-            files._write(home, port, provider_token, internal_token)
+            files._write(home, port, provider_token, internal_token, settings)
         except UnicodeEncodeError:
             files.remove()
             raise OSError(
@@ -62,7 +64,14 @@ class GatewayFiles:
             raise
         return files
 
-    def _write(self, home: Home, port: int, provider_token: Secret, internal_token: Secret) -> None:
+    def _write(
+        self,
+        home: Home,
+        port: int,
+        provider_token: Secret,
+        internal_token: Secret,
+        settings: dict[str, Any] | None,
+    ) -> None:
         run_folder = self._run_folder
         run_folder.write_internal_token(internal_token)
         token_path = run_folder.write_provider_token(provider_token)
@@ -76,7 +85,7 @@ class GatewayFiles:
             token_path = self._token_file.path
         except TokenFileUnavailable as error:
             self.problems.append(str(error))
-        self.announced = run_folder.announce(url, __version__, token_path, end)
+        self.announced = run_folder.announce(url, __version__, token_path, end, settings)
 
     def _listen(self) -> Path | None:
         """Open the run folder's socket; where that fails, clients come by TCP alone."""

@@ -7,6 +7,8 @@ import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 
+import msgspec
+
 from tapui.core.gateway import Gateway
 from tapui.home.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
@@ -106,6 +108,7 @@ class RunningGateway:
                 provider_token,
                 internal_token,
                 is_private=options.is_private,
+                settings=msgspec.to_builtins(options.settings),
             )
             if self._files.listening is not None:
                 await self._server.listen(self._files.listening)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+from tapui.client.gateways import restart_line
 from tapui.home.paths import Home as Folders
 from tapui.home.tools_token import ToolsTokenFile
 from tapui.hosts.copilot.extension_file import ExtensionFile
@@ -16,7 +17,7 @@ from tapui.station.log_file import log_path
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
-from tests.rig.gateway import Gateway, Home
+from tests.rig.gateway import ANYBODY, Gateway, Home
 
 __all__ = ["copilot_home", "pretend"]
 
@@ -194,3 +195,14 @@ def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None
     home.run("install", "mcp")
     found = findings(home, PYTHONPATH=str(home.root / "hidden"))["mcp-package"]
     assert found == ("warning", f"{sys.executable} -m pip install 'tapui[mcp]'")
+
+
+def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
+    changed = {**ANYBODY, "TAPUI_RECORDS_TRACES": "false", "TAPUI_TIMEOUTS_CALL": "7"}
+    with Gateway(home, "--no-attach") as gateway:
+        assert "settings" not in findings(home, **ANYBODY)
+        state, command = findings(home, **changed)["settings"]
+        assert (state, command) == ("warning", restart_line(gateway.port))
+        told = home.run("config", env=home.env(**changed)).stderr
+    assert "began with other settings: timeouts.call is 120.0 there, " in told
+    assert "records.traces is true there; apply these with " in told
