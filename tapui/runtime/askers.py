@@ -9,7 +9,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,13 +30,22 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 FILE = "agents.json"
-"""When the first agent began, in the state folder: a restarted gateway knows it again."""
+"""In the state folder: when the first agent began, and which ones run. A restarted gateway and
+another one of the same person know them, whether or not they come to it."""
 _VERSION = 1
 
 Address = tuple[str, int]
 """An IP address and a port."""
 End = tuple[Address, Address]
 """A client's socket: its own address, and the gateway's."""
+
+
+class _Running(Struct, frozen=True):
+    """An agent's process that ran when the file was written."""
+
+    pid: int
+    start: float
+    what: str
 
 
 class _First(Struct):
@@ -47,84 +55,80 @@ class _First(Struct):
     start: float
     what: str
     version: int = _VERSION
+    running: list[_Running] = []
 
 
-@dataclass(slots=True)
-class _Earliest:
-    """The first agent since boot, kept in the state folder.
+class Agents:
+    """The processes that belong to agents. Used from one thread.
 
     A file that cannot be read means that every terminal is younger than the first agent: then the
     person is asked.
     """
 
-    state: Path
-    start: float | None = None
-    what: str = ""
-
-    def read(self) -> None:
-        try:
-            kept = msgspec.json.decode(text_of(self.state / FILE), type=_First)
-            if kept.version == _VERSION:
-                if kept.boot == system.boot():
-                    self.start, self.what = kept.start, kept.what
-                return
-            fault = f"it is of version {kept.version}"
-        except FileNotFoundError:
-            return
-        except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
-            fault = str(error)
-        self.start, self.what = 0.0, "an agent that cannot be read from the state folder"
-        _log.error("%s cannot be read: %s", self.state / FILE, fault)
-
-    def note(self, start: float, what: str) -> None:
-        if self.start is not None and self.start <= start:
-            return
-        self.start, self.what = start, what
-        try:
-            folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                kept = msgspec.json.encode(_First(system.boot(), start, what))
-                private_file.write(folder, FILE, kept)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            _log.error("%s cannot be written: %s", self.state / FILE, error)
-
-
-class Agents:
-    """The processes that belong to agents. Used from one thread."""
-
     def __init__(self, state: Path) -> None:
-        self._earliest = _Earliest(state)
+        self._state = state
+        self._start: float | None = None
+        """When the first one began, in seconds since boot."""
+        self._what = ""
         self._known: dict[tuple[int, float], str] = {}
-        self._is_read = False
+        self._fault = ""
 
     def note(self, pid: int, what: str) -> None:
         """Remember a process for as long as it runs, and when it began for good."""
         self._read()
         found = system.status(pid)
-        if found is not None:
-            self._known[found.key] = what
-            self._earliest.note(found.start, what)
+        if found is None or self._known.get(found.key) == what:
+            return
+        self._known[found.key] = what
+        if self._start is None or found.start < self._start:
+            self._start, self._what = found.start, what
+        if not self._fault:
+            self._write(self._start)
 
     def identified(self, sight: Sight | None) -> Identified:
         """Return what is known beside a sight."""
         self._read()
-        running = []
+        return Identified(sight, tuple(self._running()), self._start, self._what, system.now())
+
+    def _running(self) -> Iterator[AgentProcess]:
         for key, what in list(self._known.items()):
             found = system.status(key[0])
             if found is None or found.key != key:
                 del self._known[key]
             else:
-                running.append(AgentProcess(found.pid, found.start, found.group, what))
-        return Identified(
-            sight, tuple(running), self._earliest.start, self._earliest.what, system.now()
-        )
+                yield AgentProcess(found.pid, found.start, found.group, what)
 
     def _read(self) -> None:
-        if not self._is_read:
-            self._is_read = True
-            self._earliest.read()
+        """Take what is in the file, which other gateways write, too."""
+        try:
+            kept = msgspec.json.decode(text_of(self._state / FILE), type=_First)
+            fault = "" if kept.version == _VERSION else f"it is of version {kept.version}"
+        except FileNotFoundError:
+            return
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+            fault = str(error)
+        if fault:
+            self._start, self._what = 0.0, "an agent that cannot be read from the state folder"
+            if fault != self._fault:
+                _log.error("%s cannot be read: %s", self._state / FILE, fault)
+            self._fault = fault
+        elif kept.boot == system.boot():
+            if self._start is None or kept.start < self._start:
+                self._start, self._what = kept.start, kept.what
+            for one in kept.running:
+                self._known.setdefault((one.pid, one.start), one.what)
+
+    def _write(self, first: float) -> None:
+        running = [_Running(one.pid, one.start, one.what) for one in self._running()]
+        kept = _First(system.boot(), first, self._what, running=running)
+        try:
+            folder = os.open(private_folder(self._state), os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                private_file.write(folder, FILE, msgspec.json.encode(kept))
+            finally:
+                os.close(folder)
+        except OSError as error:
+            _log.error("%s cannot be written: %s", self._state / FILE, error)
 
 
 class Askers:

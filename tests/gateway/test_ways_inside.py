@@ -462,3 +462,12 @@ async def test_an_orphan_of_a_dead_agent_does_not_look_old(
 
 
 ORPHAN = Way("orphan", "{answer}")
+
+
+async def test_an_agent_is_known_to_a_gateway_that_it_has_not_come_to_again(scene: Scene) -> None:
+    agent = await scene.start_agent("s0")
+    scene.kill_gateway()
+    scene.start_gateway()
+    await scene.connect()
+    await scene.host.open("s1")
+    check_refused(await tried(scene, Way("child", "{answer}"), agent), "session 's0'")

@@ -127,7 +127,18 @@ def test_agents_are_known_while_they_run_and_the_first_start_for_good(tmp_path: 
     assert [one.what for one in found.agents] == ["session 'first'"]
     assert (found.earliest, found.earliest_what) == (own_start(), "session 'first'")
     later = Agents(tmp_path).identified(None)  # of a gateway that was started anew
-    assert (later.agents, later.earliest) == ((), own_start())
+    assert (later.agents, later.earliest) == (found.agents, own_start())
+
+
+def test_gateways_of_one_person_know_the_agents_of_each_other(tmp_path: Path) -> None:
+    one, other = Agents(tmp_path), Agents(tmp_path)
+    assert other.identified(None).agents == ()
+    with on_a_terminal(*READY) as pid:
+        one.note(pid, "session 'first'")
+        assert [each.pid for each in other.identified(None).agents] == [pid]
+        other.note(os.getpid(), "session 'second'")
+        assert {each.pid for each in one.identified(None).agents} == {pid, os.getpid()}
+    assert [each.pid for each in other.identified(None).agents] == [os.getpid()]
 
 
 def test_before_any_agent_nothing_is_younger(tmp_path: Path) -> None:
