@@ -120,6 +120,7 @@ def _settled(
 
 def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
     from tapui.policies.commands import CommandPart, parsed
+    from tapui.policies.forbidding import every_command, means
 
     if asked.is_powershell:
         return _of_powershell(asked, rules, guards)
@@ -130,10 +131,10 @@ def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) ->
     judged = {one: _of_part(one, strict, allowing, moves=moves) for one in set(command.parts)}
     parts = [judged[one] for one in command.parts]
     seen = {part.words for part in command.parts}
-    for words in command.all:
+    for words in every_command(asked.subject) if strict and not command.is_vast else ():
         if words in seen:
             continue
-        rule = _best(one for one in strict if patterns.mentions(words, one.words))
+        rule = _best(one for one in strict if means(words, one.words))
         if rule is not None:
             parts.append(_of_part(CommandPart(" ".join(words), words), strict, [], moves=moves))
             seen.add(words)
@@ -166,10 +167,11 @@ def _of_part(
     part: "object", strict: list[PolicyRule], allowing: list[PolicyRule], *, moves: bool
 ) -> JudgedPart:
     from tapui.policies.commands import CommandPart
+    from tapui.policies.forbidding import means
     from tapui.policies.programs import escape
 
     assert isinstance(part, CommandPart)
-    fitting = [one for one in strict if patterns.mentions(part.words, one.words)]
+    fitting = [one for one in strict if means(part.words, one.words)]
     why = ""
     for one in allowing:
         if not patterns.begins(part.words, one.words, is_exact=one.is_exact):

@@ -137,19 +137,6 @@ def begins(words: tuple[str, ...], pattern: tuple[str, ...], *, is_exact: bool) 
     return all(map(word_fits, pattern, words))
 
 
-def mentions(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Return whether words run the pattern's program, by whatever path, with its other words.
-
-    Those may stand anywhere behind the program, in the pattern's order.
-    """
-    if not words or not (
-        fits(pattern[0], words[0]) or fits(pattern[0], words[0].rpartition("/")[2])
-    ):
-        return False
-    others = iter(words[1:])
-    return all(any(fits(wanted, word) for word in others) for wanted in pattern[1:])
-
-
 def occurs(text: str, pattern: tuple[str, ...]) -> bool:
     """Return whether a pattern's words come in a text, in its order, wherever they stand."""
     return fits("*".join(("", *pattern, "")), text)
