@@ -13,7 +13,9 @@ from tapui.cli import config, output
 from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.cli.diagnosis_mcp import mcp_door
 from tapui.cli.diagnosis_mcp_servers import mcp_servers
-from tapui.client.gateways import difference, restart_line
+from tapui.client.errors import GatewayError
+from tapui.client.gateways import difference, found_in, restart_line
+from tapui.client.glance import glance
 from tapui.emitters.config.reading import read as read_configuration
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
@@ -23,6 +25,7 @@ from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.hosts.copilot.skill_files import skill_files
 from tapui.invocation import command, install_line
 from tapui.station.emitters.shown import file_problem
+from tapui.text import safe_text
 
 if TYPE_CHECKING:
     from tapui.hosts.copilot.discovery import Cli
@@ -34,7 +37,8 @@ _VERSION_SECONDS = 10.0
 def diagnose(
     folders: Home, gateways: Iterable[GatewayFile], clis: Iterable["Cli"], port_rule: str
 ) -> list[Diagnosed]:
-    """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s."""
+    """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s, and
+    5 s for each gateway that does not answer."""
     found = [_cli(), _sdk()]
     found += _extension(folders.copilot)
     found += _skills(folders.copilot)
@@ -145,6 +149,7 @@ def _skills(copilot_home: Path) -> Iterator[Diagnosed]:
 
 def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
     for one in gateways:
+        yield from _places(one)
         told = difference(one.version)
         if told is None:
             yield Diagnosed("gateway", "ok", f"the gateway at {one.url} is of this version")
@@ -159,6 +164,26 @@ def settings_in_use(gateways: Iterable[GatewayFile], found: config.Loaded) -> It
         if told := config.differences(found, one.settings or {}):
             text = f"the gateway at {one.url} began with other settings: {', '.join(told)}"
             yield Diagnosed("settings", "warning", text, restart_line(one.port))
+
+
+def _places(one: GatewayFile) -> Iterator[Diagnosed]:
+    """Say who has a gateway's connections; a gateway that does not answer is a finding as well."""
+    try:
+        places = glance(found_in(one), name="tapui doctor").places
+    except GatewayError as error:
+        yield Diagnosed("connections", "warning", str(error))
+        return
+    if places is None:
+        return  # an older gateway does not say
+    text = f"the gateway at {one.url} has {places.open} of {places.most} connections"
+    if places.bridges:
+        text += f", and {places.bridges} of MCP servers"
+    if not places.refused:
+        yield Diagnosed("connections", "ok", text)
+        return
+    who = ", ".join(f"{holder.name} has {holder.count}" for holder in places.holders)
+    text += f"; it refused {places.refused} because all its places were taken: {who}"
+    yield Diagnosed("connections", "warning", safe_text(text), command("status"))
 
 
 def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Diagnosed]:

@@ -120,7 +120,7 @@ def _settings(args: argparse.Namespace) -> Loaded | ConfigError:
 
 
 def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
-    """Look at everything; nothing is changed and nothing is connected to.
+    """Look at everything; nothing is changed. Of gateways it asks who is connected to them.
 
     `settings` are those in force, or why there are none.
     """

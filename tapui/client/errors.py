@@ -1,5 +1,10 @@
 """What can go wrong between a command and its gateway; each text says what to do."""
 
+from tapui.text import safe_text
+
+_WHY = 300
+"""Characters of a gateway's reason that are shown."""
+
 
 class GatewayError(Exception):
     """Base of this package's errors; the text is for the person."""
@@ -11,6 +16,10 @@ class NoGateway(GatewayError):  # noqa: N818 - named for what is the case
 
 class GatewayLost(GatewayError):  # noqa: N818
     """The gateway went away, or stopped making sense, in the middle."""
+
+
+class NoPlace(GatewayError):  # noqa: N818
+    """A gateway answers, and takes no further connection."""
 
 
 class Refused(GatewayError):  # noqa: N818
@@ -32,12 +41,17 @@ def gone(url: str) -> NoGateway:
     return NoGateway(f"the gateway at {url} is gone")
 
 
-def not_ours(url: str, status: int | None = None) -> NoGateway:
-    """Return the error for a server that refuses the connection, by its HTTP status, or is none."""
+def not_ours(url: str, status: int | None = None, body: bytes | bytearray = b"") -> GatewayError:
+    """Return the error for a server that refuses the connection, by its HTTP status, or is none.
+
+    `body` is the text with which a gateway says why.
+    """
     if status == 503:
-        return NoGateway(
-            f"the gateway at {url} takes no further connection; "
-            "close a tower or disconnect a provider first"
+        why = safe_text(body.decode(errors="replace").strip(), limit=_WHY)
+        return NoPlace(
+            f"the gateway at {url} takes no further connection"
+            + (f": {why}" if why else "")
+            + "; close a tower or disconnect a provider first"
         )
     code = "" if status is None else f" (HTTP {status})"
     return NoGateway(f"what answers at {url} is no tapui gateway{code}")

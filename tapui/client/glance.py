@@ -92,7 +92,7 @@ def _conversation(
         for event in protocol.events_received():
             if isinstance(event, Response):
                 if protocol.handshake_exc is not None:
-                    raise not_ours(url, event.status_code)
+                    raise not_ours(url, event.status_code, event.body)
                 yield None
             elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.CONT):
                 text += event.data

@@ -156,7 +156,7 @@ async def _connect(url: str, max_bytes: int, end: Path | None) -> ClientConnecti
             return await unix_connect(uri=url, sock=line, **how)
         return await connect(url, proxy=None, **how)
     except InvalidStatus as error:
-        raise not_ours(url, error.response.status_code) from None
+        raise not_ours(url, error.response.status_code, error.response.body) from None
     except (InvalidHandshake, InvalidMessage, EOFError):
         raise not_ours(url) from None
     except TimeoutError:

@@ -20,7 +20,7 @@ from tapui.core.effects import ConnectionId, Copied, Effect, Identified, NotCopi
 from tapui.core.handlers import due_handlers, handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
-from tapui.core.model import Connection, OpenSession, Standing
+from tapui.core.model import Connection, OpenSession, Standing, Way
 from tapui.core.parts import Parts
 from tapui.core.tickets import FolderWanted
 from tapui.core.trust.grants import Grant
@@ -65,9 +65,15 @@ class Gateway:
         matcher: Matcher,
         provider_token: str,
         internal_token: str,
+        most_connections: int = limits.MAX_CONNECTIONS,
     ) -> None:
         self._parts = parts = Parts(
-            run=run, mint=mint, settings=settings, persist_dir=persist_dir, matcher=matcher
+            run=run,
+            mint=mint,
+            settings=settings,
+            persist_dir=persist_dir,
+            matcher=matcher,
+            most_connections=most_connections,
         )
         self._clock, self._out, self._deadlines = parts.clock, parts.out, parts.deadlines
         self._connections, self._gates = parts.connections, parts.gates
@@ -136,21 +142,18 @@ class Gateway:
 
     # What a shell reports
 
-    def refusal(self) -> str | None:
+    def refusal(self, origin: str | None = None) -> str | None:
         """Return why the next connection is refused at the handshake (HTTP 503), or None."""
-        counted = [one for one in self._connections.by_number.values() if one.is_counted]
-        if len(counted) >= limits.MAX_CONNECTIONS:
-            return f"{limits.MAX_CONNECTIONS} connections are open already"
-        strangers = sum(1 for one in counted if one.standing is Standing.AWAIT_AUTH)
-        if strangers >= limits.MAX_UNAUTHENTICATED:
-            return f"{limits.MAX_UNAUTHENTICATED} connections have not authenticated yet"
-        return None
+        return self._parts.places.refusal(origin)
 
-    def opened(self, origin: str | None, now: float) -> ConnectionId:
+    def opened(self, origin: str | None, now: float, way: Way = Way.OTHER) -> ConnectionId:
         """A socket was opened; return its number."""
         self._clock.now = now
         connection = self._add(origin)
+        connection.way = way
         connection.deadline = self._deadlines.add(now + limits.AUTH_TIMEOUT, Due.AUTH, connection)
+        self._parts.places.opened(connection)
+        self._finish()
         return connection.id
 
     def opened_in_process(

@@ -44,6 +44,15 @@ class Standing(StrEnum):
     CLOSED = "Closed"
 
 
+class Way(StrEnum):
+    """How a connection came."""
+
+    SOCKET = "over the Unix socket"
+    OWN = "over TCP, from this user"
+    OTHER = "over TCP, from another user or an unknown one"
+    INSIDE = "in process"
+
+
 @dataclass(slots=True, eq=False)
 class Connection:
     """One end of a conversation.
@@ -54,6 +63,7 @@ class Connection:
 
     id: ConnectionId
     origin: str | None
+    way: Way = Way.INSIDE
     is_builtin: bool = False
     standing: Standing = Standing.AWAIT_AUTH
     grant: Grant | None = None

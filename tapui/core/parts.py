@@ -70,7 +70,9 @@ from tapui.core.traces.traces import Traces
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
+from tapui.core.trust.places import Places
 from tapui.settings import Settings
+from tapui.wire.limits import MAX_CONNECTIONS
 
 
 class Parts:
@@ -84,6 +86,7 @@ class Parts:
         settings: Settings,
         persist_dir: Callable[[str], str],
         matcher: Matcher,
+        most_connections: int = MAX_CONNECTIONS,
     ) -> None:
         self.clock = clock = Clock(mint)
         self.out = out = Output(run, clock, settings.records.inline)
@@ -92,6 +95,9 @@ class Parts:
 
         # What is known
         self.connections = connections = Connections(out)
+        self.places = places = Places(
+            out=out, clock=clock, connections=connections, most=most_connections
+        )
         self.sessions = sessions = OpenSessions(out)
         self.subagents = subagents = Subagents(clock=clock, sessions=sessions)
         self.announcements = announcements = Announcements(
@@ -322,7 +328,12 @@ class Parts:
         )
         # The conversations
         self.admission = Admission(
-            out=out, deadlines=deadlines, sessions=sessions, trustees=trustees, pairings=pairings
+            out=out,
+            deadlines=deadlines,
+            sessions=sessions,
+            trustees=trustees,
+            pairings=pairings,
+            places=places,
         )
         self.garbled = Garbled(connections=connections, calls=calls, gates=gates, prompts=prompts)
         self.hellos = Hellos(
@@ -426,6 +437,7 @@ class Parts:
             starts=starts,
             emitters=emitters,
             guard=guard,
+            places=places,
         )
         self.reading = Reading(
             out=out,

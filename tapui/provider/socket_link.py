@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tapui.provider.link import LinkLost
+from tapui.text import safe_text
 from tapui.wire import codec
-from tapui.wire.limits import MAX_RESULT_BYTES
+from tapui.wire.limits import MAX_EXPLANATION, MAX_RESULT_BYTES
 from tapui.wire.message import Message
 from tapui.wire.provider import ToProvider
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 OPEN_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
+_TRY_LATER = 1013
 MAX_FRAME = 2 * MAX_RESULT_BYTES
 """Bytes of a message of the gateway's."""
 
@@ -139,7 +141,13 @@ class SocketLink(asyncio.Protocol):
             return
         status = getattr(getattr(fault, "response", None), "status_code", None)
         if status == 503:
-            self._lose("the gateway takes no further connection; disconnect a provider first")
+            body = getattr(getattr(fault, "response", None), "body", None) or b""
+            why = safe_text(body.decode(errors="replace").strip(), limit=MAX_EXPLANATION)
+            self._lose(
+                "the gateway takes no further connection"
+                + (f": {why}" if why else "")
+                + "; disconnect a provider first"
+            )
         else:
             code = "" if status is None else f" (HTTP {status})"
             self._lose(f"what answers there is no tapui gateway{code}")
@@ -168,6 +176,8 @@ class SocketLink(asyncio.Protocol):
 
     def _why(self, error: Exception | None) -> str:
         reason = self._protocol.close_reason
+        if reason and self._protocol.close_code == _TRY_LATER:
+            return f"the gateway has no place: {reason}"
         return "the gateway is gone" + (f": {reason or error}" if reason or error else "")
 
     def _lose(self, reason: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from tapui.core.effects import ConnectionId, EndInspection, Inspect, InspectMore
+from tapui.core.model import Way
 from tapui.home.local_socket import Peer
 from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.redacting import inspected, note
@@ -64,6 +65,11 @@ class TappedPort:
     def origin(self) -> str | None:
         """See `Port`; an end in this process has none."""
         return None if self.inner.is_in_process else self.inner.origin
+
+    @property
+    def way(self) -> Way:
+        """See `SocketPort`."""
+        return Way.INSIDE if self.inner.is_in_process else self.inner.way
 
     @property
     def is_in_process(self) -> bool:

@@ -6,6 +6,7 @@ A port only carries. Who may do what is decided in the core; when it happens, in
 from typing import Protocol
 
 from tapui.core.effects import ConnectionId
+from tapui.core.model import Way
 from tapui.home.local_socket import Peer
 from tapui.wire.message import Message
 
@@ -26,7 +27,7 @@ class Port(Protocol):
 
     @property
     def peer(self) -> Peer:
-        """The process at the other end, as the system names it: known on a Unix socket."""
+        """The process at the other end, as the system names it; over TCP its user alone."""
 
     @property
     def outbox_bytes(self) -> int:
@@ -56,6 +57,10 @@ class SocketPort(Port, Protocol):
     """A client on a socket. The server implements it."""
 
     @property
+    def way(self) -> Way:
+        """How it came."""
+
+    @property
     def origin(self) -> str | None:
         """The Origin header of the handshake, or None for a native client."""
 
@@ -66,8 +71,9 @@ class SocketPort(Port, Protocol):
 class Door(Protocol):
     """The gateway as the server sees it. All methods are called on the event loop's thread."""
 
-    def refusal(self) -> str | None:
-        """Return why no further connection is taken (HTTP 503), or None."""
+    def refusal(self, origin: str | None) -> str | None:
+        """Return why no further connection is taken (HTTP 503), from a page of an Origin or from a
+        program; or None."""
 
     def opened(self, port: SocketPort) -> None:
         """A handshake was completed."""

@@ -4,12 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from tapui.core.model import Way
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
 from tapui.wire.limits import MAX_FRAME_BYTES, MAX_RESULT_BYTES
 
 MAX_TRANSIENT = 100
-"""Sockets in their handshake or past their close; above it the oldest is cut off."""
+"""Sockets that came one way and are in their handshake or past their close; above it the oldest of
+them is cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class Timing:
 
 class Socket(Protocol):
     """A connection, as the roster sees it."""
+
+    @property
+    def way(self) -> Way:
+        """How it came."""
 
     def close(self, code: int, reason: str) -> None:
         """Close in order."""
@@ -49,26 +55,30 @@ class Roster:
     """The largest message of an authenticated client that is kept whole, in bytes."""
     max_frame: int = MAX_FRAME_BYTES
     """The largest message of an authenticated client that is read to its end, in bytes."""
+    max_transient: int = MAX_TRANSIENT
     refusal: str | None = None
     """Why the server itself takes no further connection, or None."""
     sockets: dict[Socket, None] = field(default_factory=dict)
     """All sockets that exist."""
-    transient: dict[Socket, None] = field(default_factory=dict)
+    transient: dict[Way, dict[Socket, None]] = field(
+        default_factory=lambda: {way: {} for way in Way}
+    )
     """Those before the end of their handshake and after the begin of their close, oldest first."""
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while there is none."""
 
     def to_transient(self, connection: Socket) -> None:
         """Count a socket that is not an open connection; cut the oldest off if there are many."""
-        self.transient[connection] = None
-        if len(self.transient) > MAX_TRANSIENT:
-            oldest = next(iter(self.transient))
-            del self.transient[oldest]
+        transient = self.transient[connection.way]
+        transient[connection] = None
+        if len(transient) > self.max_transient:
+            oldest = next(iter(transient))
+            del transient[oldest]
             oldest.abort()
 
     def to_open(self, connection: Socket) -> None:
         """Count an open connection."""
-        self.transient.pop(connection, None)
+        self.transient[connection.way].pop(connection, None)
 
     def arrived(self, connection: Socket) -> None:
         """A socket was accepted."""
@@ -79,7 +89,7 @@ class Roster:
     def gone(self, connection: Socket) -> None:
         """A socket does not exist any more."""
         self.sockets.pop(connection, None)
-        self.transient.pop(connection, None)
+        self.transient[connection.way].pop(connection, None)
         if not self.sockets:
             self.empty.set()
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
-from tapui.runtime.roster import Roster, Timing
+from tapui.runtime.roster import MAX_TRANSIENT, Roster, Timing
 
 if TYPE_CHECKING:
     from tapui.runtime.websocket import WebSocketPort
@@ -31,9 +31,12 @@ class Server:
     Everything happens on the event loop that runs `start()`.
     """
 
-    def __init__(self, door: Door, *, timing: Timing | None = None) -> None:
+    def __init__(
+        self, door: Door, *, timing: Timing | None = None, max_transient: int = MAX_TRANSIENT
+    ) -> None:
         self._door = door
         self._timing = timing or Timing()
+        self._max_transient = max_transient
         self._roster: Roster | None = None
         self._listeners: list[asyncio.Server] = []
 
@@ -50,7 +53,14 @@ class Server:
         loop = asyncio.get_running_loop()
         sockets = sockets or await open_loopback(port)
         number: int = sockets[0].getsockname()[1]
-        roster = Roster(self._door, self._timing, loop, number, Flusher(loop))
+        roster = Roster(
+            self._door,
+            self._timing,
+            loop,
+            number,
+            Flusher(loop),
+            max_transient=self._max_transient,
+        )
         for opened in sockets:
             listener = await loop.create_server(lambda: _accept(roster), sock=opened)
             self._listeners.append(listener)

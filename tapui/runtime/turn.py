@@ -154,13 +154,13 @@ class LoopTurn:
 
     # The door
 
-    def refusal(self) -> str | None:
+    def refusal(self, origin: str | None) -> str | None:
         """Return why no further connection is taken (HTTP 503), or None."""
-        return self._gateway.refusal()
+        return self._gateway.refusal(origin)
 
     def opened(self, port: SocketPort) -> None:
         """A handshake was completed."""
-        port.number = self._gateway.opened(port.origin, self._time())
+        port.number = self._gateway.opened(port.origin, self._time(), port.way)
         self._ports[port.number] = port
         self._askers.opened(port.number, port)
         self._schedule()

@@ -13,8 +13,9 @@ from websockets.http11 import Request, Response
 from websockets.protocol import CONNECTING, OPEN
 from websockets.server import ServerProtocol
 
-from tapui.home.local_socket import UNKNOWN, peer_of
-from tapui.runtime import handshake
+from tapui.core.model import Way
+from tapui.home.local_socket import UNKNOWN, Peer, peer_of
+from tapui.runtime import handshake, socket_table
 from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
 from tapui.runtime.roster import Roster
 from tapui.runtime.websockets_internals import has_received_close, has_sent_eof, release
@@ -46,7 +47,7 @@ class WebSocketPort(asyncio.Protocol):
         self._incoming = self._new_incoming()
         self._head = bytearray()
         self._transport = cast("asyncio.Transport", None)  # set by connection_made
-        self._is_local = False  # on a Unix socket
+        self.way = Way.OTHER
         self.peer = UNKNOWN
         self._origin: str | None = None
         self._open = False  # the handshake is done and no close frame was sent or received
@@ -72,14 +73,21 @@ class WebSocketPort(asyncio.Protocol):
         """A client connected: it has its time to send a handshake."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
-        end: socket.socket = transport.get_extra_info("socket")
-        self._is_local = end.family == socket.AF_UNIX
-        if self._is_local:
-            self.peer = peer_of(end)
-            if self.peer.uid not in (None, os.geteuid()):
-                self._transport.abort()  # the folder is no other user's to enter: root, perhaps
+        self._meet(transport.get_extra_info("socket"))
         self._arm(self._roster.timing.handshake, self.abort)
         self._roster.arrived(self)
+
+    def _meet(self, end: socket.socket) -> None:
+        """See who is at the other end."""
+        if end.family == socket.AF_UNIX:
+            self.way = Way.SOCKET
+            self.peer = peer_of(end)
+            if self.peer.uid not in (None, os.geteuid()):
+                self.abort()  # the folder is no other user's to enter: root, perhaps
+        elif (ends := self.client_end) is not None:
+            uid = socket_table.owner(*ends)
+            self.peer = Peer(None, uid)
+            self.way = Way.OWN if uid == os.geteuid() else Way.OTHER
 
     def data_received(self, data: bytes) -> None:
         """Bytes arrived."""
@@ -131,7 +139,7 @@ class WebSocketPort(asyncio.Protocol):
     @property
     def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
         """The client's address and ours, as (IP, port); None once it is gone."""
-        if self._is_local:
+        if self.way is Way.SOCKET:
             return None
         client, ours = (self._transport.get_extra_info(name) for name in ("peername", "sockname"))
         return ((client[0], client[1]), (ours[0], ours[1])) if client and ours else None
@@ -236,10 +244,11 @@ class WebSocketPort(asyncio.Protocol):
         protocol.receive_data(data)
         for request in protocol.events_received():
             assert isinstance(request, Request)
-            refusal = self._roster.refusal or self._door.refusal()
             self._origin = handshake.origin_of(request)
+            refusal = self._roster.refusal or self._door.refusal(self._origin)
+            is_local = self.way is Way.SOCKET
             answered = handshake.answer(
-                protocol, request, self._roster.port, refusal, is_local=self._is_local
+                protocol, request, self._roster.port, refusal, is_local=is_local
             )
             self._respond(answered)
         if has_sent_eof(protocol) and isinstance(protocol.handshake_exc, InvalidMessage):

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import msgspec
 
 from tapui.core.gateway import Gateway
+from tapui.core.trust.places import places_for
 from tapui.home.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile
@@ -18,6 +19,7 @@ from tapui.hosts.port import Report, ReportLevel
 from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
+from tapui.runtime import tuning
 from tapui.runtime.askers import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
@@ -70,6 +72,7 @@ class RunningGateway:
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, mint = new_run(), SystemMint()
+        most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
                 run=run,
@@ -79,6 +82,7 @@ class RunningGateway:
                 matcher=RegexMatcher(),
                 provider_token=provider_token.reveal(),
                 internal_token=internal_token.reveal(),
+                most_connections=most,
             )
             records = options.settings.records
             masks = Masks([RegexMatcher().compile(pattern) for pattern in records.mask])
@@ -97,7 +101,7 @@ class RunningGateway:
         except BaseException:
             _close(sockets)
             raise
-        self._server = Server(self.turn)
+        self._server = Server(self.turn, max_transient=most // 2)
         try:
             port = await self._server.start(options.port, sockets)
             self.turn.flush = self._server.flush

@@ -25,9 +25,29 @@ MAX_DEPTH = 256
 MAX_SCHEMA_DEPTH = 32
 """Nesting of a tool's `parameters`."""
 
-MAX_CONNECTIONS = 50
+MAX_CONNECTIONS = 200
+"""Connections that have authenticated, bridges of MCP servers aside; where the process may have
+fewer than 1,000 descriptors there are fewer, and the next three in proportion."""
+KEPT_CONNECTIONS = 40
+"""Of them, those that only the internal token gets: towers, commands and hosts."""
+MAX_TOKEN_CONNECTIONS = 100
+"""Of them, with one and the same token other than the internal one."""
+MAX_BRIDGE_CONNECTIONS = MAX_CONNECTIONS
+"""Connections of the bridges of MCP servers, one for each of their sessions."""
 MAX_UNAUTHENTICATED = 10
+"""Connections of other users' programs, or unknown ones', that have not authenticated. Of these and
+the next three, the one that was silent for longest is closed for a new one."""
+MAX_OWN_UNAUTHENTICATED = 50
+"""The same of the user's own programs: over the Unix socket, and again over TCP."""
+MAX_PAGES_UNAUTHENTICATED = 20
+"""The same of pages."""
+MAX_ORIGIN_UNAUTHENTICATED = 4
+"""The same of pages of one Origin."""
 AUTH_TIMEOUT = 10.0
+REFUSALS_TOLD = 60.0
+"""How often towers and the records are told at most that a connection got no place."""
+MAX_HOLDERS = 20
+"""Holders of connections that a snapshot names."""
 
 MAX_TOOLS = 100
 MAX_DECLARED_BYTES = 2 * 1024 * 1024

@@ -239,6 +239,25 @@ class Snapshot(Struct, rename="camel", frozen=True):
     """How many requests rules have allowed in this run, where any."""
 
 
+class Holder(Struct, frozen=True):
+    """Who holds `count` connections."""
+
+    name: str
+    count: int
+
+
+class PlacesTaken(Struct, rename="camel", frozen=True):
+    """How many connections have authenticated, of how many that may; `bridges` of MCP servers are
+    counted by themselves. `holders` are those of most connections, first; `refused` counts
+    connections with a good token that got no place since the gateway's start."""
+
+    open: int
+    most: int
+    bridges: int
+    holders: list[Holder]
+    refused: int
+
+
 class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
     """The state after event `seq`. `towers` counts the towers that watch, this one too; `is_first`
     when it has watched longest: that one alone calls the person."""
@@ -248,6 +267,7 @@ class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
     run: str = ""
     towers: int = 0
     is_first: bool = False
+    places: PlacesTaken | None = None
 
 
 class TowerEvent(Message, tag="tower.event", frozen=True):

@@ -21,7 +21,7 @@ MOST = 16 * 1024 * 1024
 class Echo:
     """A door that trusts everybody and sends back what it gets."""
 
-    def refusal(self) -> str | None:
+    def refusal(self, origin: str | None) -> str | None:
         """Take everybody."""
         return None
 

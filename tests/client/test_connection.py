@@ -12,7 +12,7 @@ from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayLost, NoGateway, Refused
+from tapui.client.errors import GatewayLost, NoGateway, NoPlace, Refused
 from tapui.client.gateways import FoundGateway, find, still_runs
 from tapui.home.paths import Home
 from tapui.wire.events import Entry, StreamPosted
@@ -212,7 +212,7 @@ async def test_a_full_gateway_says_so(tmp_path: Path) -> None:
 
     async with serve(nothing, "127.0.0.1", 0, process_request=refuse) as server:
         port = server.sockets[0].getsockname()[1]
-        with pytest.raises(NoGateway, match="takes no further connection"):
+        with pytest.raises(NoPlace, match="takes no further connection: full; close a tower"):
             await GatewayConnection.open(gateway_at(port, tmp_path))
 
 

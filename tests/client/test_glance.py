@@ -96,7 +96,7 @@ async def test_a_server_that_refuses_is_told(tmp_path: Path, status: HTTPStatus,
 
     async with serve(nothing, "127.0.0.1", 0, process_request=refuse) as server:
         found = gateway_at(server.sockets[0].getsockname()[1], tmp_path)
-        with pytest.raises(NoGateway, match=said):
+        with pytest.raises(GatewayError, match=said):
             await asyncio.to_thread(glance.glance, found, name="x")
 
 

@@ -39,7 +39,7 @@ from tapui.core.effects import (
 )
 from tapui.core.gateway import Gateway
 from tapui.core.mcp_servers.given import McpSession
-from tapui.core.model import Standing
+from tapui.core.model import Standing, Way
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
 from tapui.policies.guarded import Guards
@@ -485,9 +485,11 @@ class Conversation:
 
     # The ends
 
-    def connect(self, token: str | None = None, origin: str | None = None) -> Peer:
+    def connect(
+        self, token: str | None = None, origin: str | None = None, way: Way = Way.OTHER
+    ) -> Peer:
         """Open a socket; with a `token`, authenticate and drop `sessions`."""
-        number = self.gateway.opened(origin, self.now)
+        number = self.gateway.opened(origin, self.now, way)
         peer = self.peers[number] = Peer(self, number)
         self.turn()
         if token is not None:

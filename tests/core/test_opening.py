@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from tapui.core.model import Way
+from tapui.core.trust.places import places_for
+from tapui.wire import limits
 from tests.core.conftest import Scene
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Peer
 
@@ -264,36 +267,158 @@ def test_who_has_authenticated_has_no_deadline(talk: Conversation) -> None:
     assert client.closed is None
 
 
-def test_the_eleventh_stranger_is_refused(talk: Conversation) -> None:
-    strangers = [talk.connect() for _ in range(9)]
+def test_the_eleventh_stranger_of_another_user_takes_the_place_of_the_first(
+    talk: Conversation,
+) -> None:
+    strangers = [talk.connect() for _ in range(10)]
+    assert all(one.closed is None for one in strangers)
+    strangers[1].say(type="auth", token=PROVIDER_TOKEN)
+    talk.connect()
+    assert strangers[0].closed is None
+    late = talk.connect()
+    assert strangers[0].closed == (1013, "closed for a newer connection: it had not authenticated")
+    assert strangers[1].state == "AwaitHello"
+    assert late.closed is None
     assert talk.gateway.refusal() is None
-    strangers.append(talk.connect())
-    assert talk.gateway.refusal() == "10 connections have not authenticated yet"
-    strangers[0].say(type="auth", token=PROVIDER_TOKEN)
-    assert talk.gateway.refusal() is None
+
+
+@pytest.mark.parametrize("way", [Way.SOCKET, Way.OWN])
+def test_silent_programs_of_this_user_have_places_of_their_own(
+    talk: Conversation, way: Way
+) -> None:
+    mine = [talk.connect(way=way) for _ in range(limits.MAX_OWN_UNAUTHENTICATED)]
+    other = Way.OWN if way is Way.SOCKET else Way.SOCKET
+    for _ in range(100):
+        talk.connect(way=Way.OTHER)
+        talk.connect(way=other)
+        talk.connect(origin=f"https://{talk.now}.example")
+    assert all(one.closed is None for one in mine)
+    talk.connect(way=way)
+    assert [one.closed is None for one in mine] == [False] + [True] * (len(mine) - 1)
+
+
+def test_pages_of_one_origin_are_closed_for_each_other(talk: Conversation) -> None:
+    quiet = talk.connect(origin="https://quiet.example")
+    loud = [talk.connect(origin="https://loud.example") for _ in range(50)]
+    assert [one.closed is None for one in loud] == [False] * 46 + [True] * 4
+    assert quiet.closed is None
+
+
+def test_of_many_pages_one_of_the_origin_with_most_goes(talk: Conversation) -> None:
+    loud = [talk.connect(origin="https://loud.example") for _ in range(4)]
+    others = [talk.connect(origin=f"https://{n}.example") for n in range(16)]
+    assert all(one.closed is None for one in loud + others)
+    talk.connect(origin="https://one-more.example")
+    assert [one.closed is None for one in loud] == [False, True, True, True]
+    assert all(one.closed is None for one in others)
 
 
 def test_who_waits_for_pairing_is_no_stranger(talk: Conversation) -> None:
     talk.tower()
-    for _ in range(3):
-        talk.connect().say(type="auth", mode="pair")
-    for _ in range(10):
-        assert talk.gateway.refusal() is None
-        talk.connect()
-    assert talk.gateway.refusal()
+    pairing = [talk.connect(origin=ORIGIN).say(type="auth", mode="pair") for _ in range(3)]
+    for _ in range(30):
+        talk.connect(origin=ORIGIN)
+    assert all(one.closed is None for one in pairing)
 
 
-def test_the_fifty_first_connection_is_refused(talk: Conversation) -> None:
-    talk.local()
-    talk.tools()
-    talk.host()
-    talk.tower()
-    clients = [talk.connect(PROVIDER_TOKEN) for _ in range(47)]
-    assert talk.gateway.refusal() is None
-    talk.connect(PROVIDER_TOKEN)
-    assert talk.gateway.refusal() == "50 connections are open already"
+def test_one_token_does_not_get_every_place(talk: Conversation) -> None:
+    clients = [talk.connect(PROVIDER_TOKEN) for _ in range(limits.MAX_TOKEN_CONNECTIONS)]
+    refused = talk.connect().say(type="auth", token=PROVIDER_TOKEN)
+    text = (
+        "this token has all 100 connections that a token may have: "
+        "a program that said no hello has 100"
+    )
+    assert refused.hear() == [
+        {"type": "error", "code": "RATE_LIMITED", "message": text, "replyTo": "auth"}
+    ]
+    assert refused.closed == (1013, text)
+    assert talk.connect(INTERNAL_TOKEN).state == "AwaitHello"
     clients[0].drop()
+    assert talk.connect(PROVIDER_TOKEN).state == "AwaitHello"
+
+
+def minted(tower: Peer, session: str) -> str:
+    """Return a token for a session."""
+    tower.say(type="token.mint", id="t", sessionId=session)
+    return str(tower.hear_one("token.minted")["token"])
+
+
+def test_places_are_kept_for_the_persons_towers_and_commands(talk: Conversation) -> None:
+    talk.host().open("s1")
+    tower = talk.tower()
+    for token in (minted(tower, "s1"), minted(tower, "s1")):
+        for _ in range(79):
+            talk.connect(token)
+    refused = talk.connect().say(type="auth", token=PROVIDER_TOKEN)
+    assert refused.hear_one("error")["message"].startswith(
+        "all 160 connections of providers and clients are taken: "
+        "a program that said no hello has 158, a host of sessions has 1"
+    )
     assert talk.gateway.refusal() is None
+    assert talk.gateway.refusal(ORIGIN) == "160 connections are open already"
+    for _ in range(40):
+        talk.connect(INTERNAL_TOKEN)
+    last = talk.connect().say(type="auth", token=INTERNAL_TOKEN)
+    assert last.hear_one("error")["message"].startswith("all 200 connections are taken")
+    assert last.closed is not None
+
+
+def test_bridges_of_mcp_servers_take_no_place_of_others(talk: Conversation) -> None:
+    talk.host().open("s1")
+    tower = talk.tower()
+    for _ in range(200):
+        token = talk.gateway.mcp_servers.token("s1", talk.now)
+        assert token is not None
+        talk.connect(token.reveal())
+    one_more = talk.gateway.mcp_servers.token("s1", talk.now)
+    assert one_more is not None
+    refused = talk.connect().say(type="auth", token=one_more.reveal())
+    assert refused.hear_one("error")["code"] == "RATE_LIMITED"
+    places = tower_snapshot(talk)["places"]
+    assert (places["open"], places["bridges"], places["refused"]) == (3, 200, 1)
+    assert tower.closed is None
+    talk.connect(PROVIDER_TOKEN)
+
+
+def tower_snapshot(talk: Conversation) -> dict[str, Any]:
+    """Return what a new tower is sent first."""
+    tower = talk.connect(INTERNAL_TOKEN)
+    tower.say(type="tower.hello", protocolVersion=2)
+    return tower.hear_one("tower.snapshot")
+
+
+def test_towers_are_told_of_a_refusal_once_in_a_while(talk: Conversation) -> None:
+    tower = talk.tower()
+    for _ in range(100):
+        talk.connect(PROVIDER_TOKEN)
+    tower.hear()
+    for _ in range(5):
+        talk.connect().say(type="auth", token=PROVIDER_TOKEN)
+    notice = tower.hear_one("tower.notice")
+    assert notice["level"] == "warning"
+    assert notice["message"].startswith("A connection was refused: this token has all 100")
+    assert len(talk.events("error.sent")) == 1
+    talk.wait(limits.REFUSALS_TOLD)
+    talk.connect().say(type="auth", token=PROVIDER_TOKEN)
+    assert tower.hear_of("tower.notice")
+    assert tower_snapshot(talk)["places"]["refused"] == 6
+
+
+def test_a_page_is_not_told_who_has_the_places(talk: Conversation) -> None:
+    talk.host().open("s1")
+    _, token = paired(talk)
+    for _ in range(99):  # who has paired has one
+        talk.connect(token, ORIGIN)
+    refused = talk.connect(origin=ORIGIN).say(type="auth", token=token)
+    text = "this token has all 100 connections that a token may have"
+    assert refused.hear_one("error")["message"] == text
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "places"), [(1, 20), (256, 34), (512, 91), (1000, 200), (10**6, 200)]
+)
+def test_a_process_with_few_descriptors_has_fewer_places(descriptors: int, places: int) -> None:
+    assert places_for(descriptors) == places
 
 
 def test_strangers_are_told_nothing_about_sessions(talk: Conversation) -> None:

@@ -35,7 +35,9 @@ class Running:
     def open(self) -> int:
         """How many clients are connected: their handshake is done, their close has not begun."""
         roster = self.server._roster
-        return len(roster.sockets) - len(roster.transient) if roster else 0
+        if roster is None:
+            return 0
+        return len(roster.sockets) - sum(map(len, roster.transient.values()))
 
     async def all_gone(self, within: float = 5.0) -> None:
         """Wait until the server has no socket left."""

@@ -19,7 +19,7 @@ class RecordingDoor:
         self.trusting = True
         self.changed = asyncio.Event()
 
-    def refusal(self) -> str | None:
+    def refusal(self, origin: str | None) -> str | None:
         return self.refused
 
     def opened(self, port: SocketPort) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.core.gateway import Gateway
+from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
 from tapui.runtime.askers import Agents
@@ -29,6 +30,7 @@ class Port:
         self.is_in_process = False
         self.origin: str | None = None
         self.peer, self.client_end = UNKNOWN, None
+        self.way = Way.OWN
         self.outbox_bytes = 0
         self.sent_bytes = 0
         self.sent: list[Json] = []

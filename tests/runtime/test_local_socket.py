@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tapui.core.model import Way
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE, Peer
+from tapui.runtime import socket_table
+from tapui.runtime.roster import MAX_TRANSIENT
 from tests.runtime.conftest import Running
 from tests.runtime.rawclient import RawClient, request, text
 
@@ -51,12 +54,50 @@ async def test_the_door_knows_the_process(recording: Running, end: Path) -> None
     client.close()
 
 
-async def test_over_tcp_the_system_names_no_process(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of single TCP sockets")
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_over_tcp_the_system_names_the_user(recording: Running, address: str) -> None:
+    client = RawClient(*await asyncio.open_connection(address, recording.port))
+    client.send(request(recording.port))
+    await client.response()
     (port,) = recording.door.ports
-    assert port.peer == Peer(None, None)
+    assert port.peer == Peer(None, os.geteuid())
+    assert port.way is Way.OWN
     assert port.client_end is not None
     client.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to connect as another user")
+async def test_over_tcp_it_names_another_user_too(recording: Running) -> None:
+    code = (
+        "import encodings.idna, os, socket, sys; os.setuid(12345); "
+        "exec(sys.stdin.readline()); sys.stdin.read()"
+    )
+    stranger = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", code, stdin=asyncio.subprocess.PIPE
+    )
+    assert stranger.stdin is not None
+    line = f"line = socket.create_connection(('127.0.0.1', {recording.port}))"
+    asked = request(recording.port)
+    stranger.stdin.write(f"{line}; line.sendall({asked!r})\n".encode())
+    await recording.door.until(lambda: recording.door.ports)
+    (port,) = recording.door.ports
+    assert port.peer == Peer(None, 12345)
+    assert port.way is Way.OTHER
+    stranger.stdin.close()
+    await stranger.wait()
+
+
+def test_where_the_table_tells_nothing_the_user_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    nobody = ("127.0.0.1", 1), ("127.0.0.1", 2)
+    assert socket_table.owner(*nobody) is None
+    assert socket_table.owner(("not an address", 1), nobody[1]) is None
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(socket_table.socket, "socket", forbidden)
+    assert socket_table.owner(*nobody) is None
 
 
 async def test_no_page_comes_through_it(recording: Running, end: Path) -> None:
@@ -72,6 +113,18 @@ async def test_the_host_is_asked_for_as_over_tcp(recording: Running, end: Path) 
     client = await connected(end)
     client.send(request(recording.port, host="evil.example"))
     assert (await client.response())[0] == 403
+
+
+async def test_silent_sockets_over_tcp_cut_none_off_that_came_by_it(
+    recording: Running, end: Path
+) -> None:
+    mine = await connected(end)
+    silent = [await RawClient.connect(recording.port) for _ in range(MAX_TRANSIENT + 10)]
+    assert await silent[0].rest() == b""
+    mine.send(request(recording.port))
+    assert (await mine.response())[0] == 101
+    for client in (mine, *silent):
+        client.close()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to connect as another user")

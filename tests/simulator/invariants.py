@@ -137,7 +137,7 @@ def _calls(world: "World", r: Parts) -> None:
         for number, _ in world.ledger.invokes
     )
     unnamed = sum(
-        isinstance(one.message, ToolInvoke) for held in r.askers._held.values() for one in held
+        isinstance(one.message, ToolInvoke) for held in r.guard._held.values() for one in held
     )
     assert waiting == unsettled + asking + unnamed, (
         "each call that was asked is under way, or has ended"
@@ -214,7 +214,9 @@ def _bounds(r: Parts) -> None:
     assert r.streams._logs.keys() <= r.sessions.open.keys() | ending
     assert len(r.approvals.of_kind("pairing")) <= limits.MAX_PAIRINGS
     counted = [one for one in r.connections.by_number.values() if one.is_counted]
-    assert len(counted) <= limits.MAX_CONNECTIONS
+    strangers = [one for one in counted if one.standing is Standing.AWAIT_AUTH]
+    assert len(counted) - len(strangers) <= 2 * limits.MAX_CONNECTIONS
+    assert len([one for one in strangers if one.origin is None]) <= limits.MAX_UNAUTHENTICATED
     _deadlines(r)
 
 

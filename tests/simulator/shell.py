@@ -20,6 +20,7 @@ from typing import Any
 
 from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied, Send
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.model import Way
 from tapui.home.local_socket import Peer
 from tapui.projection.fold import fold
 from tapui.projection.state import State
@@ -222,6 +223,7 @@ class PortLink(Link):
     """A link that is also the port of its socket: what the turn sends through it may fail."""
 
     world: "ShellWorld"
+    way = Way.OTHER
 
     def __init__(self, *args: Any) -> None:
         self.expected: deque[Message] = deque()

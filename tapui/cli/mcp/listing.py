@@ -9,7 +9,7 @@ from tapui.cli.failure import FAILED
 from tapui.cli.mcp.configured import configured, note_package
 from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
+from tapui.client.errors import GatewayError, NoGateway
 from tapui.client.gateways import FoundGateway
 from tapui.emitters.runner.environment import deciding
 from tapui.mcp_servers.config.entries import ServerEntry
@@ -25,9 +25,14 @@ def run(args: argparse.Namespace) -> int:
     entries = configured(args)
     running: list[McpServer] = []
     try:
-        running = asyncio.run(_running(gateway(args)))
+        found = gateway(args)
     except NoGateway:
         output.note("no gateway runs: this is what the files say")
+    else:
+        try:
+            running = asyncio.run(_running(found))
+        except GatewayError as error:
+            output.note(f"{error}\nthe gateway was not asked: this is what the files say")
     running = [one for one in running if args.name in (None, one.name)]
     known = {(one.name, one.folder) for one in running}
     consents = ServerConsents(home().state)

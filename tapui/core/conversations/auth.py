@@ -7,6 +7,7 @@ from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.pairing import Pairings
+from tapui.core.trust.places import Places
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.provider import Auth, Sessions
 
@@ -22,12 +23,14 @@ class Admission:
         sessions: OpenSessions,
         trustees: Trustees,
         pairings: Pairings,
+        places: Places,
     ) -> None:
         self._out = out
         self._deadlines = deadlines
         self._sessions = sessions
         self._trustees = trustees
         self._pairings = pairings
+        self._places = places
 
     def auth(self, connection: Connection, message: Auth) -> None:
         """Admit a connection whose token is known, or begin to pair."""
@@ -39,7 +42,11 @@ class Admission:
         grant = self._trustees.find(message.token, connection.origin)
         if grant is None:
             raise WireError(ErrorCode.AUTH_FAILED, "unknown token")
-        self.admit(connection, grant)
+        why = self._places.objection(grant)
+        if why is None:
+            self.admit(connection, grant)
+        else:
+            self._places.refuse(connection, grant, why)
 
     def admit(self, connection: Connection, grant: Grant) -> None:
         """Let a connection say hello; it is told the sessions that it may bind."""

@@ -21,6 +21,7 @@ from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
+from tapui.core.trust.places import Places
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import SessionAbort
@@ -66,6 +67,7 @@ class TowerConversation:
         starts: Starts,
         emitters: Emitters,
         guard: PersonGuard,
+        places: Places,
     ) -> None:
         self._out = out
         self._mint = mint
@@ -85,6 +87,7 @@ class TowerConversation:
         self._starts = starts
         self._emitters = emitters
         self._guard = guard
+        self._places = places
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -115,6 +118,7 @@ class TowerConversation:
                 out.run,
                 len(towers),
                 is_first=towers[:1] == [connection],
+                places=self._places.taken(),
             ),
         )
 

@@ -76,7 +76,7 @@ class McpServers:
         if session is None or not session.is_open:
             return None
         token = Secret(self._mint.token("ptk-"))
-        self._trustees.add(Grant("project", token, {session.id}))
+        self._trustees.add(Grant("project", token, {session.id}, is_bridge=True))
         return token
 
     def revoke(self, token: Secret, now: float) -> None:

@@ -42,6 +42,8 @@ class Grant:
     origin: str | None = None
     is_budgeted: bool = True
     """Whether pushes a second, and injects in a row, are limited."""
+    is_bridge: bool = False
+    """Whether the bridge of an MCP server has it, whose connections have places of their own."""
     is_for_tools: bool = False
     """Whether it is good for a session of its own alone, in which tools are listed and called."""
 
