@@ -103,6 +103,10 @@ class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
     started_at: str
     tool_call_id: str | None = None
     context: ContextUse | None = None
+    display_name: str | None = None
+    """The agent's name for people."""
+    error: str | None = None
+    """Why it failed."""
 
 
 class Session(Struct, rename="camel", omit_defaults=True, frozen=True):

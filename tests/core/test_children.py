@@ -3,6 +3,7 @@
 import pytest
 
 from tapui.wire import limits
+from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json, Peer, tool
 
 DENIED = "Tool '{}' is not supported by this client instance."
@@ -246,3 +247,16 @@ def test_a_malformed_start_is_refused_whole(talk: Conversation, host: Peer, data
     error = host.error(type="session.event", sessionId="s1", event="subagent.started", data=data)
     assert error["code"] == "INVALID_JSON"
     assert talk.kinds() == ["error.sent"]
+
+
+def test_a_subagents_name_for_people_and_its_error_are_kept(scene: Scene) -> None:
+    told = {"remoteSessionId": "c1", "toolCallId": "t1", "agentName": "free"}
+    scene.host.event("s1", "subagent.started", **told, agentDisplayName="Free hands" + "!" * 5_000)
+    scene.host.event("s1", "subagent.failed", toolCallId="t1", error="no model" + "!" * 5_000)
+    (shown,) = scene.talk.gateway.state.sessions["s1"].subagents
+    assert shown.display_name is not None
+    assert shown.error is not None
+    assert shown.display_name.startswith("Free hands!")
+    assert shown.error.startswith("no model!")
+    assert len(shown.display_name) <= limits.MAX_NAME
+    assert len(shown.error) == 300

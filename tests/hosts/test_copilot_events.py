@@ -204,7 +204,7 @@ def test_a_subagent_says_what_it_is_for_and_what_it_took(translator: Translator)
     ((_, said),) = told(translator.translate(begun))
     assert said == {
         "remoteSessionId": "k1", "toolCallId": CALL, "agentName": "explore",
-        "description": "Look for sleeps",
+        "agentDisplayName": "Explore", "description": "Look for sleeps",
     }  # fmt: skip
     over = {**names, "durationMs": 1500, "totalTokens": 300, "totalToolCalls": 3}
     ((_, said),) = told(translator.translate(recorded("subagent.completed", over, agent="k1")))
@@ -363,7 +363,12 @@ def test_subagent_from_start_to_failure(translator: Translator) -> None:
     assert told(translator.translate(start)) == [
         (
             "subagent.started",
-            {"remoteSessionId": "child-1", "toolCallId": "call_7", "agentName": "reviewer"},
+            {
+                "remoteSessionId": "child-1",
+                "toolCallId": "call_7",
+                "agentName": "reviewer",
+                "agentDisplayName": "Reviewer",
+            },
         )
     ]
     failed = recorded("subagent.failed", who | {"error": "gave up"}, agent="child-1")

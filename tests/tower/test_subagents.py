@@ -55,6 +55,22 @@ async def test_a_subagent_at_work_has_a_row_with_what_it_does_and_how_full_it_is
         assert "└ general-purpose" in asked
 
 
+async def test_the_sheet_shows_an_agents_name_for_people_and_why_it_failed() -> None:
+    state = agents_world()
+    session = state.sessions["s1"]
+    agents = [
+        replace(one, display_name="Security review", error="the model\nwas away")
+        if one.agent == "security-review"
+        else one
+        for one in session.subagents
+    ]
+    state.sessions["s1"] = replace(session, subagents=agents)
+    async with running(state, size=(120, 36)) as rig:
+        await rig.press("1", "enter")
+        text = " ".join(rig.app.screen.query_one(Reader).text.split())
+        assert "Security review failed: the model was away" in text
+
+
 async def test_the_sheet_of_a_session_lists_its_subagents() -> None:
     async with running(agents_world(), size=(120, 36)) as rig:
         await rig.press("1", "enter")

@@ -26,10 +26,12 @@ class _SubagentStarted(Struct, rename="camel"):
     remote_session_id: Id
     agent_name: Id
     tool_call_id: Id | None = None
+    agent_display_name: str | None = None
 
 
 class _SubagentEnded(Struct, rename="camel"):
     tool_call_id: Id
+    error: str | None = None
 
 
 class _Abort(Struct, rename="camel"):
@@ -111,11 +113,18 @@ class SessionEvents:
             self._injects.deliver(session)
         elif isinstance(what, _SubagentStarted):
             self._subagents.started(
-                session, what.remote_session_id, what.agent_name, what.tool_call_id
+                session,
+                what.remote_session_id,
+                what.agent_name,
+                what.tool_call_id,
+                what.agent_display_name,
             )
         elif isinstance(what, _SubagentEnded):
             is_ok = event == "subagent.completed"
-            self._subagents.ended(session, what.tool_call_id, "completed" if is_ok else "failed")
+            error = None if is_ok else what.error
+            self._subagents.ended(
+                session, what.tool_call_id, "completed" if is_ok else "failed", error
+            )
         elif isinstance(what, _Abort):
             self._aborted(session, what.agent_id)
 

@@ -14,6 +14,9 @@ from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
 from tapui.wire.subjects import ContextUse, Subagent
 
+_ERROR = 300
+"""Characters that are kept of why a subagent failed."""
+
 
 class Subagents:
     """Follows the subagents of all sessions."""
@@ -23,7 +26,12 @@ class Subagents:
         self._sessions = sessions
 
     def started(
-        self, session: OpenSession, child_id: str, agent: str, tool_call_id: str | None
+        self,
+        session: OpenSession,
+        child_id: str,
+        agent: str,
+        tool_call_id: str | None,
+        display_name: str | None = None,
     ) -> None:
         """Remember a subagent's child session, and show the subagent as running."""
         self._sessions.add_child(session, child_id, agent)
@@ -37,18 +45,23 @@ class Subagents:
             state="running",
             started_at=self._clock.timestamp(),
             tool_call_id=tool_call_id,
+            display_name=None if display_name is None else display_name[: limits.MAX_NAME],
         )
         self._sessions.update(session, subagents=[*shown, new])
 
     def ended(
-        self, session: OpenSession, tool_call_id: str, state: Literal["completed", "failed"]
+        self,
+        session: OpenSession,
+        tool_call_id: str,
+        state: Literal["completed", "failed"],
+        error: str | None = None,
     ) -> None:
         """Show the subagent that a call launched as ended; its child session stays known.
 
         One that was stopped before stays so.
         """
         shown = [
-            replace(one, state=state)
+            replace(one, state=state, error=None if error is None else error[:_ERROR])
             if one.tool_call_id == tool_call_id and one.state == "running"
             else one
             for one in session.view.subagents

@@ -385,6 +385,7 @@ class Translator:
             remoteSessionId=event.agent_id or data.tool_call_id,
             toolCallId=data.tool_call_id,
             agentName=data.agent_name,
+            agentDisplayName=_cut(data.agent_display_name) or None,
             description=_cut(description) if isinstance(description, str) else None,
         )
 

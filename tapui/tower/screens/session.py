@@ -92,8 +92,8 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
     for one in reversed(session.subagents):
         step = of_agent.get(one.id)
         said = (
-            f"{times.moment(one.started_at)}  {' '.join(one.agent.split())}",
-            "stopped or failed" if one.state == "failed" else one.state,
+            f"{times.moment(one.started_at)}  {' '.join((one.display_name or one.agent).split())}",
+            _state_of(one),
             f"context {context_words(one.context)}" if one.context is not None else "",
             quantity(step.calls, "call") if step is not None else "",
             steps.tokens(step.usage) if step is not None else "",
@@ -142,3 +142,9 @@ def _wanted(providers: list[subjects.Provider]) -> list[Paragraph]:
         parts += [Paragraph(""), title("sections of the system prompt")]
         parts += [value(" ".join(change.split())) for change in changes]
     return parts
+
+
+def _state_of(subagent: subjects.Subagent) -> str:
+    if subagent.state != "failed":
+        return subagent.state
+    return f"failed: {' '.join(subagent.error.split())}" if subagent.error else "stopped or failed"
