@@ -113,7 +113,7 @@ def _unasked(call: Call) -> Answer:
 
     if call.provider == BUILTIN_PROVIDER and call.tool in READ_ONLY_BUILTINS:
         return Answer(BUILTIN_PROVIDER, at=call.started_at)
-    if asking.by_whom(call.caller or "") == "you":
+    if asking.is_tower(call.caller or ""):
         return Answer(call.caller or "", at=call.started_at)
     return Answer()
 

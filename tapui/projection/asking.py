@@ -8,7 +8,7 @@ from typing import Any
 from tapui.projection.state import State
 from tapui.wire.codec import encode
 from tapui.wire.events import CommandAsked
-from tapui.wire.subjects import YOU, AppliedRule, Approval
+from tapui.wire.subjects import UNCHECKED, YOU, AppliedRule, Approval
 
 SUBJECT = (
     "fullCommandText",
@@ -311,6 +311,11 @@ def by_whom(name: str) -> str:
     if name.partition(" ")[0] == _FORMER_NAME:
         return YOU
     return _OTHERS.get(name, name)
+
+
+def is_tower(name: str) -> bool:
+    """Return whether a caller on record is a tower or a command, and not a session's host."""
+    return by_whom(name) in (YOU, UNCHECKED) or name.startswith("process ")
 
 
 def outcome(approval: Approval) -> str:

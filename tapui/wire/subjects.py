@@ -39,6 +39,8 @@ ApprovalKind = Literal[
 YOU = "you"
 """How the person is recorded who decides in the gateway's own tower, or in a terminal that is
 theirs."""
+UNCHECKED = "the command line, no check"
+"""How a command or a tower is recorded where the settings have none looked at."""
 AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[
     "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"

@@ -236,6 +236,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         '  glyphs                     "unicode"      default\n'
         "  bell                       true           default\n"
         '  approvals.command-line     "person"       default\n'
+        '  approvals.new-terminals    "ask"          default\n'
         '  copilot.port               "ask"          default\n'
         '  copilot.provider-url       ""             default\n'
         '  copilot.provider-type      "openai"       default\n'

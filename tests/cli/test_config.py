@@ -38,6 +38,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",
+        "approvals.new-terminals": "TAPUI_APPROVALS_NEW_TERMINALS",
         "copilot.port": "TAPUI_COPILOT_PORT",
         "copilot.provider-url": "TAPUI_COPILOT_PROVIDER_URL",
         "copilot.provider-type": "TAPUI_COPILOT_PROVIDER_TYPE",

@@ -32,7 +32,7 @@ from tapui.projection.turns.turn import LiveTurn
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.steering import SessionStop, SessionTell
-from tapui.wire.subjects import Approval
+from tapui.wire.subjects import UNCHECKED, Approval
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, CallCancel, RevealedCode, TowerSnapshot
 from tapui.wire.turns import TurnSource
 from tests.cli.schemas import check
@@ -320,7 +320,7 @@ async def test_a_turn_is_stopped_for_a_text_of_the_person(watched: Watched) -> N
         return next((turn for turn in turns if turn.prompt == "/wait"), None)
 
     turn = await watched.until(told, what="the text")
-    assert turn.source == TurnSource("person", "tapui")
+    assert turn.source == TurnSource("person", UNCHECKED)
     assert watched.state.turns[MIGRATION].turns[0].told_state()[0] == "stopped"
     (order,) = watched.state.orders.values()
     assert order.state == "done"

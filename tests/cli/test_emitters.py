@@ -121,7 +121,7 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     assert "emitters[1] “bad”: an emitter must define either a command or a prompt" in listed.stderr
     refused = home.run("emitters", "allow", *where, "--yes")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "it has no terminal: allow it in the tower or in a terminal" in refused.stderr
+    assert "has no terminal: allow it in the tower or in a terminal" in refused.stderr
     env = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
     allowed = home.run("emitters", "allow", *where, "--yes", env=env)
     assert (allowed.returncode, allowed.stdout) == (0, f"allowed good in {repo}\n")
@@ -160,9 +160,9 @@ async def test_a_person_in_a_terminal_is_asked_and_an_emitter_is_not(
     )
     screen = tmux.start(["sh"], env=home.env(PS1="ready "), cwd=Path(repo), size=(140, 40))
     screen.wait_for("ready")
-    screen.type("TAP_RUN=x tapui emitters allow; echo left with $?\n")
+    screen.type("TAPUI_INSIDE=1 tapui emitters allow; echo left with $?\n")
     await screen.seen("left with 1")
-    await screen.seen("it was started by an emitter or a provider")
+    await screen.seen("was started for an agent")
     screen.type("clear; tapui emitters allow; echo ended with $?\n")
     await screen.seen(r"allow one\?")
     screen.type("y\n")

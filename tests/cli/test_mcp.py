@@ -153,11 +153,11 @@ def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", files={"command": "x"})
     refused = home.run("mcp", "add", "a", "--", "x")
     assert refused.returncode == 1
-    assert "it has no terminal: add it in a terminal of your own" in refused.stderr
+    assert "has no terminal: add it in a terminal that you opened before" in refused.stderr
     assert not (home.tapui / "mcp.json").exists()
     refused = home.run("mcp", "allow", "files", "--yes", "--folder", repo)
     assert refused.returncode == 1
-    assert "it has no terminal" in refused.stderr
+    assert "has no terminal" in refused.stderr
     assert listed(home, "--folder", repo)["files"]["state"] == "notAllowed"
     assert "files  not allowed" in mcp(home, "list", "--folder", repo)[0]
 
@@ -256,7 +256,7 @@ async def test_a_person_in_a_terminal_is_asked(home: Home, tmux: Tmux, tmp_path:
     repo = repository(tmp_path / "repo", files={"command": "npx", "args": ["foo"]})
     screen = tmux.start(["sh"], env=home.env(PS1="ready "), cwd=Path(repo), size=(140, 40))
     screen.wait_for("ready")
-    screen.type("TAP_RUN=mcp:x tapui mcp add evil -- sh; echo left with $?\n")
+    screen.type("TAPUI_INSIDE=1 tapui mcp add evil -- sh; echo left with $?\n")
     await screen.seen("left with 1")
     screen.type("clear; tapui mcp allow; echo ended with $?\n")
     await screen.seen(r"allow files\?")

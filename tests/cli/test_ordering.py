@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tapui.wire.subjects import UNCHECKED
 from tests.cli.running import HOSTILE, RAW, Command, run
 from tests.cli.schemas import check
 from tests.rig.gateway import Gateway, Home
@@ -38,7 +39,7 @@ async def test_a_text_is_sent_to_the_session_that_a_beginning_names(
         command = await Command.start(home, "send", "s1", "/go", "on")
         order = await answered(host, "session.tell", "working", "done")
         assert (order["text"], order["from"], order["sessionId"]) == (
-            *("/go on", "tapui send"),
+            *("/go on", UNCHECKED),
             "s1-long",
         )
         assert await command.end() == (0, "delivered  (tell (after this turn): /go on)\n", "")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tapui.wire.subjects import UNCHECKED
 from tests.cli.running import HOSTILE, RAW, Command
 from tests.rig.gateway import Gateway, Home
 from tests.rig.starting import SAID, StartingHost, start_host
@@ -39,7 +40,7 @@ async def test_what_the_agent_says_is_printed(gateway: Gateway, home: Home) -> N
         assert "run --resume started-1 PROMPT` goes on with it" in err
         (start,) = host.starts
         assert (start["folder"], start["unattended"]) == (str(home.root), True)
-        assert start["from"] == "tapui run"
+        assert start["from"] == UNCHECKED
 
 
 async def test_what_is_denied_is_listed(gateway: Gateway, home: Home) -> None:

@@ -130,7 +130,10 @@ async def test_a_permission_is_decided_by_a_beginning_of_its_id(
         decided = await next_event(watching, "approval.decided")
         assert decided["approval"]["decidedBy"] == f"tapui {command}"
         code, _, err = await run(home, command, id_)
-        assert (code, err) == (1, f"tapui: {id_} no longer waits: {word} by you\n")
+        assert (code, err) == (
+            1,
+            f"tapui: {id_} no longer waits: {word} by the command line, no check\n",
+        )
         code, _, err = await run(home, command, "zzz")
         assert (code, err) == (1, "tapui: there is no approval zzz; nothing waits for you\n")
 

@@ -82,7 +82,10 @@ async def test_calls_that_copilot_asks_nobody_about_are_named_too(
         call = await one.expect("tool.call")
         await one.send({"type": "tool.result", "id": call["id"], "data": 1})
         await command.end()
-        assert "allowed by you\n" in (await run(home, "why-allowed", call["id"]))[1]
+        assert (
+            "allowed by the command line, no check\n"
+            in (await run(home, "why-allowed", call["id"]))[1]
+        )
 
 
 async def test_a_file_that_is_saved_holds_without_a_restart(

@@ -82,7 +82,7 @@ async def test_changes_are_plain_lines(gateway: Gateway, home: Home) -> None:
         assert re.fullmatch(r"\d\d:\d\d:\d\d  session First: idle\n", await command.line())
         assert (await command.line())[10:] == f"waits for you: {asked}"
         assert (await run(home, "deny", approval_id))[0] == 0
-        assert (await command.line())[10:] == f"denied by you: {asked}"
+        assert (await command.line())[10:] == f"denied by the command line, no check: {asked}"
         await host.send({"type": "session.event", "sessionId": "s1", "event": "session.busy"})
         assert (await command.line())[10:] == "session First: busy\n"
         await host.open("s2", label=HOSTILE)

@@ -163,7 +163,7 @@ def test_a_mode_switch_waits_for_a_key_in_the_tower(
     copilot.screen.wait_for("planning now")
     until(lambda: copilot.mode == "Plan", what=lambda: f"Plan:\n{copilot.screen.text()}")
     told = [str(one) for one in model.requests[-1].messages if one["role"] == "tool"]
-    assert '"decidedBy":"tapui"' in told[-1]
+    assert '"decidedBy":"you"' in told[-1]
 
 
 def test_clear_keeps_the_provider(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from tapui.wire.subjects import UNCHECKED
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway, Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
@@ -139,7 +140,7 @@ def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(
             ("call", "done", "bash"),
             ("message", "done", None),
         ]
-        assert [one.get("decidedBy") for one in kid["steps"]][:2] == ["tapui approve"] * 2
+        assert [one.get("decidedBy") for one in kid["steps"]][:2] == [UNCHECKED] * 2
         assert kid["calls"] == 2
         copilot.screen.wait_for("Interactive")
         watched.until(

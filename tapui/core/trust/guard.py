@@ -20,12 +20,10 @@ from tapui.wire.codec import envelope_of
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import CommandAsked
 from tapui.wire.message import Message
-from tapui.wire.subjects import YOU, ApprovalKind
+from tapui.wire.subjects import UNCHECKED, YOU, ApprovalKind
 from tapui.wire.tower import CommandWaits
 
 Handler = Callable[[Connection, Any], None]
-UNCHECKED = "the command line, no check"
-"""How what such a connection decides is recorded."""
 _MAX_LET_IN = 1_000
 """Terminals of a gateway's life that are remembered, the newest ones."""
 

@@ -106,6 +106,11 @@ class Runner:
         self._closing = asyncio.Event()
         self._all_ended = asyncio.Event()
 
+    @property
+    def pid(self) -> int | None:
+        """The helper's process id, while there is one."""
+        return self._helper.pid if self._helper is not None else None
+
     def start(self, ask: RunStart) -> None:
         """Start a run: `run.started` and the others follow, or `run.ended` with an error."""
         if self._closing.is_set():

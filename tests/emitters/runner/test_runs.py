@@ -65,7 +65,8 @@ async def test_command_is_run_by_a_login_bash_in_its_folder_with_its_environment
     assert "MINE=1" in texts
     pid = rig.told.of("r", RunStarted)[0].pid
     assert texts[-1].split() == [str(pid), str(pid)]
-    assert not [text for text in texts if text.startswith(("TAPUI_", "TAP_P", "PYTHONP"))]
+    own = [text for text in texts if text.startswith(("TAPUI_", "TAP_P", "PYTHONP"))]
+    assert own == ["TAPUI_INSIDE=1"]
 
 
 async def test_a_program_gets_its_arguments_and_no_shell(rig: Rig) -> None:
