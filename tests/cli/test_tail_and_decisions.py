@@ -6,6 +6,7 @@ from itertools import takewhile
 
 import pytest
 
+from tapui.wire.subjects import UNCHECKED
 from tests.cli.running import (
     HOSTILE,
     RAW,
@@ -128,7 +129,7 @@ async def test_a_permission_is_decided_by_a_beginning_of_its_id(
         assert await run(home, command, id_[:-1]) == (0, said, "")
         assert (await host.expect("approval.answer", id="r1"))["decision"] == decision
         decided = await next_event(watching, "approval.decided")
-        assert decided["approval"]["decidedBy"] == f"tapui {command}"
+        assert decided["approval"]["decidedBy"] == UNCHECKED
         code, _, err = await run(home, command, id_)
         assert (code, err) == (
             1,

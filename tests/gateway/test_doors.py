@@ -3,33 +3,25 @@
 import asyncio
 import json
 from contextlib import AsyncExitStack
-from typing import Any
 
 import psutil
 import pytest
-import websockets
-from websockets.exceptions import InvalidStatus
 
 from tapui.wire.limits import (
     MAX_FRAME_BYTES,
+    MAX_OWN_UNAUTHENTICATED,
     MAX_RESULT_BYTES,
+    MAX_TOKEN_CONNECTIONS,
     MAX_UNAUTHENTICATED_BYTES,
     OUTBOX_BYTES,
 )
 from tests.gateway.conftest import Place, error, state_of
 from tests.rig.gateway import Gateway
-from tests.rig.peers import GREET, Host, Peer
+from tests.rig.peers import GREET, Host, Peer, Tower
 from tests.rig.waiting import until_async
 from tests.runtime.rawclient import RawClient, request, text
 
 PAGE = "https://app.example.com"
-
-
-async def refused(url: str, **options: Any) -> int:
-    """Connect, and return the HTTP status of the refusal."""
-    with pytest.raises(InvalidStatus) as caught:
-        await websockets.connect(url, **options)
-    return caught.value.response.status_code
 
 
 @pytest.mark.parametrize(
@@ -193,23 +185,29 @@ async def test_a_result_of_exactly_5_mib_arrives_whole(place: Place) -> None:
 # Limits
 
 
-async def test_the_eleventh_stranger_gets_503(running: Gateway) -> None:
+async def test_the_oldest_silent_program_is_closed_for_a_new_one(running: Gateway) -> None:
     async with AsyncExitStack() as stack:
-        strangers = [
-            await stack.enter_async_context(await Peer.connect(running.url)) for _ in range(10)
+        silent = [
+            await stack.enter_async_context(await Peer.connect(running.url))
+            for _ in range(MAX_OWN_UNAUTHENTICATED + 1)
         ]
-        assert await refused(running.url) == 503
-        await strangers[0].send({"type": "auth", "token": running.token})
-        await strangers[0].expect("sessions")
-        await stack.enter_async_context(await Peer.connect(running.url))
+        assert await silent[0].closed() == 1013
+        await silent[-1].send({"type": "auth", "token": running.token})
+        await silent[-1].expect("sessions")
 
 
-async def test_the_fifty_first_connection_gets_503(running: Gateway) -> None:
+async def test_a_token_with_too_many_connections_is_told_so_and_keeps_no_tower_out(
+    running: Gateway,
+) -> None:
     async with AsyncExitStack() as stack:
-        for _ in range(50):
+        for _ in range(MAX_TOKEN_CONNECTIONS):
             peer = await Peer.connect(running.url, token=running.token)
             await stack.enter_async_context(peer)
-        assert await refused(running.url) == 503
+        late = await stack.enter_async_context(await Peer.connect(running.url))
+        await late.send({"type": "auth", "token": running.token})
+        assert (await late.expect("error"))["code"] == "RATE_LIMITED"
+        assert await late.closed() == 1013
+        await stack.enter_async_context(await Tower.hello(running.url, running.internal_token))
 
 
 # Slow readers
