@@ -46,6 +46,8 @@ _JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "
 _REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
 _DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
+UNPARSED = "it cannot be parsed"
+"""The doubt about a text of which the grammar makes no command."""
 _WORDS = {
     "command_substitution": "it runs a command for its output",
     "process_substitution": "it runs a command for its output",
@@ -67,7 +69,7 @@ _WORDS = {
     "if_statement": "it has conditions",
     "case_statement": "it has conditions",
     "comment": "it has a comment",
-    "ERROR": "it cannot be parsed",
+    "ERROR": UNPARSED,
 }
 """Nodes that are not listed, in words."""
 
@@ -199,7 +201,7 @@ class _Reader:
 
     def _doubt(self, node: "Node") -> None:
         kind = node.type
-        words = "it cannot be parsed" if node.is_missing else _WORDS.get(kind)
+        words = UNPARSED if node.is_missing else _WORDS.get(kind)
         self._found.doubt(words or f"it has a form that rules do not know ({kind})")
 
     def _check_gaps(self, node: "Node", blank: re.Pattern[bytes] = _BLANK) -> None:

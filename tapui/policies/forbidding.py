@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from tapui.policies.commands import MAX_COMMAND, naive_words, parsed
+from tapui.policies.commands import MAX_COMMAND, UNPARSED, naive_words, parsed
 from tapui.policies.programs import base_name
 from tapui.policies.rules import fits
 
@@ -162,8 +162,8 @@ def _is_option(name: str, wanted: str, word: str) -> bool:
 def every_command(text: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of all commands that a text may run, also behind other programs.
 
-    What goes beyond the bounds of nesting is cut into words at blanks, quotes and signs, and from
-    each of them a command may begin.
+    What goes beyond the bounds of nesting, or cannot be parsed, is cut into words at blanks, quotes
+    and signs, and from each of them a command may begin.
     """
     texts, seen_texts = [text], {text}
     seen: set[tuple[str, ...]] = set()
@@ -175,6 +175,8 @@ def every_command(text: str) -> Iterator[tuple[str, ...]]:
         one = texts.pop()
         if len(one) > MAX_COMMAND:
             continue
+        if UNPARSED in parsed(one).doubts:
+            yield from _roughly([one])  # a shell may read it otherwise than the grammar does
         waiting = list(_of_text(one, values))
         readers = False
         while waiting:

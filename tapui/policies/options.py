@@ -91,14 +91,14 @@ class _Option:
 
 
 @dataclass(slots=True)
-class Entry:
+class KnownVerb:
     """What is known of a program, or of one of its verbs."""
 
     name: str
     options: dict[str, _Option] = field(default_factory=dict)
     beginnings: dict[str, bool] = field(default_factory=dict)
     """Beginnings of options of one dash, and whether they are harmless."""
-    verbs: "dict[str, Entry]" = field(default_factory=dict)
+    verbs: "dict[str, KnownVerb]" = field(default_factory=dict)
     is_named: bool = False
     """Only a rule with this verb in its words allows it."""
     most: int | None = None
@@ -153,24 +153,24 @@ def known_programs() -> list[str]:
 
 
 @lru_cache(maxsize=512)
-def entry_of(name: str) -> Entry | None:
+def entry_of(name: str) -> KnownVerb | None:
     """Return what is known of a program, also of `pip3.11` and `gcc-12`."""
     programs, sets = _tables()
     if name not in programs:
         name = _NUMBERED.sub("", name)
     if name not in programs:
         return None
-    root = Entry(name)
+    root = KnownVerb(name)
     for line in programs[name]:
         entry = root
         for number, verb in enumerate(line.path[1:], 2):
-            entry = entry.verbs.setdefault(verb, Entry(" ".join(line.path[:number])))
+            entry = entry.verbs.setdefault(verb, KnownVerb(" ".join(line.path[:number])))
         entry.is_named = line.is_named
         _fill(entry, line.marks, sets)
     return root
 
 
-def _fill(entry: Entry, marks: list[str], sets: dict[str, list[str]]) -> None:
+def _fill(entry: KnownVerb, marks: list[str], sets: dict[str, list[str]]) -> None:
     for mark in marks:
         match mark:
             case "+":
@@ -185,7 +185,7 @@ def _fill(entry: Entry, marks: list[str], sets: dict[str, list[str]]) -> None:
                 _fill_option(entry, mark)
 
 
-def _fill_option(entry: Entry, token: str) -> None:
+def _fill_option(entry: KnownVerb, token: str) -> None:
     found = _TOKEN.fullmatch(token)
     assert found is not None, token
     asked, name, mark, values = found.groups()
@@ -256,7 +256,7 @@ class _Walk:
 
     def __init__(
         self,
-        entry: Entry,
+        entry: KnownVerb,
         words: tuple[str, ...],
         named: frozenset[int],
         expanding: frozenset[int],
@@ -282,7 +282,7 @@ class _Walk:
                 raise _UnknownError(f"{self._program} may take a file's name for an option")
             if word == "--" and not behind:
                 behind = True
-                self._entry = self._entry.verbs.get("--") or Entry(
+                self._entry = self._entry.verbs.get("--") or KnownVerb(
                     self._entry.name, most=self._entry.most
                 )
             elif word.startswith("-") and word != "-":
@@ -306,7 +306,7 @@ class _Walk:
         if not behind and verbs.keys() - {"--"}:
             if not is_named:
                 raise _UnknownError(f"{self._entry.name} {word} is nothing that tapui knows")
-            self._entry = Entry(f"{self._entry.name} {word}")
+            self._entry = KnownVerb(f"{self._entry.name} {word}")
             return
         self._seen += 1
         if is_named:

@@ -23,6 +23,7 @@ from tapui.home.paths import private_folder
 from tapui.runtime.ports import Port
 from tapui.runtime.processes import system
 from tapui.runtime.processes.sights import look
+from tapui.runtime.tasks import in_thread
 
 if TYPE_CHECKING:
     from tapui.core.gateway import Gateway
@@ -167,18 +168,17 @@ class Askers:
         find = self._finder(effect.connection)
 
         def work() -> Identified:
-            try:
-                pid = find()
-                return self._agents.identified(look(pid) if pid is not None else None)
-            except Exception:  # noqa: BLE001 - logged; the sender waits, and is refused
-                _log.exception("the process behind connection %d", effect.connection)
-                return Identified(None)
+            pid = find()
+            return self._agents.identified(look(pid) if pid is not None else None)
 
-        def done(finding: "asyncio.Future[Identified]") -> None:
-            if not finding.cancelled():
-                self._answer(effect, finding.result())
-
-        self._loop.run_in_executor(self._thread, work).add_done_callback(done)
+        in_thread(
+            self._loop,
+            work,
+            lambda found: self._answer(effect, found),
+            otherwise=lambda: Identified(None),  # the sender is refused
+            about=effect,
+            executor=self._thread,
+        )
 
     def failed(self, effect: Identify) -> None:
         """The look could not begin: no process was found."""
@@ -192,14 +192,18 @@ class Askers:
         find = self._finder(number) if number is not None else lambda: pid
 
         def work() -> None:
-            try:
-                found = find()
-                if found is not None:
-                    self._agents.note(found, effect.what)
-            except Exception:  # noqa: BLE001 - logged; what was noted before stays
-                _log.exception("the process of %s", effect.what)
+            found = find()
+            if found is not None:
+                self._agents.note(found, effect.what)
 
-        self._loop.run_in_executor(self._thread, work)
+        in_thread(
+            self._loop,
+            work,
+            lambda _: None,
+            otherwise=lambda: None,
+            about=effect,
+            executor=self._thread,
+        )
 
     def close(self) -> None:
         """Look for nothing more."""

@@ -18,7 +18,7 @@ _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, er
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PortHolder:
     """Who listens on a port: whether it answers as a tapui gateway, and its process if visible."""
 
     address: str
@@ -44,7 +44,7 @@ class ListenError(Exception):
 class PortTaken(ListenError):  # noqa: N818 - a state of the world, not a fault
     """Another program listens on 127.0.0.1 or ::1 at this port."""
 
-    def __init__(self, port: int, holder: Holder) -> None:
+    def __init__(self, port: int, holder: PortHolder) -> None:
         whose = " of another user or another TAPUI_HOME" if holder.gateway else ""
         super().__init__(
             port,
@@ -127,10 +127,10 @@ async def _answers(address: str, port: int) -> bool:
     return True
 
 
-async def _identify(address: str, port: int) -> Holder:
+async def _identify(address: str, port: int) -> PortHolder:
     """Find out what listens there: ask it one HTTP question and look among our processes."""
     pid, name = _process(port)
-    return Holder(address, gateway=await _is_gateway(address, port), pid=pid, name=name)
+    return PortHolder(address, gateway=await _is_gateway(address, port), pid=pid, name=name)
 
 
 async def _is_gateway(address: str, port: int) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
+from concurrent.futures import Executor
 from typing import Any, TypeVar
 
 _log = logging.getLogger(__name__)
@@ -18,8 +19,9 @@ def in_thread(
     *,
     otherwise: Callable[[], _T],
     about: object,
+    executor: Executor | None = None,
 ) -> None:
-    """Run `work` in a thread of the loop's executor; `on_done` takes its result on the loop.
+    """Run `work` in a thread of an executor, or the loop's; `on_done` takes its result on the loop.
 
     `on_done` is called in any case: with what `otherwise` returns when the work raised, which is
     logged with `about`, or was cancelled. An input of the core that waits for an answer would wait
@@ -36,7 +38,7 @@ def in_thread(
         else:
             on_done(running.result())
 
-    loop.run_in_executor(None, work).add_done_callback(done)
+    loop.run_in_executor(executor, work).add_done_callback(done)
 
 
 class BackgroundTasks:

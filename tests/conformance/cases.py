@@ -27,6 +27,8 @@ class Case:
     after: str = "Bound"
     before: list[Json] = field(default_factory=list)
     closes: int | None = None
+    tools: list[str] | None = None
+    """The names that are taken, of a clash."""
 
     @property
     def name(self) -> str:
@@ -165,7 +167,8 @@ CASES: list[Case] = [
          before=[hello()] * 10),
     # tools.update, session.ready, shutdown.ready
     Case("project", {"type": "tools.update", "tools": [{**GREET, "name": "tap_post"}]},
-         "TOOL_CONFLICT", "Tool 'tap_post' already registered by provider 'tap'"),
+         "TOOL_CONFLICT", "Tool 'tap_post' already registered by provider 'tap'",
+         tools=["tap_post"]),
     Case("project", {"type": "tools.update", "tools": [GREET] * 101}, LARGE,
          "101 tools; a provider may have at most 100"),
     Case("project", {"type": "session.ready", "sessionId": "{session}"}, "INVALID_SESSION",

@@ -60,6 +60,8 @@ async def test_a_refusal(scene: Scene, case: Case) -> None:
         "requestId": "r7",
         **case.echoed,
     }
+    if case.tools is not None:
+        expected["tools"] = case.tools
     assert answer == about(scene.session, expected)
     assert after == case.after
     if case.closes is not None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tapui.policies.options import Entry, entry_of
+from tapui.policies.options import KnownVerb, entry_of
 from tests.policies.judged import allow, on_command
 
 BATCH = 250
@@ -134,14 +134,14 @@ class Found:
 # Commands
 
 
-def _risky(entry: Entry) -> tuple[list[str], list[str]]:
+def _risky(entry: KnownVerb) -> tuple[list[str], list[str]]:
     """Return the options of an entry: those that are never harmless, and the others."""
     risky = [name for name, one in entry.options.items() if not one.is_harmless]
     return risky, [name for name, one in entry.options.items() if one.is_harmless]
 
 
-def _entry(subject: Subject) -> Entry:
-    entry = entry_of(subject.program) or Entry(subject.program)
+def _entry(subject: Subject) -> KnownVerb:
+    entry = entry_of(subject.program) or KnownVerb(subject.program)
     for word in subject.rule.split()[1:]:
         entry = entry.verbs.get(word, entry)
     return entry

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.policies.options import Entry, entry_of, known_programs
+from tapui.policies.options import KnownVerb, entry_of, known_programs
 from tests.policies.judged import allow, on_command
 
 PLAIN = """
@@ -215,7 +215,7 @@ def risky() -> list[tuple[str, str]]:
     """Return the rules of all programs and verbs, each with an option that is never harmless."""
     found: list[tuple[str, str]] = []
 
-    def walk(entry: Entry) -> None:
+    def walk(entry: KnownVerb) -> None:
         for name, option in entry.options.items():
             if not option.is_harmless:
                 found.append((entry.name, name))

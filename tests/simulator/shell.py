@@ -18,7 +18,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from tapui.core.effects import ConnectionId, Copied, CopyFile, Effect, NotCopied, Send
+from tapui.core.effects import (
+    ConnectionId,
+    Copied,
+    CopyFile,
+    Effect,
+    Identified,
+    NotCopied,
+    Send,
+    Sight,
+)
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.model import Way
 from tapui.home.local_socket import Peer
@@ -29,7 +38,7 @@ from tapui.records import lookup, record_file
 from tapui.records.journal import Journal
 from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
-from tapui.runtime import askers, disk_work
+from tapui.runtime import askers, disk_work, tasks
 from tapui.runtime import turn as turn_module
 from tapui.runtime.askers import Agents
 from tapui.runtime.processes.status import Status
@@ -40,7 +49,7 @@ from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import InspectLines, TowerSnapshot
-from tests.core.harness import NOW, PERSON, CountingMint
+from tests.core.harness import PERSON, CountingMint
 from tests.simulator.inside import InsideHost, InsideProvider, InsideTower, SpoiltPort
 from tests.simulator.world import Link, World
 
@@ -51,6 +60,16 @@ _MEMORY_DISK = Path("/dev/shm")
 _quiet = logging.getLogger("tests.simulator.faults")
 _quiet.propagate = False
 _quiet.addHandler(logging.NullHandler())
+
+
+class NoAgents(Agents):
+    """Sees the person behind every tower, though all sockets have one process here."""
+
+    def note(self, pid: int, what: str) -> None:
+        pass
+
+    def identified(self, sight: Sight | None) -> Identified:
+        return Identified(sight)
 
 
 def _status(pid: int) -> Status | None:
@@ -118,6 +137,8 @@ class Reading:
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
+        self._result: Any = None
+        self._error: Exception | None = None
         self._done: list[Callable[[Any], None]] = []
 
     def add_done_callback(self, done: Callable[[Any], None]) -> None:
@@ -126,10 +147,19 @@ class Reading:
     def cancelled(self) -> bool:
         return False
 
+    def exception(self) -> Exception | None:
+        return self._error
+
     def result(self) -> Any:
-        return self._work()
+        if self._error is not None:
+            raise self._error
+        return self._result
 
     def run(self) -> None:
+        try:
+            self._result = self._work()
+        except Exception as error:  # noqa: BLE001 - as a future has it
+            self._error = error
         for done in self._done:
             done(self)
 
@@ -352,8 +382,9 @@ class ShellWorld(World):
             (disk_work, "files", SimpleNamespace(copied=self._copied)),
             (disk_work, "lookup", SimpleNamespace(find=self._find)),
             (disk_work, "_log", _quiet),
+            (tasks, "_log", _quiet),
             (askers, "look", lambda _pid: PERSON),
-            (askers, "system", SimpleNamespace(status=_status, now=lambda: NOW)),
+            (askers, "system", SimpleNamespace(status=_status)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
             (record_file, "os", FullDisk(self)),
@@ -369,7 +400,7 @@ class ShellWorld(World):
             FollowingMint(),  # type: ignore[arg-type]
             self.loop,  # type: ignore[arg-type]
             on_stop=lambda: None,
-            agents=Agents(self.folder),
+            agents=NoAgents(self.folder),
             persist_dir=self._make_folder,
         )
         self.shell.on_turn = self._looks

@@ -37,7 +37,7 @@ TABLE = """
 npm             --silent -s -q --json --no-color --loglevel: -v -h -l !-C: !--prefix:
                 !--userconfig: !--globalconfig: !-c: !--call: !--script-shell: !--node-options:
                 !-w: !-g !--registry:
-npm ci,npm clean-install,npm ic @npm {0}
+npm ci,npm clean-install,npm ic @npm -v --version {0}
 npm test,npm t,npm tst @npm
 npm test --     @runner
 npm t --        @runner
