@@ -48,7 +48,7 @@ _VERBS = {
     "emitter": "emitter",
     "mcpServer": "MCP",
     "terminal": "let in",
-    "command": "let through",
+    "command": "let pass",
 }
 """What is asked for, in a word, by the kind of permission or of approval."""
 _CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
@@ -57,17 +57,17 @@ _WANTED = {
     "deny": "deny",
     "approval.decide": "decide",
     "approval.reveal": "show a pairing code",
-    "session.mode": "switch the mode of a session",
-    "session.budget": "change a budget",
-    "session.tell": "send a text",
-    "session.stop": "stop a turn",
-    "session.compact": "compact a session",
-    "session.set": "change a session",
-    "session.end": "end a session",
+    "session.mode": "switch the mode of session",
+    "session.budget": "change the budget of session",
+    "session.tell": "send a text to session",
+    "session.stop": "stop the turn of session",
+    "session.compact": "compact session",
+    "session.set": "change session",
+    "session.end": "end session",
     "session.start": "start a session",
-    "provider.move": "move a provider",
-    "injects.resume": "release held messages",
-    "token.mint": "make a token",
+    "provider.move": "move a provider to session",
+    "injects.resume": "release held messages in session",
+    "token.mint": "make a token for session",
     "emitter.start": "start an emitter",
     "emitter.stop": "stop an emitter",
     "emitter.pause": "pause an emitter",
@@ -222,24 +222,23 @@ def _mcp_server(detail: Mapping[str, Any]) -> str:
 
 
 def _terminal(detail: Mapping[str, Any]) -> str:
-    """Return a terminal and what runs in it: `pts/7, zsh in tmux, opened after s1 began`."""
+    """Return what runs in a terminal: `zsh in tmux, opened after s1 began`."""
     holder = f" in {detail['holder']}" if detail.get("holder") else ""
-    program = f"{detail.get('program')}{holder}"
-    return f"{detail.get('device')}, {program}, opened after {detail.get('after')} began"
+    return f"{detail.get('program')}{holder}, opened after {detail.get('after')} began"
 
 
 def _command(detail: Mapping[str, Any]) -> str:
-    """Return a command, what it wants, and its process: `approve a-3: sh 4711 in pts/7`."""
+    """Return a command's process and what it wants: `tapui 4711: approve a-3`."""
     line = detail.get("line")
     process = line[0] if isinstance(line, list) and line else "a process"
-    about = f" {detail['about']}" if detail.get("about") else ""
-    return f"{wanted_words(detail)}{about}: {process} in {detail.get('device')}"
+    return f"{process}: {wanted_words(detail)}"
 
 
 def wanted_words(detail: Mapping[str, Any]) -> str:
-    """Return what a command wants to do, in words: `approve`, `send a text`."""
+    """Return what a command wants to do, in words: `approve a-3`, `send a text to session s1`."""
     wanted = str(detail.get("wanted"))
-    return _WANTED.get(str(detail.get("decision") or wanted), wanted)
+    words = _WANTED.get(str(detail.get("decision") or wanted), wanted)
+    return f"{words} {detail['about']}" if detail.get("about") else words
 
 
 def server_text(detail: Mapping[str, Any]) -> str:
@@ -335,7 +334,9 @@ def outcome(approval: Approval) -> str:
 
 
 def who(state: State, approval: Approval) -> str:
-    """Return who asks: a session, or a provider."""
+    """Return who asks: a session, a provider, or a terminal."""
+    if approval.kind in ("terminal", "command"):
+        return str(detail_of(approval).get("device") or "-")
     if approval.kind == "mode":
         asker = detail_of(approval).get("asker")
         return str(asker or approval.provider or session_name(state, approval.session_id))

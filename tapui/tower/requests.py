@@ -204,13 +204,13 @@ def _around(view: View, approval: subjects.Approval) -> list[Paragraph]:
 
 def _about_terminal(detail: Mapping[str, Any]) -> list[Paragraph]:
     """Return since when a terminal and its program are there, and what it wants first."""
-    found = [f"opened {date_and_time(str(detail.get('since')))}"]
+    found = [f"{detail.get('device')}, opened {date_and_time(str(detail.get('since')))}"]
     if detail.get("holder"):
         since = date_and_time(str(detail.get("holderSince")))
         found.append(f"by {detail['holder']}, which runs since {since}")
     return [
         value(", ".join(found)),
-        value(f"It wants to {asking.wanted_words(detail)}, with {detail.get('command')}."),
+        value(f"it wants to {asking.wanted_words(detail)}, with {detail.get('command')}"),
         Paragraph("An agent can open a terminal too: allow only one that you opened.", "muted"),
     ]
 

@@ -272,6 +272,33 @@ ASKED: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "mode": ("mode", {"from": "interactive", "to": "autopilot", "reason": "to finish"}),
     "bindAll": ("bindAll", {"name": "clock"}),
+    "terminal": (
+        "terminal",
+        {
+            "device": "pts/7",
+            "program": "bash",
+            "since": at(3_600),
+            "holder": "tmux: server",
+            "holderSince": at(40_000),
+            "after": "session 'Fix flaky pairing test'",
+            "command": "tapui approve",
+            "wanted": "approval.decide",
+            "decision": "approve",
+            "about": "a-3",
+        },
+    ),
+    "background": (
+        "command",
+        {
+            "device": "pts/7",
+            "line": ["tapui 4711", "bash 4020", "tmux: server 801", "init 1"],
+            "why": "process 4711 runs in the background of its terminal",
+            "command": "tapui approve",
+            "wanted": "approval.decide",
+            "decision": "approve",
+            "about": "a-3",
+        },
+    ),
     "question": ("userInput", {"question": "Which branch?", "choices": ["main", "next"]}),
     "budget": ("userInput", BUDGET),
     "form": (
@@ -296,7 +323,7 @@ def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> Non
     kind, detail = ASKED[name]
     state = world()
     fields: dict[str, object] = {"created_at": at(130), "expires_at": at(-90_000)}
-    if kind != "bindAll":
+    if kind not in ("bindAll", "terminal", "command"):
         fields["session_id"] = "s1"
     state.approvals = {
         "q1": approval("q1", kind, detail, **fields),

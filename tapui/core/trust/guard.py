@@ -287,29 +287,19 @@ class PersonGuard:
             "program": leader.name,
             "since": began(leader.start),
             "after": found.earliest_what,
-            "command": held.connection.name,
-            "wanted": _wanted(held.message),
+            **_asked_for(held),
         }
         if holder:
             detail |= {"holder": holder[0].name, "holderSince": began(holder[0].start)}
         return detail
 
     def _command(self, held: Held, sight: Sight, why: str) -> dict[str, Any]:
-        message = held.message
-        detail = {
+        return {
             "device": short(sight.terminal or ""),
             "line": [f"{one.name} {one.pid}" for one in sight.line],
             "why": why,
-            "command": held.connection.name,
-            "wanted": _wanted(message),
+            **_asked_for(held),
         }
-        about = getattr(message, "approval_id", None) or getattr(message, "session_id", None)
-        if about is not None:
-            detail["about"] = about
-        decision = getattr(message, "decision", None)
-        if decision is not None:
-            detail["decision"] = decision
-        return detail
 
     # What the person says
 
@@ -340,6 +330,18 @@ class PersonGuard:
         for one in held:
             one.connection.by = asked.by
         self._take(held, asked.sight)
+
+
+def _asked_for(held: Held) -> dict[str, Any]:
+    """Return what a message wants, as the person is shown it."""
+    message = held.message
+    about = getattr(message, "approval_id", None) or getattr(message, "session_id", None)
+    fields = {"about": about, "decision": getattr(message, "decision", None)}
+    return {
+        "command": held.connection.name,
+        "wanted": _wanted(message),
+        **{name: value for name, value in fields.items() if value is not None},
+    }
 
 
 def _wanted(message: Message) -> str:

@@ -3,6 +3,7 @@
 from tapui.core.effects import SeenProcess, Sight
 from tapui.runtime.processes import system
 from tapui.runtime.processes.status import Status
+from tapui.text import safe_name
 
 _MAX_LINE = 4_096
 """Processes of a line at most: above that it is a circle of ids that were used again."""
@@ -66,4 +67,4 @@ def _processes(line: list[Status]) -> tuple[SeenProcess, ...]:
 
 
 def _process(one: Status) -> SeenProcess:
-    return SeenProcess(one.pid, one.name, one.start, system.uid(one.pid))
+    return SeenProcess(one.pid, safe_name(one.name), one.start, system.uid(one.pid))
