@@ -111,7 +111,7 @@ class Agents:
         if fault:
             self._start, self._what = 0.0, "an agent that cannot be read from the state folder"
             if fault != self._fault:
-                _log.error("%s cannot be read: %s", self._state / FILE, fault)
+                _log.error("%s cannot be read, remove it: %s", self._state / FILE, fault)
             self._fault = fault
         elif kept.boot == system.boot():
             if self._start is None or kept.start < self._start:

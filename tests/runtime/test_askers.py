@@ -153,7 +153,7 @@ def test_before_any_agent_nothing_is_younger(tmp_path: Path) -> None:
     [b"", b'{"boot": "', b"\xff", b"[]", b'{"boot": "b", "start": 5.0, "what": "w", "version": 2}'],
     ids=["empty", "torn", "no text", "no object", "newer"],
 )
-@pytest.mark.expects_error_log("agents.json cannot be read")
+@pytest.mark.expects_error_log("agents.json cannot be read, remove it")
 def test_a_file_that_cannot_be_read_makes_every_terminal_younger(
     tmp_path: Path, data: bytes
 ) -> None:
