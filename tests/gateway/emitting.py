@@ -58,7 +58,7 @@ class Watcher:
         self.waiting: dict[str, Json] = {}
         """Approvals that wait, by the emitter's name."""
         self.notices: list[str] = []
-        self.asked: list[Json] = []
+        self.commands_asked: list[Json] = []
         """What commands and towers wanted, and how each was judged."""
 
     async def __aenter__(self) -> Self:
@@ -123,7 +123,7 @@ class Watcher:
                     if one["id"] == event["emitterId"]:
                         one["counts"] = event["counts"]
             case "command.asked":
-                self.asked.append(event)
+                self.commands_asked.append(event)
             case "emitter.gone":
                 self.gone.append(event["name"])
             case "stream.posted":

@@ -52,9 +52,9 @@ async def test_an_emitter_does_not_answer_for_the_person_on_a_terminal_of_its_ow
         await seen.state("evil", "running")
         await seen.until(lambda: "victim" in seen.waiting, "the other one asks")
         script(repo, "go", "")
-        await seen.until(lambda: len(seen.asked) == 2, "both commands are judged")
-        assert seen.asked[0]["by"] == "you"
-        assert "was started by an emitter" in seen.asked[1]["refused"]
+        await seen.until(lambda: len(seen.commands_asked) == 2, "both commands are judged")
+        assert seen.commands_asked[0]["by"] == "you"
+        assert "was started by an emitter" in seen.commands_asked[1]["refused"]
         await seen.state("victim", "asking")
         assert seen.lines.get("victim@tap") is None
 
