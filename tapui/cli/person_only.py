@@ -42,9 +42,10 @@ def refuse_agents(args: argparse.Namespace) -> None:
     """
     if loaded(args).settings.approvals.command_line == ALWAYS:
         return
-    judged = judge(Identified(look(os.getpid())), ())
-    if judged.case is Case.REFUSED:
-        raise Failure(f"{judged.why}: start tapui in a terminal of your own")
+    sight = look(os.getpid())
+    if sight is not None and sight.marked is not None:
+        why = judge(Identified(sight), ()).why
+        raise Failure(f"{why}: start tapui in a terminal of your own")
 
 
 def _judged() -> PersonVerdict:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -60,7 +61,7 @@ class _First(Struct):
 
 
 class Agents:
-    """The processes that belong to agents. Used from one thread.
+    """The processes that belong to agents. May be used from any thread.
 
     A file that cannot be read means that every terminal is younger than the first agent: then the
     person is asked.
@@ -73,9 +74,14 @@ class Agents:
         self._what = ""
         self._known: dict[tuple[int, float], str] = {}
         self._fault = ""
+        self._lock = Lock()
 
     def note(self, pid: int, what: str) -> None:
         """Remember a process for as long as it runs, and when it began for good."""
+        with self._lock:
+            self._note(pid, what)
+
+    def _note(self, pid: int, what: str) -> None:
         self._read()
         found = system.status(pid)
         if found is None or self._known.get(found.key) == what:
@@ -88,8 +94,9 @@ class Agents:
 
     def identified(self, sight: Sight | None) -> Identified:
         """Return what is known beside a sight."""
-        self._read()
-        return Identified(sight, tuple(self._running()), self._start, self._what, system.now())
+        with self._lock:
+            self._read()
+            return Identified(sight, tuple(self._running()), self._start, self._what, system.now())
 
     def _running(self) -> Iterator[AgentProcess]:
         for key, what in list(self._known.items()):
@@ -185,11 +192,16 @@ class Askers:
         self._answer(effect, Identified(None))
 
     def note(self, effect: NoteAgent) -> None:
-        """Remember a process as an agent's."""
-        pid = effect.pid
-        number = effect.connection
-        find: Callable[[], int | None]
-        find = self._finder(number) if number is not None else lambda: pid
+        """Remember a process as an agent's.
+
+        One that is named by its id is kept before the effects that follow: a session that was told
+        that it is open is known to the next gateway, too.
+        """
+        if effect.connection is None:
+            if effect.pid is not None:
+                self._agents.note(effect.pid, effect.what)
+            return
+        find = self._finder(effect.connection)
 
         def work() -> None:
             found = find()

@@ -23,7 +23,7 @@ from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.runtime.matcher import RegexMatcher
 from tapui.secret import Secret
-from tapui.settings import Settings, Timeouts
+from tapui.settings import Answering, Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError
@@ -55,7 +55,7 @@ class Stage:
         self.gateway = Gateway(
             run="run-1",
             mint=CountingMint(),
-            settings=Settings(),
+            settings=Settings(approvals=Answering(command_line="always")),
             persist_dir=lambda name: f"/providers/{name}",
             matcher=MATCHER,
             provider_token=PROVIDER_TOKEN,
