@@ -36,6 +36,7 @@ from tests.bench import (
     indexing,
     inspecting,
     judging,
+    looking,
     reloading,
     replaying,
     roundtrip,
@@ -515,6 +516,16 @@ def run(_seconds: float) -> Iterator[Row]:
     yield "tapui run", f"{took:7.0f} ms  + {took - status:.0f}", "≤ status + 50 ms"
 
 
+def person(_seconds: float) -> Iterator[Row]:
+    """What the question who is the person costs."""
+    with scratch() as home, looking.terminal() as pid:
+        alone = looking.took(pid, home.root)
+        with looking.crowd(looking.CROWD):
+            beside = looking.took(pid, home.root)
+    yield "who asks, p50", f"{alone:7.2f} ms", ""
+    yield f"  beside {looking.CROWD:,} processes", f"{beside:7.2f} ms", "< 15 ms"
+
+
 def memory(_seconds: float) -> Iterator[Row]:
     """Resident memory, idle."""
     with scratch() as home, Gateway(home, "--no-attach") as gateway:
@@ -581,6 +592,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "replay": replay,
     "start": start,
     "run": run,
+    "person": person,
     "memory": memory,
 }
 
