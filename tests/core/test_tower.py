@@ -32,6 +32,7 @@ def test_the_snapshot_has_everything(scene: Scene) -> None:
     assert state.pop("alarms") == []
     assert state.pop("emitters") == []
     assert state.pop("mcpServers") == []
+    assert state.pop("folderProblems") == []
     only: Any = {kind: found[0] for kind, found in state.items()}
     assert {kind: len(found) for kind, found in state.items()} == dict.fromkeys(state, 1)
     assert set(only["sessions"]) >= {"id", "label", "cwd", "state", "host", "providers"}

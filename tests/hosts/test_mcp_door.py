@@ -304,6 +304,7 @@ async def test_a_client_whose_program_is_attached_gets_nothing_twice(
     host = await Host.hello(gateway.url, gateway.internal_token)
     async with await provided(gateway, client) as provider, host:
         await host.open("s1", pid=os.getpid())  # the door is a child of this process
+        await host.send({"type": "session.update", "sessionId": "s1", "toolsRevision": 1})
         await client.has()
         await provider.send({"type": "goodbye"})
         result = await client.call("greet")

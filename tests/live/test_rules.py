@@ -76,7 +76,7 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     copilot.choose_first(ASKS_BASH)
     copilot.screen.wait_for("another is over", within=30)
     by = [(one["decidedBy"], (one.get("rule") or {}).get("source")) for one in decided(copilot)]
-    assert by == [("rule", "person"), ("tapui", None), ("rule", "session")]
+    assert by == [("rule", "person"), ("you", None), ("rule", "session")]
 
     copilot.prompt("/allow-all on")
     copilot.screen.wait_for("Allow All", within=20)

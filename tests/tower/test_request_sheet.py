@@ -418,15 +418,15 @@ async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written(
         written.append(rules)
 
     state = asked(
-        command("a1", "pnpm test -x", waited=500),
-        command("a2", "pnpm test -y", waited=5),
+        command("a1", "pnpm test --silent", waited=500),
+        command("a2", "pnpm test --color", waited=5),
         command("a3", "pnpm install", waited=4),
     )
     async with running(state, on_rule=write) as rig:
         found = await sheet(rig)
         await rig.press("r")
         assert "allow shell “pnpm test” in /code/s1" in rig.text
-        assert "of 2 requests it would have allowed 1: pnpm test -y (1×)" in rig.text
+        assert "of 2 requests it would have allowed 1: pnpm test --color (1×)" in rig.text
         assert written == []
         await rig.press("enter")
         assert written == ['[[rules]]\nallow = "pnpm test"\nfolder = "/code/s1"\n']
@@ -443,7 +443,7 @@ async def test_a_rule_is_shown_with_what_the_records_say_while_the_sheet_goes_on
         assert goes_on.wait(30)
         yield from (command(f"e{n}", text, waited=1) for n, text in enumerate(["pnpm test", "ls"]))
 
-    state = asked(command("a1", "pnpm test -x", waited=9))
+    state = asked(command("a1", "pnpm test --silent", waited=9))
     async with running(
         state, size=(120, 36), on_rule=lambda _: None, earlier_requests=earlier
     ) as rig:
