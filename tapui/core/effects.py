@@ -84,6 +84,8 @@ class AgentProcess(Struct, frozen=True, gc=False):
     start: float
     group: int
     what: str
+    session: int = 0
+    """The id of its session's leader."""
 
 
 class Sight(Struct, frozen=True):
@@ -106,7 +108,8 @@ class Sight(Struct, frozen=True):
     holder_line: tuple[SeenProcess, ...] = ()
     """The program that holds the terminal's other end; empty where it cannot be found."""
     marked: SeenProcess | None = None
-    """The one of process, leader and holder whose environment says that an agent started it."""
+    """The one of the process and those up to its leader, or the holder, whose environment says that
+    an agent started it."""
 
 
 class Identified(Struct, frozen=True):

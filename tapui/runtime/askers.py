@@ -104,7 +104,7 @@ class Agents:
             if found is None or found.key != key:
                 del self._known[key]
             else:
-                yield AgentProcess(found.pid, found.start, found.group, what)
+                yield AgentProcess(found.pid, found.start, found.group, what, found.session)
 
     def _read(self) -> None:
         """Take what is in the file, which other gateways write, too."""

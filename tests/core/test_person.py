@@ -170,6 +170,13 @@ def test_one_command_is_asked_about(sight: Sight, why: str) -> None:
     assert judged(sight, earliest=None, agents=())[0] is Case.COMMAND
 
 
+def test_a_terminal_in_which_an_agent_runs_is_asked_about_each_time() -> None:
+    agent = AgentProcess(CLI, AGENT_START, CLI, "session 'notes'", SHELL.pid)
+    case, why = judged(PERSON, agents=(agent,))
+    assert case is Case.COMMAND
+    assert "session 'notes' (process 3000) runs in the terminal of process 4711" in why
+
+
 def test_in_a_container_the_first_processs_children_are_asked_about_one_by_one() -> None:
     shell = SeenProcess(1, "sh", 1.0, 0)
     sight = replace(

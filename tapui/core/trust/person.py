@@ -65,6 +65,12 @@ def judge(found: Identified, let_in: Container[TerminalKey]) -> PersonVerdict:
         return PersonVerdict(
             Case.COMMAND, f"{process} was not started by the shell of its terminal, or outlived it"
         )
+    agent = next((one for one in found.agents if one.session == sight.session), None)
+    if agent is not None:
+        # What it starts can look like a child of the shell: by CLONE_PARENT, or below a subreaper.
+        return PersonVerdict(
+            Case.COMMAND, f"{agent.what} (process {agent.pid}) runs in the terminal of {process}"
+        )
     if sight.group != sight.foreground:
         return PersonVerdict(Case.COMMAND, f"{process} runs in the background of its terminal")
     if terminal_key(sight) in let_in or _is_older(sight, found.earliest):

@@ -42,12 +42,13 @@ def _sight(seen: list[Status]) -> Sight:
         leaders = _line(first.session)
         if leaders and leaders[0].session != first.session:
             leaders = []  # the leader has ended, and its id was used again
+    below = seen[: len(seen) - len(leaders)] if leaders and leaders[0] in seen else seen
     holders: list[Status] = []
     if first.terminal:
         holder = system.holder(leaders, first)
         holders = _line(holder) if holder is not None else []
     marked = next(
-        (one for one in (first, *leaders[:1], *holders[:1]) if system.is_marked(one.pid)),
+        (one for one in (*below, *leaders[:1], *holders[:1]) if system.is_marked(one.pid)),
         None,
     )
     return Sight(
