@@ -157,7 +157,10 @@ class Signature:
         from tapui.schemas import check  # only where something is wrong: it takes time to load
         from tapui.schemas.arguments import Unfit
 
-        found = check.answer(*map(msgspec.json.decode, (self.schema, arguments)))
+        try:
+            found = check.answer(*map(msgspec.json.decode, (self.schema, arguments)))
+        except (msgspec.DecodeError, RecursionError):  # such as a number out of range
+            return codec.explain(error)
         faults = [Unfit(**one) for one in found.get("faults", ())]
         told = "; ".join(f"{one.name}: {one.text}".removeprefix(": ") for one in faults)
         return told or codec.explain(error)
