@@ -146,6 +146,10 @@ class LockedFolder:
         lock = os.open(".lock", _LOCK_FLAGS, FILE_MODE, dir_fd=fd)
         try:
             private_file.check_own(lock)  # it is cut below
+        except OSError:
+            os.close(lock)
+            raise
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(lock, 0)
             os.pwrite(lock, b"%d\n" % os.getpid(), 0)
