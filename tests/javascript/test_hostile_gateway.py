@@ -121,7 +121,7 @@ NONSENSE: list[Any] = [
     {"type": "stream.history", "queryId": "q", "streams": {}},
     {"type": "session.event", "sessionId": "s", "event": "tool.execution_complete"},
     {"type": "session.lifecycle", "sessionId": "s", "state": "upside down"},
-    {"type": "session.lifecycle", "sessionId": "nowhere", "state": "shutdown.pending"},
+    {"type": "session.lifecycle", "sessionId": 7, "state": "shutdown.pending"},
     {"type": "ack", "requestId": "never"},
     {"type": "error", "code": [], "message": {}},
     {"type": "error", "code": "RATE_LIMITED", "message": "\x1b[31mred\x07"},

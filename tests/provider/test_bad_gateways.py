@@ -162,7 +162,7 @@ NONSENSE: list[str | bytes] = [
     '{"type":"transform.request","callId":"t","sessionId":"s","section":"none","current":"x"}',
     '{"type":"stream.history","queryId":"none","streams":{}}',
     '{"type":"session.event","sessionId":"none","event":"x","data":[1]}',
-    '{"type":"session.lifecycle","sessionId":"none","state":"shutdown.pending","deadline":1}',
+    '{"type":"session.lifecycle","sessionId":7,"state":"shutdown.pending","deadline":1}',
     '{"type":"session.lifecycle","sessionId":"s","state":"no such state"}',
     '{"type":"sessions.updated","active":[]}',
 ]
