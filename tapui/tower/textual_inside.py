@@ -208,6 +208,18 @@ class LeanCompositor(Compositor):
         super().__init__()
         self._changed: list[Region] | None = None
 
+    @property
+    def visible_widgets(self) -> dict[Widget, tuple[Region, Region]]:
+        """What is to be rendered, front to back.
+
+        A widget that was removed stays in the layout until the next one, and has no styles then:
+        Textual's own `TextArea` fails when it is rendered without.
+        """
+        found = super().visible_widgets
+        if all(widget.parent is not None for widget in found):
+            return found
+        return {widget: place for widget, place in found.items() if widget.parent is not None}
+
     def render_partial_update(self) -> ChopsUpdate | None:
         """Render what changed."""
         self._changed = _joined(self._dirty_regions)

@@ -419,14 +419,14 @@ async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written(
 
     state = asked(
         command("a1", "pnpm test --silent", waited=500),
-        command("a2", "pnpm test --color", waited=5),
+        command("a2", "pnpm test -s", waited=5),
         command("a3", "pnpm install", waited=4),
     )
     async with running(state, on_rule=write) as rig:
         found = await sheet(rig)
         await rig.press("r")
         assert "allow shell “pnpm test” in /code/s1" in rig.text
-        assert "of 2 requests it would have allowed 1: pnpm test --color (1×)" in rig.text
+        assert "of 2 requests it would have allowed 1: pnpm test -s (1×)" in rig.text
         assert written == []
         await rig.press("enter")
         assert written == ['[[rules]]\nallow = "pnpm test"\nfolder = "/code/s1"\n']

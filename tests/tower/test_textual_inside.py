@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import rich
 import textual
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.widgets import TextArea
 
 from tapui.tower import textual_inside
 
@@ -109,3 +110,20 @@ def test_the_majors_are_bounded() -> None:
         assert f'"{library.__name__}>=' in project
         (line,) = [one for one in project.splitlines() if f'"{library.__name__}>=' in one]
         assert ",<" in line
+
+
+async def test_a_frame_between_the_end_of_a_widget_and_the_next_layout_is_painted() -> None:
+    class OneText(textual_inside.PlainApp):
+        def get_default_screen(self) -> textual_inside.LeanScreen[None]:
+            return textual_inside.LeanScreen()
+
+        def compose(self) -> ComposeResult:
+            yield TextArea("some text")
+
+    async with OneText().run_test() as pilot:
+        screen = pilot.app.screen
+        area = pilot.app.query_one(TextArea)
+        await area.remove()
+        assert area in screen._compositor.full_map, "the layout still has it"
+        lines = screen._compositor.render_strips()
+        assert "some text" not in "".join(line.text for line in lines)
