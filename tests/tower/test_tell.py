@@ -276,14 +276,14 @@ async def test_what_a_host_cannot_do_is_listed_with_its_reason() -> None:
         assert "this CLI is too old" in rig.notices[-1]
 
 
-async def test_the_turn_says_where_its_prompt_was_written() -> None:
+async def test_a_prompt_of_the_person_is_yours_wherever_it_was_written() -> None:
     async with running(able(), size=(120, 36)) as rig:
         data = b'{"content":"go on","from":"tapui send"}'
         from msgspec import Raw
 
         rig.feed.happen(ev.SessionHappened(session_id="s1", event="user.message", data=Raw(data)))
         await rig.settle()
-        assert "you, at tapui send: “go on”" in rig.text
+        assert "1  you: “go on”" in rig.text
 
 
 async def test_the_effort_in_force_is_shown_with_the_model() -> None:
