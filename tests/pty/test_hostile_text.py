@@ -101,7 +101,7 @@ async def _turns(tower: TowerProcess, host: Host, text: str) -> None:
         await host.send({"type": "session.event", "sessionId": "s1", "event": event, "data": data})
     screen = tower.screen
     screen.keys("2")
-    await screen.seen("2 Turns: .*\\n.*you")
+    await screen.seen(rf"2 Turns: .*\n.* ▾ 2 +{MARK}")
     screen.keys("g", ".", "o")
     await screen.seen("prompt")
     screen.keys("v", "q")
