@@ -1,6 +1,7 @@
 """The workbench on a terminal, at a real gateway: the call, its records, and its line pasted."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -58,4 +59,6 @@ async def test_a_call_from_the_form_is_a_call_of_yours_and_its_line_makes_it_aga
         code, out, _ = await run(home, "records", "--collection", "calls", "--json")
         assert code == 0
         started = [json.loads(line) for line in out.splitlines() if '"call.started"' in line]
-        assert [one["call"]["caller"] for one in started] == ["tapui", "tapui call"]
+        yours, command = [one["call"]["caller"] for one in started]
+        assert yours == "you"
+        assert re.fullmatch(r"process \d+ \(tapui\)", command)
