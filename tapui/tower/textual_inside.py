@@ -19,7 +19,7 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.theme import Theme
@@ -187,6 +187,14 @@ def set_virtual_size(view: ScrollView, size: Size) -> None:
     update(size)
 
 
+class OverScreen(ModalScreen[ScreenResultType]):
+    """A screen over another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = AttachedCompositor()
+
+
 class LeanScreen(Screen[ScreenResultType]):
     """A screen that renders of a frame only the lines in which something changed."""
 
@@ -195,18 +203,8 @@ class LeanScreen(Screen[ScreenResultType]):
         self._compositor = LeanCompositor()
 
 
-class LeanCompositor(Compositor):
-    """Puts a screen together out of its widgets.
-
-    Textual's own renders each widget that overlaps the smallest rectangle around all changes: with
-    one line changed in each of two panes, all widgets between them, and the frames and containers
-    below each of these. This one goes from the front to the back, renders of each widget the lines
-    that changed, and stops where nothing that changed is left uncovered.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._changed: list[Region] | None = None
+class AttachedCompositor(Compositor):
+    """Puts a screen together out of those of its widgets that have not been removed."""
 
     @property
     def visible_widgets(self) -> dict[Widget, tuple[Region, Region]]:
@@ -219,6 +217,20 @@ class LeanCompositor(Compositor):
         if all(widget.parent is not None for widget in found):
             return found
         return {widget: place for widget, place in found.items() if widget.parent is not None}
+
+
+class LeanCompositor(AttachedCompositor):
+    """Puts a screen together out of its widgets.
+
+    Textual's own renders each widget that overlaps the smallest rectangle around all changes: with
+    one line changed in each of two panes, all widgets between them, and the frames and containers
+    below each of these. This one goes from the front to the back, renders of each widget the lines
+    that changed, and stops where nothing that changed is left uncovered.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed: list[Region] | None = None
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """Render what changed."""

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import rich
 import textual
-from textual.app import App, ComposeResult
+from textual.app import App
+from textual.screen import Screen
 from textual.widgets import TextArea
 
 from tapui.tower import textual_inside
@@ -112,17 +113,16 @@ def test_the_majors_are_bounded() -> None:
         assert ",<" in line
 
 
-async def test_a_frame_between_the_end_of_a_widget_and_the_next_layout_is_painted() -> None:
-    class OneText(textual_inside.PlainApp):
-        def get_default_screen(self) -> textual_inside.LeanScreen[None]:
-            return textual_inside.LeanScreen()
-
-        def compose(self) -> ComposeResult:
-            yield TextArea("some text")
-
-    async with OneText().run_test() as pilot:
-        screen = pilot.app.screen
-        area = pilot.app.query_one(TextArea)
+@pytest.mark.parametrize("kind", [textual_inside.LeanScreen, textual_inside.OverScreen])
+async def test_a_frame_between_the_end_of_a_widget_and_the_next_layout_is_painted(
+    kind: type[Screen[None]],
+) -> None:
+    screen = kind()
+    async with textual_inside.PlainApp().run_test() as pilot:
+        await pilot.app.push_screen(screen)
+        area = TextArea("some text")
+        await screen.mount(area)
+        await pilot.pause()
         await area.remove()
         assert area in screen._compositor.full_map, "the layout still has it"
         lines = screen._compositor.render_strips()

@@ -4,20 +4,19 @@ from typing import ClassVar, TypeVar, cast
 
 from textual import events
 from textual.binding import BindingType
-from textual.screen import ModalScreen
 
 from tapui.tower.app_protocol import Tower
 from tapui.tower.footer import FooterLine
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.reader import Reader
-from tapui.tower.textual_inside import PlainApp
+from tapui.tower.textual_inside import OverScreen, PlainApp
 from tapui.tower.view import View
 from tapui.wire.message import Error, Message
 
 Result = TypeVar("Result")
 
 
-class LiveScreen(ModalScreen[Result]):
+class LiveScreen(OverScreen[Result]):
     """A screen over the panes, and over all of them: the header and what waits stay in sight.
 
     The app calls `show` as for panes; Escape or `q` closes it.
