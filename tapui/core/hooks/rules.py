@@ -52,7 +52,7 @@ class Verdict:
 
 
 SHELL = "shell"
-"""The `match.tool` that means a session's shell tools, whatever their names."""
+"""The `match.tool` that means a session's shell tools under any name."""
 SHELL_TOOLS = frozenset({"bash", "powershell"})
 """The shell tools of a session whose host does not name them."""
 _WARNED_NAMES = 10

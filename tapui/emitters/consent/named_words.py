@@ -69,7 +69,7 @@ class NamedWords:
     words: dict[str, None] = field(default_factory=dict)
     """Each once, in order."""
     patterns: dict[str, None] = field(default_factory=dict)
-    """Words that stand for whatever files are there when it starts."""
+    """Patterns: the files that they match are known only when it starts."""
     reads: dict[str, str] = field(default_factory=dict)
     """Programs by the names of files that they read without being told to."""
     doubts: list[str] = field(default_factory=list)
