@@ -138,7 +138,9 @@ class Gateway:
 
     def take(self) -> tuple[list[Entry], list[bytes], list[Effect]]:
         """Hand over the events, their JSON and the effects since the last time, in order."""
-        return self._out.take()
+        guarded = self._parts.policies.take_guarded()
+        entries, bodies, effects = self._out.take()
+        return entries, bodies, [*guarded, *effects] if guarded else effects
 
     # What a shell reports
 

@@ -192,6 +192,8 @@ class OpenSession:
     """Its folder without links; None while that is not known."""
     awaits_rules: bool = False
     """The rules of its folder are being read."""
+    is_told_guarded: bool = True
+    """Whether its host takes it that rules or gates are in force in it, as it does until told."""
     rules_awaited: list[Callable[[], None]] = field(default_factory=list)
     """What goes on once they are there."""
     folder_rules: tuple[PolicyRule, ...] = ()

@@ -129,7 +129,9 @@ class Parts:
         self.mcp_servers = mcp_servers = McpServers(
             clock=clock, out=out, mint=mint, sessions=sessions, trustees=trustees
         )
-        self.policies = policies = Policies(sessions=sessions, tickets=tickets, approvals=approvals)
+        self.policies = policies = Policies(
+            connections=connections, sessions=sessions, tickets=tickets, approvals=approvals
+        )
         self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
         self.alarms = Alarms(
             clock=clock, out=out, deadlines=deadlines, mint=mint, setting=settings.alarms
@@ -260,6 +262,7 @@ class Parts:
             streams=streams,
             budgets=budgets,
             injects=injects,
+            policies=policies,
         )
         self.binding = binding = Binding(
             out=out,
@@ -367,6 +370,7 @@ class Parts:
             matcher=matcher,
             streams=streams,
             pushes=pushes,
+            policies=policies,
             persist_dir=persist_dir,
         )
         self.inspecting = Inspecting(out=out, sessions=sessions, providers=providers)

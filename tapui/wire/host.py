@@ -264,6 +264,16 @@ class ToolsChanged(Message, tag="tools.changed", frozen=True):
     agents: list[AgentTools] | None = None
 
 
+class SessionGuarded(Message, tag="session.guarded", frozen=True):
+    """Whether anything is in force in a session that may forbid a tool, or have the person asked.
+
+    Until the first of these something is.
+    """
+
+    session_id: str
+    guarded: bool
+
+
 class HookDecision(Message, tag="hook.decision", frozen=True):
     """The answer to `hook.preToolUse`. `ask`: a rule wants the person to be asked, also where the
     session asks about nothing; the `reason` is theirs to read."""
@@ -403,6 +413,7 @@ ToHost = (
     | ToolsChanged
     | ToolProgress
     | ToolOutcome
+    | SessionGuarded
     | HookDecision
     | PromptHeld
     | PromptPrepared

@@ -132,6 +132,34 @@ async def test_silence_of_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -
     assert not one.hooks.answered(late)
 
 
+async def test_silence_of_the_gateway_lets_a_tool_run_where_nothing_is_in_force(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "DECISION_TIME", 0.05)
+    one = asked()
+    one.hooks.guarded(is_guarded=False)
+    assert await one.tool() is None
+    assert "it ran, as no rule and no gate is in force" in one.reports[0]
+    waiting = asyncio.create_task(one.tool())
+    await asyncio.sleep(0)
+    one.hooks.guarded(is_guarded=True)  # a gate came while the tool waited
+    assert (await waiting)["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize("args", [{"a": object()}, {"a": 1}])
+async def test_what_cannot_be_asked_about_runs_where_nothing_is_in_force(args: Any) -> None:
+    one = asked(lambda q: Error(ErrorCode.PAYLOAD_TOO_LARGE, "too large", id=q.id))
+    one.hooks.guarded(is_guarded=False)
+    assert await one.tool(args) is None
+    assert "no gate is in force" in one.reports[0]
+
+
+async def test_a_refusal_holds_also_where_nothing_is_in_force_any_more() -> None:
+    one = asked(lambda q: HookDecision(q.id, "deny", reason="no"))
+    one.hooks.guarded(is_guarded=False)
+    assert await one.tool() == refusal("no")
+
+
 async def test_an_error_of_the_gateway_refuses() -> None:
     one = asked(lambda q: Error(ErrorCode.INTERNAL, "no idea", id=q.id))
     assert await one.tool() == refusal("tapui could not decide: the gateway said no idea")

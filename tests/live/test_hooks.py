@@ -130,6 +130,38 @@ def test_tapui_that_is_killed_leaves_the_word_to_the_person_at_once(
     assert not (copilot.cwd / "proof").exists()
 
 
+def test_tapui_that_is_frozen_leaves_the_word_to_the_person_where_nothing_is_in_force(
+    copilot: Copilot, model: ModelServer, tapui: Gateway, start: Start
+) -> None:
+    model.script(*runs_bash("it ran"))
+    guard = start(hooks={"onPreToolUse": [BASH_GATE]})
+    guard.close()
+    wait_for_tools(tapui.home, copilot)
+    tapui.signal(signal.SIGSTOP)
+    try:
+        copilot.prompt("run it")
+        copilot.choose_first(ASKS_BASH)
+        copilot.screen.wait_for("it ran")
+    finally:
+        tapui.signal(signal.SIGCONT)
+    assert (copilot.cwd / "proof").exists()
+
+
+def test_tapui_that_is_frozen_refuses_while_a_gate_is_in_force(
+    copilot: Copilot, model: ModelServer, tapui: Gateway, start: Start
+) -> None:
+    model.script(*runs_bash("so be it"))
+    start(hooks={"onPreToolUse": [BASH_GATE]})
+    tapui.signal(signal.SIGSTOP)
+    try:
+        copilot.prompt("run it")
+        assert "did not decide about bash" in told_of_the_tool(model)
+        copilot.screen.wait_for("so be it")
+    finally:
+        tapui.signal(signal.SIGCONT)
+    assert not (copilot.cwd / "proof").exists()
+
+
 def test_context_of_a_rule_and_of_an_update_reach_the_next_request(
     copilot: Copilot, model: ModelServer, start: Start
 ) -> None:

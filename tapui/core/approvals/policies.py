@@ -3,13 +3,16 @@
 The shell reads the files and hands the rules in; what they mean is in `tapui/policies`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.conversations.connections import Connections
+from tapui.core.effects import Send
+from tapui.core.hooks.rules import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.tickets import Tickets
@@ -20,6 +23,7 @@ from tapui.policies.requests import AskedFor, of_call, of_permission
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.host import SessionGuarded
 from tapui.wire.subjects import AppliedRule, Judged, RequestPart
 
 BY_RULE = "rule"
@@ -44,7 +48,15 @@ class Policies:
     none).
     """
 
-    def __init__(self, *, sessions: OpenSessions, tickets: Tickets, approvals: Approvals) -> None:
+    def __init__(
+        self,
+        *,
+        connections: Connections,
+        sessions: OpenSessions,
+        tickets: Tickets,
+        approvals: Approvals,
+    ) -> None:
+        self._connections = connections
         self._sessions = sessions
         self._tickets = tickets
         self._approvals = approvals
@@ -53,6 +65,8 @@ class Policies:
         self._is_on = False
         self._seen: dict[int, frozenset[int]] = {}
         """Ports of the programs that a host sees, by its connection."""
+        self._changed: dict[OpenSession, None] = {}
+        """Sessions in which other rules or gates may be in force than before."""
 
     # What hosts see
 
@@ -71,12 +85,14 @@ class Policies:
             self._is_on = True
             for session in self._sessions.open.values():
                 self.read_folder(session)
+        self._note_changed(self._sessions.open.values())
         self._judge_again()
 
     def read_folder(self, session: OpenSession) -> None:
         """A session works in a folder from now on: ask which rules its files add."""
         if self._is_on:
             session.awaits_rules = True
+            self._note_changed([session])
             self._tickets.read_rules(session)
 
     def folder_read(self, session: OpenSession, read: FolderRules) -> None:
@@ -99,6 +115,7 @@ class Policies:
 
     def _set_folder(self, session: OpenSession, read: FolderRules) -> None:
         session.folder, session.folder_rules = read.folder, tuple(read.rules)
+        self._note_changed([session])
 
     def when_read(self, session: OpenSession, step: Callable[[], None]) -> None:
         """Take a step once it is known which rules a session's folder has."""
@@ -106,6 +123,40 @@ class Policies:
             session.rules_awaited.append(step)
         else:
             step()
+
+    # What hosts are told
+
+    def hooks_changed(self, session: OpenSession) -> None:
+        """Other providers are in a session, or they want something else before its tools."""
+        reindex(session)
+        self._note_changed([session])
+
+    def _note_changed(self, sessions: Iterable[OpenSession]) -> None:
+        self._changed.update(dict.fromkeys(sessions))
+
+    def take_guarded(self) -> list[Send]:
+        """Return what hosts must know of their sessions before anything else of this turn is sent.
+
+        A provider that reads its `hello.ack` relies on its gate, and so does the host by then, even
+        where the gateway stops between the two.
+        """
+        changed, self._changed = self._changed, {}
+        sends = []
+        for session in changed:
+            host = self._connections.by_number.get(session.host)
+            is_guarded = self._is_guarded(session)
+            if host is None or not (host.host_asks_hooks and session.is_open):
+                continue
+            if is_guarded is not session.is_told_guarded:
+                session.is_told_guarded = is_guarded
+                sends.append(Send(host.id, SessionGuarded(session.id, is_guarded)))
+        return sends
+
+    def _is_guarded(self, session: OpenSession) -> bool:
+        """Return whether anything may forbid a tool in a session, or ask about it."""
+        if session.folder is None or session.awaits_rules or forbids(session.rules):
+            return True
+        return any(one.effect != "allow" for one in self._of(session))
 
     # Verdicts
 

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.hooks.rules import compile_rules, reindex, require_rules, rule_warnings
+from tapui.core.hooks.rules import compile_rules, require_rules, rule_warnings
 from tapui.core.hooks.sections import (
     check_context,
     check_room,
@@ -82,6 +83,7 @@ class ProviderConversation:
         matcher: Matcher,
         streams: Streams,
         pushes: Pushes,
+        policies: Policies,
         persist_dir: Callable[[str], str],
     ) -> None:
         self._clock = clock
@@ -100,6 +102,7 @@ class ProviderConversation:
         self._matcher = matcher
         self._streams = streams
         self._pushes = pushes
+        self._policies = policies
         self._persist_dir = persist_dir
 
     def tool_result(self, connection: Connection, message: ToolResult) -> None:
@@ -214,7 +217,7 @@ class ProviderConversation:
                 if transform is not None:
                     hooks.transforms[section] = transform
         for session in sessions:
-            reindex(session)
+            self._policies.hooks_changed(session)
         self._acknowledge(
             provider,
             sessions,

@@ -5,6 +5,7 @@ Provider Interface v2 "Hook rules"; `tapui/wire/README.md`.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from msgspec import Raw
 
@@ -152,6 +153,12 @@ def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> Verdi
         else:
             verdict.gates.append((number, owner, rule))
     return verdict
+
+
+def forbids(index: RuleIndex | None) -> bool:
+    """Return whether a rule of a provider may stop a call: one that denies, or a gate."""
+    entries = () if index is None else chain(index.of_any, *index.of_tool.values())
+    return any(rule.rule.action != "context" for _, _, rule in entries)
 
 
 def require_rules(grant: Grant, rules: Sequence[object]) -> None:

@@ -1,10 +1,10 @@
 """Membership: which provider is in which session, and how it enters and leaves one."""
 
+from tapui.core.approvals.policies import Policies
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.hooks.rules import reindex
 from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.output import Output
@@ -39,6 +39,7 @@ class Membership:
         streams: Streams,
         budgets: Budgets,
         injects: Injects,
+        policies: Policies,
     ) -> None:
         self._out = out
         self._deadlines = deadlines
@@ -50,6 +51,7 @@ class Membership:
         self._streams = streams
         self._budgets = budgets
         self._injects = injects
+        self._policies = policies
 
     def join(
         self,
@@ -75,7 +77,7 @@ class Membership:
         provider.hooks[session.id] = hooks or provider.declared.copy()
         session.providers[provider.id] = provider
         self._streams.provider_joined(session.id, provider.name)
-        reindex(session)
+        self._policies.hooks_changed(session)
         self._tools.put(session, provider, tools, read_only)
         self._sessions.refresh_providers(session)
 
@@ -87,7 +89,7 @@ class Membership:
         self._prompts.provider_gone(provider, session.id)
         provider.hooks.pop(session.id, None)
         session.providers.pop(provider.id, None)
-        reindex(session)
+        self._policies.hooks_changed(session)
         if session.is_open and not instances_of(session, provider.name):
             self._streams.provider_left(session.id, provider.name)
         self._tools.remove(session, provider)

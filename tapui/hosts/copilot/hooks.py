@@ -2,7 +2,8 @@
 
 The CLI awaits a hook for as long as its client lives, and takes silence of a client that died, and
 failures of a hook, for "go ahead". So each question here has an end, and every end of a question
-about a tool other than a plain yes is a refusal.
+about a tool other than a plain yes is a refusal; unless the gateway has said that no rule and no
+gate is in force, and then could not be asked: Copilot's own question to the person stays.
 """
 
 import asyncio
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     )
 
 DECISION_TIME = 8.0
-"""Seconds within which the gateway must decide about a tool, else it is refused. Its gates end
-after 5 s by themselves."""
+"""Seconds within which the gateway must decide about a tool, else it is refused, or runs where
+nothing is in force that could refuse it. Gates end after 5 s by themselves."""
 PROMPT_TIME = 3.0
 """Seconds within which the gateway must prepare a prompt, else it goes out as it is. Its
 transforms end after 2 s by themselves."""
@@ -65,6 +66,8 @@ class CliHooks:
         self._uplink = uplink
         self._asks_nothing = asks_nothing
         self._is_closed = False
+        self._is_guarded = True
+        """Whether a rule or a gate may refuse a tool, as far as the gateway has said."""
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
         self._limits: dict[str, asyncio.Timeout] = {}
@@ -103,6 +106,10 @@ class CliHooks:
         self._is_closed = True
         self._opened.set()
         self._answer_all("deny")
+
+    def guarded(self, *, is_guarded: bool) -> None:
+        """The gateway says whether anything is in force that may refuse a tool."""
+        self._is_guarded = is_guarded
 
     async def leave(self, *, is_lost: bool = False) -> None:
         """Close, and return when the CLI has been told what came of the tools that waited.
@@ -160,12 +167,18 @@ class CliHooks:
                 return None if self._is_closed else await self._decide(given)
         except TimeoutError:
             text = f"tapui did not decide about {given.get('toolName')} in {DECISION_TIME:g} s"
-            self._uplink.report(f"{text}; it was refused", "warning")
-            return _refusal(f"{text}. Restart tapui if this happens again.")
+            return self._undecided(text, "Restart tapui if this happens again.")
         except (msgspec.MsgspecError, LookupError, TypeError, ValueError, OverflowError) as error:
             text = f"tapui cannot read this call ({error})"
-            self._uplink.report(f"{text}; it was refused", "warning")
-            return _refusal(f"{text}: update tapui, or leave the tower.")
+            return self._undecided(text, "Update tapui, or leave the tower.")
+
+    def _undecided(self, text: str, advice: str = "") -> "PreToolUseHookOutput | None":
+        """Refuse a tool about which the gateway could not be asked, where it might have refused."""
+        if not self._is_guarded:
+            self._uplink.report(f"{text}; it ran, as no rule and no gate is in force", "warning")
+            return None
+        self._uplink.report(f"{text}; it was refused", "warning")
+        return _refusal(f"{text}. {advice}" if advice else text)
 
     async def _decide(self, given: "PreToolUseHookInput") -> "PreToolUseHookOutput | None":
         args = raw(_arguments(given["toolArgs"]))
@@ -193,7 +206,7 @@ class CliHooks:
                 return _refusal(LEFT)  # the gateway is ending, and this host with it
             case _:
                 said = answer.message if isinstance(answer, Error) else "nothing"
-                return _refusal(f"tapui could not decide: the gateway said {said}")
+                return self._undecided(f"tapui could not decide: the gateway said {said}")
 
     # Prompts
 

@@ -34,6 +34,7 @@ from tapui.wire.host import (
     PromptHeld,
     PromptPrepared,
     SessionAbort,
+    SessionGuarded,
     SessionLog,
     SessionSend,
     SessionsUnattached,
@@ -323,6 +324,7 @@ class CopilotHost:
             case (
                 HostSessionOpened(session_id=id_)
                 | ToolsChanged(session_id=id_)
+                | SessionGuarded(session_id=id_)
                 | SessionSend(session_id=id_)
                 | SessionLog(session_id=id_)
                 | SessionAbort(session_id=id_)
@@ -368,6 +370,8 @@ def _deliver(session: AttachedSession, message: Message) -> None:
             session.opened(tools, revision)
         case ToolsChanged(tools=tools, revision=revision):
             session.toolset.offer(tools, revision)
+        case SessionGuarded():
+            session.hooks.guarded(is_guarded=message.guarded)
         case SessionSend():
             session.prompt(message)
         case SessionLog():
