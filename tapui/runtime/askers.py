@@ -22,8 +22,7 @@ from tapui.home import private_file
 from tapui.home.foreign_file import text_of
 from tapui.home.paths import private_folder
 from tapui.runtime.ports import Port
-from tapui.runtime.processes import system
-from tapui.runtime.processes.sights import look
+from tapui.runtime.processes.sights import look, system
 from tapui.runtime.tasks import in_thread
 
 if TYPE_CHECKING:

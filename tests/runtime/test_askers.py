@@ -14,8 +14,7 @@ import pytest
 
 from tapui.core.trust.person import Case, judge
 from tapui.runtime.askers import FILE, Agents
-from tapui.runtime.processes import system
-from tapui.runtime.processes.sights import look
+from tapui.runtime.processes.sights import look, system
 
 
 @contextmanager

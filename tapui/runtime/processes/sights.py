@@ -1,9 +1,17 @@
 """What the rule about the person needs to know of a process, read anew each time."""
 
+import sys
+
 from tapui.core.effects import SeenProcess, Sight
-from tapui.runtime.processes import system
 from tapui.runtime.processes.status import Status
 from tapui.text import safe_name
+
+if sys.platform == "darwin":
+    from tapui.runtime.processes import macos as system
+else:
+    from tapui.runtime.processes import linux as system
+
+__all__ = ["look", "system"]
 
 _MAX_LINE = 4_096
 """Processes of a line at most: above that it is a circle of ids that were used again."""
