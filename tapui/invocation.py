@@ -48,7 +48,7 @@ def program(argv0: str, folder: Path | None) -> str:
     """
     path = Path(argv0)
     if path.parts[-2:] == ("tapui", "__main__.py"):
-        return f"{shlex.quote(_shorter(Path(sys.executable), folder))} -m tapui"
+        return f"{shlex.quote(_shorter(Path(sys.executable), folder))} -P -m tapui"
     if path.name != "tapui":
         return "tapui"
     found = shutil.which("tapui")

@@ -50,7 +50,7 @@ def test_a_path_is_quoted_for_the_shell(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("bin_folder")
 def test_the_package_is_run_by_its_python_and_a_stranger_knows_the_name() -> None:
-    assert program("/x/tapui/__main__.py", None) == f"{sys.executable} -m tapui"
+    assert program("/x/tapui/__main__.py", None) == f"{sys.executable} -P -m tapui"
     assert program("-c", None) == "tapui"
     assert program("/usr/bin/pytest", None) == "tapui"
     assert program("/usr/lib/pytest/__main__.py", None) == "tapui"

@@ -51,7 +51,7 @@ def _outdated(config: McpConfig, path: str) -> str:
         return f"the entry {NAME} in {path} starts {program}, which is not there"
     if program != config.entry["command"]:
         return f"the entry {NAME} in {path} starts another Python ({program})"
-    return f"the entry {NAME} in {path} is for other folders, or another port"
+    return f"the entry {NAME} in {path} is for other folders, another port, or of an earlier tapui"
 
 
 def _token(file: ToolsTokenFile, install: str) -> Iterator[Diagnosed]:

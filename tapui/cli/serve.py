@@ -62,7 +62,7 @@ def _argv(args: argparse.Namespace) -> list[str]:
     """Return the same command for the background: in the foreground there, with its ready line."""
     # By its own script where there is one, so that its hints name that.
     is_script = Path(sys.argv[0]).is_file() and Path(sys.argv[0]).name == "tapui"
-    program = [sys.argv[0]] if is_script else ["-m", "tapui"]
+    program = [sys.argv[0]] if is_script else ["-P", "-m", "tapui"]
     argv = [sys.executable, *program, "serve", "--json"]
     if hasattr(args, "port"):
         argv += ["--port", str(args.port)]

@@ -29,7 +29,7 @@ def test_the_entry_and_the_token_are_made_once_and_removed(home: Home) -> None:
     assert server == {
         "type": "stdio",
         "command": sys.executable,
-        "args": ["-m", "tapui", "mcp-door"],
+        "args": ["-P", "-m", "tapui", "mcp-door"],
         "env": {"TAPUI_HOME": str(home.tapui)},
     }
     assert stat.S_IMODE(token.path.stat().st_mode) == 0o600

@@ -48,6 +48,15 @@ def test_doors_are_known_by_what_they_start(config: McpConfig) -> None:
         assert mcp_config.doors(config.copilot_home) == []
 
 
+def test_an_entry_of_an_earlier_tapui_is_a_door_and_is_written_anew(config: McpConfig) -> None:
+    former = {**config.entry, "args": ["-m", "tapui", "mcp-door"]}
+    write(config, {"mcpServers": {"tapui": former}})
+    assert mcp_config.doors(config.copilot_home) == ["tapui"]
+    assert config.state() == "outdated"
+    config.install()
+    assert config.state() == "installed"
+
+
 def test_a_file_is_made_and_its_entry_removed(config: McpConfig) -> None:
     assert config.state() == "missing"
     config.install()
@@ -56,7 +65,7 @@ def test_a_file_is_made_and_its_entry_removed(config: McpConfig) -> None:
     assert json.loads(config.path.read_text())["mcpServers"]["tapui"] == {
         "type": "local",
         "command": sys.executable,
-        "args": ["-m", "tapui", "mcp-door"],
+        "args": ["-P", "-m", "tapui", "mcp-door"],
         "tools": ["*"],
     }
     config.uninstall()

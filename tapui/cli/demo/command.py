@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         # finds the gateway gone, ends the providers and removes the folder.
         with (folder / "demo.log").open("wb") as log:
             host = subprocess.Popen(
-                [sys.executable, "-m", "tapui.cli.demo.host", str(folder), str(os.getpid())],
+                [sys.executable, "-P", "-m", "tapui.cli.demo.host", str(folder), str(os.getpid())],
                 env={**os.environ, COMMAND: invocation.command()},
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -96,7 +96,7 @@ def play(folder: Path, said: Json, seed: str) -> None:
     environment = {**os.environ, URL: said["url"], TOKEN: token, HOME: str(folder / "home")}
     providers = [
         subprocess.Popen(
-            [sys.executable, "-m", f"tapui.cli.demo.{name}"],
+            [sys.executable, "-P", "-m", f"tapui.cli.demo.{name}"],
             env=environment,
             stdin=subprocess.DEVNULL,
         )

@@ -22,7 +22,10 @@ from tapui.home.foreign_file import text_of
 
 NAME = "tapui"
 FILE = "mcp-config.json"
-ARGUMENTS = ("-m", "tapui", "mcp-door")
+ARGUMENTS = ("-P", "-m", "tapui", "mcp-door")
+"""With -P nothing is imported from the client's folder, which may be a hostile repository."""
+_FORMER_ARGUMENTS = ARGUMENTS[1:]
+"""Those of entries that an earlier tapui wrote."""
 _SERVERS = "mcpServers"
 _LOCK = ".mcp-writer.lock"
 _LOCK_SECONDS = 5.0
@@ -61,7 +64,9 @@ def doors(copilot_home: Path) -> list[str]:
 
 def _is_door(entry: Any) -> bool:
     match entry:
-        case {"command": str(), "args": ["-m", "tapui", "mcp-door", *_]}:
+        case {"command": str(), "args": ["-P", "-m", "tapui", "mcp-door", *_]}:
+            return True
+        case {"command": str(), "args": ["-m", "tapui", "mcp-door", *_]}:  # of an earlier tapui
             return True
         case {"command": str(program), "args": ["mcp-door", *_]}:
             return Path(program).name == NAME
@@ -98,7 +103,7 @@ class McpConfig:
         """Return whether an entry of ours starts this tapui; `python` and `python3` are one."""
         program = Path(found["command"])
         is_same = program.parent == Path(self.entry["command"]).parent and program.exists()
-        return is_same and found.get("env") == self.entry.get("env")
+        return is_same and all(found.get(one) == self.entry.get(one) for one in ("args", "env"))
 
     def program(self) -> str | None:
         """Return the program that the entry starts, or None."""
@@ -198,11 +203,11 @@ def _is_written_by_tapui(entry: Any) -> bool:
     """Return whether an entry is one that a tapui has written, perhaps with another Python."""
     if not isinstance(entry, dict):
         return False
-    rest = {key: one for key, one in entry.items() if key not in ("command", "env")}
-    own = {"type": "local", "args": list(ARGUMENTS), "tools": ["*"]}
+    rest = {key: one for key, one in entry.items() if key not in ("command", "args", "env")}
     environment = entry.get("env", {})
     return (
-        rest == own
+        rest == {"type": "local", "tools": ["*"]}
+        and entry.get("args") in (list(ARGUMENTS), list(_FORMER_ARGUMENTS))
         and isinstance(entry.get("command"), str)
         and isinstance(environment, dict)
         and set(environment) <= set(_KEPT_ENVIRONMENT)
