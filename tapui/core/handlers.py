@@ -6,6 +6,7 @@ A handler of messages raises `WireError` to refuse.
 from collections.abc import Callable
 from typing import Any
 
+from tapui.core.conversations.legal import GUARDED, NAMED
 from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
@@ -26,7 +27,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     """Return the handler of each kind of message."""
     guards, names = parts.guard.guards, parts.guard.names
     tool_hosts = parts.tool_hosts
-    return {
+    takes: dict[type[m.Message], Handler] = {
         p.Auth: parts.admission.auth,
         p.AuthConfirm: parts.pairings.confirm,
         p.Hello: parts.hellos.hello,
@@ -61,32 +62,32 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         starting.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
-        m.ToolInvoke: names(tool_hosts.own_only(parts.caller.tool_invoke)),
-        m.ToolAbort: names(parts.caller.tool_abort),
+        m.ToolInvoke: tool_hosts.own_only(parts.caller.tool_invoke),
+        m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
-        t.ApprovalReveal: guards(parts.tower.reveal),
-        t.ApprovalDecide: guards(parts.tower.decide),
+        t.ApprovalReveal: parts.tower.reveal,
+        t.ApprovalDecide: parts.tower.decide,
         t.CallCancel: parts.tower.call_cancel,
         t.ProviderDisconnect: parts.tower.provider_disconnect,
-        t.ProviderMove: guards(parts.tower.provider_move),
-        t.InjectsResume: guards(parts.tower.injects_resume),
-        t.SessionMode: guards(parts.tower.session_mode),
-        t.SessionBudget: guards(parts.spending.set),
-        s.SessionTell: guards(parts.orders.tell),
-        s.SessionStop: guards(parts.orders.stop),
-        s.SessionCompact: guards(parts.orders.compact),
-        s.SessionSet: guards(parts.orders.set),
-        s.SessionEnd: guards(parts.orders.close),
-        starting.SessionStart: guards(parts.starts.start),
+        t.ProviderMove: parts.tower.provider_move,
+        t.InjectsResume: parts.tower.injects_resume,
+        t.SessionMode: parts.tower.session_mode,
+        t.SessionBudget: parts.spending.set,
+        s.SessionTell: parts.orders.tell,
+        s.SessionStop: parts.orders.stop,
+        s.SessionCompact: parts.orders.compact,
+        s.SessionSet: parts.orders.set,
+        s.SessionEnd: parts.orders.close,
+        starting.SessionStart: parts.starts.start,
         s.ModelsRead: parts.orders.models_read,
-        e.EmitterStart: guards(parts.emitter_orders.start),
-        e.EmitterStop: guards(parts.emitter_orders.stop),
-        e.EmitterPause: guards(parts.emitter_orders.pause),
-        e.EmitterResume: guards(parts.emitter_orders.resume),
-        e.EmitterRun: guards(parts.emitter_orders.run),
-        e.EmitterFilter: guards(parts.emitter_orders.filter),
+        e.EmitterStart: parts.emitter_orders.start,
+        e.EmitterStop: parts.emitter_orders.stop,
+        e.EmitterPause: parts.emitter_orders.pause,
+        e.EmitterResume: parts.emitter_orders.resume,
+        e.EmitterRun: parts.emitter_orders.run,
+        e.EmitterFilter: parts.emitter_orders.filter,
         e.EmitterTry: parts.emitter_orders.try_filter,
-        e.EmitterKeep: guards(parts.keeping.keep),
+        e.EmitterKeep: parts.keeping.keep,
         t.ToolsRead: parts.reading.tools_read,
         t.TurnsRead: parts.reading.turns_read,
         t.StreamRead: parts.reading.stream_read,
@@ -94,7 +95,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         t.InspectStart: parts.inspecting.start,
         t.InspectRead: parts.inspecting.read,
         t.InspectStop: parts.inspecting.stop,
-        t.TokenMint: guards(parts.tower.token_mint),
+        t.TokenMint: parts.tower.token_mint,
         t.GatewayStop: parts.tower.gateway_stop,
         b.StreamPost: parts.builtin.stream_post,
         b.StateRead: parts.builtin.state_read,
@@ -106,6 +107,10 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.EmitterRulesAsked: parts.agent_emitters.set_rules,
         b.InjectorAsked: parts.agent_emitters.set_injector,
         b.EmittersRead: parts.agent_emitters.read,
+    }
+    return {
+        kind: guards(take) if kind in GUARDED else names(take) if kind in NAMED else take
+        for kind, take in takes.items()
     }
 
 

@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
+from tapui.core.model import Standing
 from tapui.core.trust.person import Case, judge, terminal_key
 from tapui.settings import Answering, Settings
 from tapui.wire import limits
+from tapui.wire.message import Message
 from tapui.wire.tower import ApprovalDecide, TowerHello
 from tests.core.harness import (
     AGENT_START,
@@ -26,7 +29,9 @@ from tests.core.harness import (
     Peer,
     seen,
 )
+from tests.core.test_states import EXAMPLES
 
+TOWER = Standing.TOWER
 CLI, PROVIDER = 3000, 5000
 NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
 NEW_SHELL = SeenProcess(6020, "zsh", 150.0, 1000)
@@ -302,33 +307,67 @@ def test_sessions_that_are_seen_but_not_reached_are_agents(talk: Conversation) -
     assert talk.agents[3009].what == "session s9"
 
 
+# Which side each message is on
+
+READING = {
+    "emitter.try",
+    "stream.read",
+    "turns.read",
+    "tools.read",
+    "detail.read",
+    "models.read",
+    "inspect.start",
+    "inspect.read",
+    "inspect.stop",
+}
+"""What a tower only reads: it changes nothing, and the records are files that every process of the
+person can read."""
+OWN = {
+    Standing.AWAIT_AUTH: "it shows a token, or asks for a pairing, which the person opens",
+    Standing.AWAIT_PAIRING: "it repeats the code that the person has read out",
+    Standing.AWAIT_HELLO: "it says what it is; its token has the role",
+    Standing.BOUND: "it is about the provider's own tools, streams and calls",
+    Standing.UNBOUND: "it is about the provider's own calls",
+    Standing.BUILTIN: "it comes from this process, and asks the person",
+    Standing.HOST: "it is about the host's own sessions, which only the internal token opens",
+    Standing.TOOL_HOST: "it is about the tool host's own session and calls",
+}
+"""Why messages of the other states are taken from every process that came so far."""
+
+
+def test_every_message_is_on_one_side() -> None:
+    sides = [GUARDED, NAMED, {kind for kind in LEGAL[TOWER].values() if _tag(kind) in READING}]
+    assert sorted(_tag(kind) for side in sides for kind in side) == sorted(LEGAL[TOWER])
+    assert OWN.keys() | {TOWER, Standing.CLOSED} == set(Standing)
+    for standing in OWN:
+        assert not GUARDED & set(LEGAL[standing].values())
+
+
+def _tag(kind: type[Message]) -> str:
+    return str(kind.__struct_config__.tag)
+
+
 @pytest.mark.parametrize(
     "message",
-    [
-        {"type": "approval.reveal", "approvalId": "a-1"},
-        {"type": "session.mode", "sessionId": "s1", "mode": "plan"},
-        {"type": "session.budget", "sessionId": "s1", "tokens": 1},
-        {"type": "session.tell", "id": "t1", "sessionId": "s1", "text": "hello", "when": "now"},
-        {"type": "session.stop", "id": "t1", "sessionId": "s1"},
-        {"type": "session.compact", "id": "t1", "sessionId": "s1"},
-        {"type": "session.set", "id": "t1", "sessionId": "s1", "what": "model", "value": "m"},
-        {"type": "session.end", "id": "t1", "sessionId": "s1"},
-        {"type": "session.start", "id": "t1", "folder": "/code"},
-        {"type": "provider.move", "providerId": "p-1", "sessionId": "s1"},
-        {"type": "injects.resume", "providerId": "p-1", "sessionId": "s1"},
-        {"type": "token.mint", "id": "t1", "sessionId": "s1"},
-    ],
+    [one for one in EXAMPLES if one["type"] in LEGAL[TOWER]],
     ids=lambda message: message["type"],
 )
-def test_what_answers_sends_starts_or_grants_is_guarded(
-    talk: Conversation, message: dict[str, str]
+def test_only_the_person_decides_sends_starts_grants_stops_and_removes(
+    talk: Conversation, message: dict[str, Any]
 ) -> None:
     asked(talk)
+    is_guarded = LEGAL[TOWER][message["type"]] in GUARDED
     for role in ("client", "tower"):
         sender = talk.tower(role=role)
         talk.sight = seen(NODE)
-        assert sender.error(message)["code"] == "UNAUTHORIZED"
+        codes = [one.get("code") for one in sender.ask(message)]
+        assert ("UNAUTHORIZED" in codes) is is_guarded
         talk.sight = PERSON
+    assert not talk.is_stopped
+
+
+def test_every_message_of_a_tower_has_an_example() -> None:
+    assert LEGAL[TOWER].keys() <= {one["type"] for one in EXAMPLES}
 
 
 def test_the_gateways_own_tower_is_not_looked_at(talk: Conversation) -> None:

@@ -362,11 +362,14 @@ SAID: list[Json] = [
     {"type": "session.mode", "sessionId": "s1", "mode": "autopilot"},
     {"type": "session.budget", "sessionId": "s1"},
     {"type": "token.mint", "id": "o5", "sessionId": "s1"},
+    {"type": "call.cancel", "id": "c-1"},
+    {"type": "provider.disconnect", "providerId": "p-1"},
+    {"type": "gateway.stop"},
 ]
 
 
 @pytest.mark.parametrize("role", ["client", "tower"])
-async def test_an_agent_sends_starts_and_grants_nothing(scene: Scene, role: str) -> None:
+async def test_an_agent_sends_starts_grants_and_stops_nothing(scene: Scene, role: str) -> None:
     agent = await scene.start_agent()
     await scene.attach_tower()
     for message in SAID:

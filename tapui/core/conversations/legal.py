@@ -123,6 +123,38 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
     Standing.CLOSED: {},
 }
 
+GUARDED = frozenset(
+    {
+        t.ApprovalReveal,
+        t.ApprovalDecide,
+        t.CallCancel,
+        t.ProviderDisconnect,
+        t.ProviderMove,
+        t.InjectsResume,
+        t.SessionMode,
+        t.SessionBudget,
+        t.TokenMint,
+        t.GatewayStop,
+        s.SessionTell,
+        s.SessionStop,
+        s.SessionCompact,
+        s.SessionSet,
+        s.SessionEnd,
+        starting.SessionStart,
+        e.EmitterStart,
+        e.EmitterStop,
+        e.EmitterPause,
+        e.EmitterResume,
+        e.EmitterRun,
+        e.EmitterFilter,
+        e.EmitterKeep,
+    }
+)
+"""What is taken from the person alone: it decides, sends, starts, grants, stops or removes."""
+NAMED = frozenset({m.ToolInvoke, m.ToolAbort})
+"""What every process may send, and is recorded with its name: a session's agent calls these tools,
+too, and an abort reaches only the sender's own calls."""
+
 
 def check_version(version: float) -> None:
     """Check the version of a hello. Raises `WireError` (`UNSUPPORTED_VERSION`)."""
