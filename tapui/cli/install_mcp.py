@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
-from tapui.client.errors import GatewayError, Refused
+from tapui.client.errors import GatewayError, NoPlace, Refused
 from tapui.client.socket import GatewaySocket
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
@@ -136,6 +136,8 @@ async def _is_refused(gateway: GatewayFile, token: Secret) -> bool:
         )
     except Refused as error:
         return error.code == ErrorCode.AUTH_FAILED
+    except NoPlace:
+        return False
     except GatewayError:
         return True
     await socket.close()

@@ -59,8 +59,8 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         """Connect, authenticate and say hello.
 
         `role` is `"tower"` for a screen that stays, `"client"` for a command. Raises `NoGateway`
-        when nothing (or nothing of ours) answers there, `Refused` when the gateway does not take
-        us, and `GatewayLost` when it goes away meanwhile.
+        when nothing, or nothing of ours, answers there, `NoPlace` when all places are taken,
+        `Refused` when the gateway does not take us, and `GatewayLost` when it goes away meanwhile.
         """
         socket = await GatewaySocket.open(
             gateway.url,

@@ -47,11 +47,16 @@ def not_ours(url: str, status: int | None = None, body: bytes | bytearray = b"")
     `body` is the text with which a gateway says why.
     """
     if status == 503:
-        why = safe_text(body.decode(errors="replace").strip(), limit=_WHY)
-        return NoPlace(
-            f"the gateway at {url} takes no further connection"
-            + (f": {why}" if why else "")
-            + "; close a tower or disconnect a provider first"
-        )
+        return no_place(url, body.decode(errors="replace").strip())
     code = "" if status is None else f" (HTTP {status})"
     return NoGateway(f"what answers at {url} is no tapui gateway{code}")
+
+
+def no_place(url: str, why: str) -> NoPlace:
+    """Return the error for a gateway whose places are taken."""
+    why = safe_text(why, limit=_WHY)
+    return NoPlace(
+        f"the gateway at {url} takes no further connection"
+        + (f": {why}" if why else "")
+        + "; close a tower or disconnect a provider first"
+    )

@@ -16,10 +16,11 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.uri import parse_uri
 
-from tapui.client.errors import GatewayLost, Refused, gone, not_ours, silent
+from tapui.client.errors import GatewayLost, Refused, gone, no_place, not_ours, silent
 from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
 from tapui.home import local_socket
 from tapui.wire import codec
+from tapui.wire.errors import ErrorCode
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
 from tapui.wire.provider import Auth, Sessions
@@ -48,6 +49,8 @@ def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
             if message is None:
                 _say(protocol, Auth(token=token))
             elif isinstance(message, Error):
+                if message.code == ErrorCode.RATE_LIMITED:
+                    raise no_place(gateway.url, message.message)
                 raise Refused(message.code, message.message)
             elif isinstance(message, TowerSnapshot):
                 return message

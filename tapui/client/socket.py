@@ -16,10 +16,18 @@ from websockets.exceptions import (
     InvalidStatus,
 )
 
-from tapui.client.errors import GatewayLost, NoGateway, Refused, gone, not_ours, silent
+from tapui.client.errors import (
+    GatewayLost,
+    NoGateway,
+    Refused,
+    gone,
+    no_place,
+    not_ours,
+    silent,
+)
 from tapui.home import local_socket
 from tapui.wire import codec
-from tapui.wire.errors import WireError
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import Error, Message
 from tapui.wire.provider import Auth, Sessions
 
@@ -56,8 +64,9 @@ class GatewaySocket:
 
         `end` is its Unix socket, which is used where it can be. `understood` is the union of the
         messages that may come, `max_bytes` the largest of them.
-        Raises `NoGateway` when nothing (or nothing of ours) answers there, `Refused` when the
-        token is not accepted, and `GatewayLost` when the gateway goes away meanwhile.
+        Raises `NoGateway` when nothing, or nothing of ours, answers there, `NoPlace` when all
+        places are taken, `Refused` when the token is not accepted, and `GatewayLost` when the
+        gateway goes away meanwhile.
         """
         opened = cls(await _connect(url, max_bytes, end), understood)
         try:
@@ -67,6 +76,11 @@ class GatewaySocket:
         except TimeoutError:
             await opened.close()
             raise silent(url) from None
+        except Refused as error:
+            await opened.close()
+            if error.code == ErrorCode.RATE_LIMITED:
+                raise no_place(url, error.text) from None
+            raise
         except BaseException:
             await opened.close()
             raise

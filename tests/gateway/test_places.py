@@ -2,11 +2,12 @@
 
 import asyncio
 import dataclasses
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,12 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.client.glance import glance
 from tapui.home.paths import Home as Folders
+from tapui.wire.limits import MAX_CONNECTIONS, MAX_TOKEN_CONNECTIONS
+from tapui.wire.tower import PlacesTaken
+from tests.gateway.serving_mcp import McpWatcher, entry, write_server
 from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Host, Provider
+from tests.rig.peers import Host, Peer, Provider, Tower
+from tests.rig.waiting import until_async
 
 OTHER_USER = 12345
 RECONNECTIONS = 5
@@ -108,3 +113,77 @@ async def test_strangers_keep_out_no_tower_command_and_provider(
                 decided = await asyncio.to_thread(gateway.home.run, "approve", approval.id)
                 assert decided.returncode == 0, decided.stderr
                 assert (await host.expect("approval.answer"))["decision"] == "approve"
+
+
+async def fill(gateway: Gateway, stack: AsyncExitStack, taken: int) -> None:
+    """Take the places that are not `taken`: 100 with the provider token, the others as hosts."""
+    bound = [gateway.token] * MAX_TOKEN_CONNECTIONS
+    others = [gateway.internal_token] * (MAX_CONNECTIONS - MAX_TOKEN_CONNECTIONS - taken)
+    for token in bound + others:
+        peer = await stack.enter_async_context(await Peer.connect(gateway.url, token=token))
+        if token == gateway.internal_token:
+            hello = {"type": "host.hello", "name": "crowd", "kind": "test", "protocolVersion": 2}
+            await peer.send(hello)
+            await peer.expect("host.ack")
+
+
+async def test_where_all_places_are_taken_commands_and_towers_name_who_has_them(
+    tmp_path: Path,
+) -> None:
+    holders = "a program that said no hello has 100, a host of sessions has 99, a tower has 1"
+    with Gateway(Home(tmp_path), "--no-attach") as gateway:
+        async with (
+            await Tower.hello(gateway.url, gateway.internal_token) as tower,
+            AsyncExitStack() as stack,
+        ):
+            await fill(gateway, stack, taken=1)
+            full = f"the gateway at {gateway.url} takes no further connection: all 200 connections"
+            listed = await asyncio.to_thread(gateway.home.run, "mcp", "list")
+            assert listed.stderr.startswith(f"{full} are taken: {holders};")
+            assert "no gateway runs" not in listed.stderr
+            told = await tower.expect("tower.notice")
+            assert told["message"] == (
+                f"A connection was refused: all 200 connections are taken: {holders}"
+            )
+            looked = await asyncio.to_thread(gateway.home.run, "doctor")
+            assert f"{full} are taken: {holders};" in looked.stdout
+            assert (await asyncio.to_thread(gateway.home.run, "status")).stderr.startswith(
+                f"tapui: {full} are taken: {holders};"
+            )
+        looked = await asyncio.to_thread(gateway.home.run, "doctor")
+        assert "it refused 3 because all its places were taken" in looked.stdout
+
+
+SERVERS, SESSIONS = 17, 8
+
+
+def places_of(gateway: FoundGateway) -> PlacesTaken:
+    places = glance(gateway, name="test").places
+    assert places is not None
+    return places
+
+
+async def test_bridges_of_many_servers_in_many_sessions_keep_nobody_out(tmp_path: Path) -> None:
+    folder = tmp_path / "servers"
+    write_server(folder)
+    home = Home(tmp_path / "home")
+    home.tapui.mkdir(parents=True)
+    servers = {f"server{number}": entry(cwd=str(folder)) for number in range(SERVERS)}
+    (home.tapui / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    with Gateway(home, "--no-attach") as gateway:
+        async with McpWatcher(gateway) as seen:
+            sessions = [f"s{number}" for number in range(1, SESSIONS + 1)]
+            for session in sessions:
+                await seen.host.open(session, cwd=str(tmp_path))
+            for name in servers:
+                assert sorted((await seen.server(name, "ready"))["sessions"]) == sessions
+            end, all_of_them = found(gateway), SERVERS * SESSIONS
+            await until_async(lambda: places_of(end).bridges == all_of_them, what="all are bound")
+            await towers_commands_and_providers_come(gateway)
+            assert places_of(end).refused == 0
+            listed = await asyncio.to_thread(home.run, "mcp", "list", "--json")
+            assert [json.loads(line)["state"] for line in listed.stdout.splitlines()] == (
+                ["ready"] * SERVERS
+            )
+            looked = await asyncio.to_thread(home.run, "doctor")
+            assert f", and {all_of_them} of MCP servers" in looked.stdout

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             running = asyncio.run(_running(found))
         except GatewayError as error:
-            output.note(f"{error}\nthe gateway was not asked: this is what the files say")
+            output.note(f"{error}\nthis is what the files say, and not what runs")
     running = [one for one in running if args.name in (None, one.name)]
     known = {(one.name, one.folder) for one in running}
     consents = ServerConsents(home().state)
