@@ -107,6 +107,8 @@ class LinkConversation:
         self._asked = 0
         self._offered: list[Tool] = []
         """What the gateway was told last and has not refused."""
+        self._context: str | None = None
+        """What the last hello told with every prompt."""
         self._left_out: set[str] = set()
         """Tools whose names are taken; the others are offered."""
         self._rechecking: asyncio.Task[None] | None = None
@@ -213,7 +215,7 @@ class LinkConversation:
         self._may_say_hello = False
         self._is_everywhere = wanted == ALL
         hello = self._provider.hello(wanted, self._serving.reconnect_token, self._left_out)
-        self._offered = hello.tools or []
+        self._offered, self._context = hello.tools or [], hello.context
         self.outbox.put(hello)
 
     def _say_hello_later(self) -> None:
@@ -238,6 +240,11 @@ class LinkConversation:
         serving.members.only(set(is_in))
         for session_id in is_in:
             self._join(session_id)
+        # What was declared between the hello and its answer is not in the hello.
+        if self._free_tools() != self._offered:
+            self.tools_changed()
+        if self._provider.context != self._context:
+            self.context_changed()
         for update in serving.members.contexts:
             self.updates.want(update)
         for stream, rules in self._provider.filters.items():
@@ -441,12 +448,15 @@ class LinkConversation:
         if not self.is_bound:
             self._say_hello()
             return True
-        free = [tool for tool in self._provider.tools if tool.name not in taken]
+        free = self._free_tools()
         if free != self._offered:
             self._offered = free
             self.updates.want(ToolsUpdate(free))
         self._recheck_later()
         return True
+
+    def _free_tools(self) -> list[Tool]:
+        return [tool for tool in self._provider.tools if tool.name not in self._left_out]
 
     def _recheck_later(self) -> None:
         """Offer all tools again after a while: a name may be free by then."""

@@ -33,6 +33,22 @@ notes.tool("noteWhileAway", { parameters: text }, ({ text }, { session, signal }
 });
 await notes.run();
 """
+BUSY = """
+import { Provider } from "./tap-provider.js";
+class Busy extends Provider {
+  hello(...given) {
+    const told = super.hello(...given);
+    if (this.tools.length === 1) {
+      this.tool("late", () => "here");
+      this.setContext("said late");
+    }
+    return told;
+  }
+}
+const busy = new Busy("busy", { context: "said early" });
+busy.tool("early", () => "here");
+await busy.run();
+"""
 FINDER = """
 import { findGateway } from "./tap-provider.js";
 for (const url of process.argv.slice(2)) {
@@ -146,6 +162,20 @@ async def test_what_a_session_is_told_with_every_prompt_outlives_the_link(
             relay.cut()
             await asyncio.to_thread(notes.says, f"({bench.session})\n", times=4)
             await is_told("for all again")
+
+
+async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_session(
+    bench: Bench, tmp_path: Path
+) -> None:
+    with Program(tmp_path / "busy", environment(bench.gateway, bench.session), BUSY) as busy:
+        await asyncio.to_thread(busy.says, f"({bench.session})\n")
+        names: set[str] = set()
+        while not names >= {"early", "late"}:
+            offered = await bench.host.expect("tools.changed", sessionId=bench.session)
+            names = {tool["name"] for tool in offered["tools"]}
+        assert await bench.data("late") == "here"
+        told = await _told(bench)
+        assert ("said late" in told, "said early" in told) == (True, False)
 
 
 async def _told(bench: Bench) -> Any:

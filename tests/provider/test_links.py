@@ -9,6 +9,7 @@ from tapui.provider import Concurrency, Context, GatewayRefusal, Provider, Sessi
 from tapui.provider.choosing import NoSuchSession, choose
 from tapui.provider.socket_link import SocketLink
 from tapui.wire.message import ActiveSession
+from tapui.wire.provider import Hello
 from tests.provider.conftest import Bench
 from tests.rig.peers import Host
 from tests.rig.peers import Provider as Peer
@@ -73,6 +74,36 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
     after = [one["id"] for one in tower.snapshot["state"]["providers"] if one["state"] == "bound"]
     assert after == before
     assert (await bench.call("greet", {"name": "Ada"}))["data"] == "Hello, Ada!"
+
+
+async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_session(
+    bench: Bench,
+) -> None:
+    class Busy(Provider):
+        """Declares more at the moment at which its first hello was made."""
+
+        def hello(self, *given: Any) -> Hello:
+            told = super().hello(*given)
+            if len(self.tools) == 1:
+                self.tool(late)
+                self.set_context("said late")
+            return told
+
+    def late() -> str:
+        return "here"
+
+    provider = Busy("busy", context="said early")
+    provider.tool(late, name="early")
+    await bench.serve(provider)
+    names: set[str] = set()
+    while not names >= {"early", "late"}:
+        offered = await bench.host.expect("tools.changed", sessionId=bench.session)
+        names = {tool["name"] for tool in offered["tools"]}
+    assert (await bench.call("late"))["data"] == "here"
+    submitted = {"type": "prompt.submitted", "id": "p", "sessionId": bench.session, "prompt": "go"}
+    await bench.host.send(submitted)
+    told = (await bench.host.expect("prompt.prepared", id="p"))["context"]
+    assert ("said late" in told, "said early" in told) == (True, False)
 
 
 async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(bench: Bench) -> None:

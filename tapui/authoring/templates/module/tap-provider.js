@@ -1342,6 +1342,7 @@ class Conversation {
   #queries = new Map();
   #asked = 0;
   #offered = "";
+  #context = undefined; // what the last hello told with every prompt
   #leftOut = new Set(); // tools whose names are taken; the others are offered
   #triesAll = false; // whether an update with those, too, is under way
   #rechecking;
@@ -1485,6 +1486,7 @@ class Conversation {
       const wanted = choose([...this.#active.values()], session);
       const hello = this.#provider.hello(wanted, reconnectToken, this.#leftOut);
       this.#offered = JSON.stringify(hello.tools);
+      this.#context = hello.context;
       clearTimeout(this.#again);
       this.#maySayHello = false;
       this.#isEverywhere = wanted === ALL;
@@ -1512,6 +1514,9 @@ class Conversation {
     const isIn = this.#isEverywhere ? [...this.#active.keys()] : [message.sessionId];
     members.only(isIn);
     for (const id of isIn) this.#join(id);
+    // What was declared between the hello and its answer is not in the hello.
+    if (JSON.stringify(this.#freeTools()) !== this.#offered) this.offerAll();
+    if (this.#provider.context !== this.#context) this.tellContext(this.#provider.context ?? "");
     for (const [session, context] of members.contexts) this.tellContext(context, session);
     for (const [stream, rules] of this.#provider.filters) {
       this.updates.want({ type: "filter.set", stream, rules });
@@ -1660,7 +1665,7 @@ class Conversation {
       this.#sayHello();
       return true;
     }
-    const tools = own.filter((tool) => !out.has(tool.name));
+    const tools = this.#freeTools();
     const offered = JSON.stringify(tools);
     if (offered !== this.#offered) {
       this.#offered = offered;
@@ -1668,6 +1673,10 @@ class Conversation {
     }
     this.#recheckLater();
     return true;
+  }
+
+  #freeTools() {
+    return this.#provider.tools.filter((tool) => !this.#leftOut.has(tool.name));
   }
 
   /** Offer all tools again after a while: a name may be free by then. */
