@@ -99,7 +99,7 @@ def read_history(folder: Path, mib: int) -> tuple[float, int]:
                 event = {"type": kind, "data": data, "id": str(number), "timestamp": stamp}
                 out.write(json.dumps(event) + "\n")
     began = time.perf_counter()
-    turns = history.read(folder, "s1", datetime.now(UTC), is_busy=False)
+    turns = history.read(folder, "s1", datetime.now(UTC), is_busy=False).turns
     return 1000 * (time.perf_counter() - began), len(turns)
 
 

@@ -30,7 +30,7 @@ def written(folder: Path, *lines: bytes) -> Path:
 
 
 def read(folder: Path, *, is_busy: bool = False, before: datetime = AFTER) -> list[Turn]:
-    return history.read(folder, "s1", before, is_busy=is_busy)
+    return history.read(folder, "s1", before, is_busy=is_busy).turns
 
 
 def call(at: int, id_: str, tool: str, args: Any, **end: Any) -> list[bytes]:
@@ -102,6 +102,13 @@ def test_a_call_under_way_is_unknown(tmp_path: Path, is_busy: bool, state: str) 
     (turn,) = read(written(tmp_path, *TURN[:6]), is_busy=is_busy)
     assert turn.head.state == state
     assert [(one.state, one.error) for one in turn.steps] == [("unknown", TAPUI_ENDED)]
+
+
+def test_calls_under_way_are_told_of_where_the_turn_goes_on(tmp_path: Path) -> None:
+    folder = written(tmp_path, *TURN[:6], event(9, "tool.execution_start", toolCallId=7))
+    (call_,) = history.read(folder, "s1", AFTER, is_busy=True).calls
+    assert (call_.id, call_.tool, call_.args) == ("t1", "edit", {"path": "/code/a.txt"})
+    assert history.read(folder, "s1", AFTER, is_busy=False).calls == []
 
 
 def test_subagents_and_other_prompts(tmp_path: Path) -> None:

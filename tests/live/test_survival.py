@@ -78,8 +78,37 @@ def test_a_permission_and_a_question_outlive_a_killed_tapui(
     copilot.screen.wait_for("all done", within=30)
     third.screen.wait_for("Nothing waits")
     assert (copilot.cwd / "proof").read_text() == "once\n"
-    # It is one turn, whoever saw which part of it.
+    # It is one turn with one step for each call, whoever saw which part of it.
     told = json.loads(third.home.run("status", "--json").stdout)["state"]["turns"]
     (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
     assert turn["current"]["head"]["prompt"] == "write it"
     assert turn["current"]["head"]["number"] == 1
+    steps = turn["current"]["steps"]
+    assert [(one["kind"], one["state"]) for one in steps] == [
+        ("call", "done"),
+        ("call", "done"),
+        ("message", "done"),
+    ]
+
+
+def test_a_permission_that_is_open_when_tapui_is_stopped_is_one_step_that_succeeds(
+    copilot: Copilot,
+    model: ModelServer,
+    tower: TowerProcess,
+    start_tower: Callable[..., TowerProcess],
+) -> None:
+    model.script(Rule(calls=TOUCH, when="write it"), Rule(text="all done", role="tool"))
+    copilot.prompt("write it")
+    tower.screen.wait_for("echo once >> proof", within=30)
+    os.kill(tower.pid, signal.SIGTERM)
+    tower.screen.wait_dead()
+    second = start_tower()
+    wait_for_tools(second.home, copilot)
+    second.approve("echo once >> proof")
+    copilot.screen.wait_for("all done", within=30)
+    second.screen.wait_for("Nothing waits")
+    told = json.loads(second.home.run("status", "--json").stdout)["state"]["turns"]
+    (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
+    head, steps = turn["current"]["head"], turn["current"]["steps"]
+    assert (head["prompt"], head["state"], head.get("failed", 0)) == ("write it", "done", 0)
+    assert [(one["kind"], one["state"]) for one in steps] == [("call", "done"), ("message", "done")]

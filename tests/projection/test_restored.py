@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
@@ -110,6 +111,91 @@ def test_a_turn_that_outlived_tapui_goes_on() -> None:
     ]
     assert (day.turn.head.number, day.turn.head.state) == (2, "done")
     assert unknown_of(known, told) == []
+
+
+@pytest.mark.parametrize("lost", ["unknown", "cancelled"])
+@pytest.mark.parametrize("is_read_late", [False, True])
+def test_a_call_that_waited_for_the_person_when_tapui_ended_is_one_step(
+    lost: Any, is_read_late: bool
+) -> None:
+    """Its host tells of it again, perhaps before the records of the former run were read."""
+    day = Day()
+    day.seq = 100
+    left = step(51, "c1", state=lost, error=TAPUI_ENDED, tool="bash", summary="make")
+    ended: Any = "unknown" if lost == "unknown" else "stopped"
+    cut = turn(50, "build it", left, state=ended, ended_at=stamp(52))
+    told = turn(50, "build it", step(51, "c1", state="running"), state="running")
+    restored = [ev.TurnsRestored("s1", bounded([one])) for one in (cut, told)]
+    if not is_read_late:
+        day.tell(*restored)
+    day.happen("session.busy")
+    day.start("c1", command="make")
+    day.approve("waiting", call="c1")
+    if is_read_late:
+        day.tell(*restored)
+    assert [(one.call_id, one.state) for one in day.steps] == [("c1", "waiting")]
+    assert (day.turn.head.prompt, day.turn.head.state) == ("build it", "waiting")
+    day.approve("approved", call="c1")
+    day.finish("c1", exit_code=0)
+    day.happen("session.idle")
+    (only,) = day.steps
+    assert (only.state, only.at, only.error, only.summary) == ("done", stamp(51), "", "make")
+    assert (day.turn.head.steps, day.turn.head.failed, day.turn.head.state) == (1, 0, "done")
+
+
+def test_what_was_asked_before_its_call_began_is_one_step() -> None:
+    day = Day()
+    day.seq = 100
+    left = step(51, "c1", state="unknown", error=TAPUI_ENDED, summary="make")
+    cut = turn(50, "build it", left, state="unknown", ended_at=stamp(52))
+    told = turn(50, "build it", state="running")
+    day.tell(*(ev.TurnsRestored("s1", bounded([one])) for one in (cut, told)))
+    day.approve("waiting", call="c1")
+    day.approve("approved", call="c1")
+    day.start("c1", command="make")
+    day.finish("c1", exit_code=0)
+    assert [(one.call_id, one.state, one.tool) for one in day.steps] == [("c1", "done", "bash")]
+
+
+@pytest.mark.parametrize("state", ["running", "done"])
+def test_what_came_while_no_tapui_was_there_is_added(state: Any) -> None:
+    day = Day()
+    day.seq = 100
+    left = step(52, "c2", state="unknown", error=TAPUI_ENDED)
+    said = replace(step(51), kind="message")
+    cut = turn(
+        50, "go", step(51, "c1"), said, left, state="unknown", ended_at=stamp(53), usage=Usage(5, 5)
+    )
+    told = turn(
+        50, "go", step(50, "c1"), replace(said, at=stamp(50)),
+        step(52, "c2", state="failed", error="no", exit_code=2), step(60, "c3"),
+        replace(said, at=stamp(61)), state=state, usage=Usage(9, 9),
+        files=[FileChange("a.txt", 1, 0)], ended_at=stamp(62) if state == "done" else None,
+    )  # fmt: skip
+    known = day.state.turns["s1"]
+    day.tell(ev.TurnsRestored("s1", bounded([cut])))
+    told = bounded([told])[0]
+    day.tell(ev.TurnsRestored("s1", unknown_of(known, [told])))
+    assert [(one.kind, one.call_id, one.state, one.exit_code) for one in day.steps] == [
+        ("call", "c1", "done", None),
+        ("message", None, "done", None),
+        ("call", "c2", "failed", 2),
+        ("call", "c3", "done", None),
+        ("message", None, "done", None),
+    ]
+    head = day.turn.head
+    assert (head.state, head.steps, head.failed, head.usage) == (state, 5, 1, Usage(9, 9))
+    assert head.files == [FileChange("a.txt", 1, 0)]
+    assert unknown_of(known, [told]) == []
+
+
+def test_a_call_of_the_session_is_unknown_when_its_session_ends_here() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    day.start("c1")
+    day.finish("c1", "failed", error="the session ended", error_code="DISCONNECTED")
+    assert [(one.state, one.error) for one in day.steps] == [("unknown", "the session ended")]
+    assert day.turn.head.failed == 0
 
 
 def test_a_journal_of_several_runs_folds_to_each_turn_once() -> None:

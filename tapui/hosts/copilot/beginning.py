@@ -87,24 +87,27 @@ class Beginning:
         report = self._uplink.report
         activity = await ask("activity", session.rpc.metadata.is_processing(), report)
         is_busy = activity is not None and activity.processing
-        await self._tell_history(session, since, is_busy=is_busy)
+        calls = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
             self._uplink.send(SessionEvent(session_id=self._session_id, event="session.busy"))
         await self._tell_of_subagents(session)
+        for message in self._translator.go_on(calls):
+            self._uplink.send(message)
 
     async def _tell_history(
         self, session: "CopilotSession", since: datetime, *, is_busy: bool
-    ) -> None:
+    ) -> list[history.OpenCall]:
         workspace = self.workspace(session)
         read = partial(history.read, workspace, self._session_id, since, is_busy=is_busy)
         try:
-            turns = await asyncio.to_thread(read)
+            earlier = await asyncio.to_thread(read)
         except OSError as error:
             text = f"what happened before tapui came cannot be read: {error.strerror}"
             self._uplink.report(text, "warning")
-            return
-        if turns:
-            self._uplink.send(SessionHistory(self._session_id, raw(turns)))
+            return []
+        if earlier.turns:
+            self._uplink.send(SessionHistory(self._session_id, raw(earlier.turns)))
+        return earlier.calls
 
     async def _tell_of_subagents(self, session: "CopilotSession") -> None:
         """Tell of the subagents that began before this host came: their calls are theirs."""

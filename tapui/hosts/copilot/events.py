@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from tapui.hosts.copilot.history import OpenCall
 from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.hosts.copilot.permissions import ALLOW_ALL
 from tapui.hosts.copilot.sent_prompts import SentPrompts
@@ -70,6 +71,9 @@ class _Started:
     """Files that its command seems to write."""
     told_at: dict[str, datetime] = field(default_factory=dict)
     """When something was last told of it before its end, by the event's name."""
+    is_seen: bool = True
+    """Whether the CLI told of it; else it was read in the session's file, to which its agent can
+    write."""
 
 
 class Translator:
@@ -294,7 +298,24 @@ class Translator:
     def tool_of(self, call_id: str | None) -> str:
         """Return the tool of a call under way; "" for one that is not known."""
         started = self._calls.get(call_id or "")
-        return "" if started is None else started.tool
+        return started.tool if started is not None and started.is_seen else ""
+
+    def go_on(self, calls: Iterable[OpenCall]) -> list[Message]:
+        """Return what the gateway is told of calls that were under way when this host came."""
+        told: list[Message] = []
+        for call in list(calls)[-_REMEMBERED_CALLS:]:
+            if self._is_ours(call.tool) or call.id in self._calls:
+                continue
+            began = datetime.fromisoformat(call.at)
+            self._calls[call.id] = _Started(call.tool, call.args, began, [], is_seen=False)
+            told += self._event(
+                "tool.execution_start",
+                toolCallId=call.id,
+                tool=call.tool,
+                args=_arguments(call.args),
+                agentId=call.agent,
+            )
+        return told
 
     def _unasked(self, call_id: str) -> list[Message]:
         """Return who allows a call that begins, where the CLI asks about nothing."""

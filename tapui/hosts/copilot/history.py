@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -44,15 +45,34 @@ _PASSED_ON = frozenset(
 """Events whose data has the fields of the host conversation as it is."""
 
 
-def read(workspace: Path, session_id: str, before: datetime, *, is_busy: bool) -> list[Turn]:
-    """Return the session's turns up to `before`, oldest first; none where the file has none.
+@dataclass(slots=True, frozen=True)
+class OpenCall:
+    """A call that has begun, and has not ended as far as the file tells."""
 
-    With `is_busy`, the newest goes on. Raises `OSError` when the file cannot be read.
+    id: str
+    tool: str
+    at: str
+    args: Any
+    agent: str | None
+
+
+@dataclass(slots=True, frozen=True)
+class Earlier:
+    """The turns of a session, oldest first, and the calls under way in the newest one."""
+
+    turns: list[Turn]
+    calls: list[OpenCall]
+
+
+def read(workspace: Path, session_id: str, before: datetime, *, is_busy: bool) -> Earlier:
+    """Return what happened in the session up to `before`; nothing where the file has nothing.
+
+    With `is_busy`, the newest turn goes on. Raises `OSError` when the file cannot be read.
     """
     history = _History(session_id, before.isoformat(timespec="microseconds")[:26] + "Z")
     for line in _lines(workspace / "events.jsonl"):
         history.take(line)
-    return history.turns(is_busy=is_busy)
+    return history.told(is_busy=is_busy)
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -79,7 +99,7 @@ class _History:
         self._live = LiveTurns(session_id)
         self._before = before
         self._last = ""
-        self._calls: dict[str, tuple[str, str, Any]] = {}
+        self._calls: dict[str, OpenCall] = {}
         self._behind: dict[str, dict[str, str]] = {}
         """The calls whose commands went on in the background, by their shells."""
 
@@ -100,15 +120,16 @@ class _History:
         self._fold(name, data, at, agent if isinstance(agent, str) else None)
         self._last = max(self._last, at)
 
-    def turns(self, *, is_busy: bool) -> list[Turn]:
+    def told(self, *, is_busy: bool) -> Earlier:
         """Return what was read."""
         live = self._live
         turn = live.running
+        calls = [self._calls[id_] for id_ in live.open if id_ in self._calls] if is_busy else []
         if not is_busy and turn is not None and not live.open:
             turn.end("done", self._last)
         elif not is_busy or turn is None:
             interrupted(live, self._last)
-        return bounded(one.told() for one in live.turns)
+        return Earlier(bounded(one.told() for one in live.turns), calls)
 
     def _fold(self, name: str, data: dict[str, Any], at: str, agent: str | None) -> None:
         live = self._live
@@ -172,16 +193,17 @@ class _History:
             args=raw(data.get("arguments") or {}),
             agent_id=agent,
         )
-        self._calls[id_] = (tool, at, data.get("arguments"))
+        self._calls[id_] = OpenCall(id_, tool, at, data.get("arguments"), agent)
         call_started(self._live, call, at)
 
     def _completed(self, data: Mapping[str, Any], at: str) -> None:
         id_ = data.get("toolCallId")
         if not isinstance(id_, str) or id_ not in self._calls:
             return
-        tool, began, args = self._calls.pop(id_)
+        began = self._calls.pop(id_)
+        tool = began.tool
         if (shell := shell_behind(data)) is not None:
-            command = summary(tool, args)
+            command = summary(tool, began.args)
             self._behind[shell] = {"toolCallId": id_, "tool": tool, "command": command}
         is_ok = data.get("success") is True
         done = Call(
@@ -190,8 +212,8 @@ class _History:
             provider=_HOST,
             tool=tool,
             state="done" if is_ok else "failed",
-            started_at=began,
-            duration=_milliseconds(began, at),
+            started_at=began.at,
+            duration=_milliseconds(began.at, at),
             exit_code=exit_code(data),
             changes=changes(data) if is_ok else None,
         )

@@ -183,11 +183,14 @@ class AttachedSession:
             settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
                 self._note(f"tapui settled {settled} call(s) that it had left unanswered")
-            await self._permissions.recover(session)
         except (AttachError, OSError) as error:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
         await self._beginning.tell(session, self._since)
+        try:
+            await self._permissions.recover(session)  # of calls that have just been told of
+        except AttachError as error:
+            self._uplink.report(f"{error}; answer in the CLI what it asks there", "warning")
         await self._usage.begin(session)
         early, self._early = self._early or (), None
         for event in early:

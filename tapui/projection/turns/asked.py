@@ -54,7 +54,9 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
     if approval.kind == "mcpServer":
         return  # so does an MCP server's
     call_id, agent = _id(detail, "toolCallId"), _id(detail, "agentId")
-    step = session.open.get(call_id) if call_id is not None else None
+    step = None
+    if call_id is not None:
+        step = session.open.get(call_id) or session.reopened(call_id)
     if step is not None and step.state == "running":
         step.state = "waiting"
     elif step is None and call_id is not None:  # its call will begin when it is allowed

@@ -5,6 +5,7 @@ from tapui.projection.turns.session import UNKNOWN, LiveTurns
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
+from tapui.wire.errors import CallError
 from tapui.wire.subjects import Call
 
 
@@ -16,7 +17,8 @@ def call_started(session: LiveTurns, call: Call, at: str) -> None:
         turn = session.begin(at, UNKNOWN, is_outside=True)
     call_id = call.id
     if (
-        call.agent_id is not None
+        turn.is_history
+        or call.agent_id is not None
         or call.tool_call_id is not None
         or call_id in session.open
         or len(call_id) > limits.MAX_ID
@@ -56,7 +58,8 @@ def call_finished(session: LiveTurns, call: Call, at: str) -> None:
 
 
 def _started_otherwise(session: LiveTurns, turn: LiveTurn, call: Call, at: str) -> None:
-    """Start a subagent's call, or one whose permission was asked for before it began."""
+    """Start a subagent's call, one whose permission was asked for before it began, or one that
+    goes on from before this tapui."""
     if len(call.id) > limits.MAX_ID:
         return
     parent = session.agents.get(call.agent_id) if call.agent_id is not None else None
@@ -64,7 +67,9 @@ def _started_otherwise(session: LiveTurns, turn: LiveTurn, call: Call, at: str) 
         parent.calls += 1
     for id_ in (call.id, call.tool_call_id):
         known = session.open.get(id_) if id_ is not None else None
-        if known is not None and known.is_asked_only:
+        if known is None and id_ == call.id:
+            known = session.reopened(id_)
+        if known is not None and (known.is_asked_only or turn.is_history):
             known.call = call
             session.open[call.id] = session.open.pop(id_ or call.id)
             return
@@ -87,7 +92,9 @@ def _finished_otherwise(session: LiveTurns, step: LiveStep, call: Call, at: str)
     step.duration = call.duration
     step.queued = call.queued
     step.exit_code = call.exit_code
-    if call.state != "done":
+    if call.error_code == CallError.DISCONNECTED and call.provider_id is None:
+        session.end(step, "unknown", at, call.error)  # the session's own: it may go on without us
+    elif call.state != "done":
         session.end(step, "cancelled" if call.state == "cancelled" else "failed", at, call.error)
     elif call.exit_code and not is_answer(step.summary, call.exit_code):
         session.end(step, "failed", at)

@@ -11,9 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tapui.projection.summary import one_line
-from tapui.projection.turns.session import LiveTurns
+from tapui.projection.turns.session import LOST, LiveTurns
+from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
-from tapui.projection.turns.usage import added
+from tapui.projection.turns.usage import added, tokens
 from tapui.projection.turns.usage import bounded as bounded_usage
 from tapui.wire import limits
 from tapui.wire.turns import FileChange, MoreFiles, Step, StepState, Turn, TurnHead, TurnSource
@@ -56,32 +57,36 @@ def bounded(turns: Iterable[Turn]) -> list[Turn]:
 
 def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
     """Return those of the turns that the session does not have: neither one of their calls, nor
-    one with their prompt at that time. One that goes on is returned although its begin is known."""
-    return [
-        told
-        for told in turns
-        if not any(_is_same(turn := LiveTurn.of(told), one) for one in session.turns)
-        or _interrupted(session, turn) is not None
-    ]
+    one with their prompt at that time. One that ended for a tapui that ended is returned whole,
+    with what is known of it and what is told."""
+    new = []
+    for told in turns:
+        turn = LiveTurn.of(told)
+        begun = _begun(session, turn)
+        if begun is not None:
+            new += bounded([_completed(begun, turn)])
+        elif not _is_known(session, turn):
+            new.append(told)
+    return new
 
 
 def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
     """Put turns before those that the session has, and number all of them anew.
 
-    Those that it has are left out, and one that goes on is under way again.
+    Those that it has are left out; one that ended for a tapui that ended is replaced.
     """
-    turns = unknown_of(session, turns)
-    if not turns:
-        return
-    latest = session.latest
-    new = []
+    latest, known, new = session.latest, list(session.turns), []
     for turn in map(LiveTurn.of, turns):
-        begun = _interrupted(session, turn)
-        if begun is None:
+        begun = _begun(session, turn)
+        if begun is not None and begun in known:
+            known.remove(begun)
+            latest = turn if begun is latest else latest
             new.append(turn)
-        else:
-            begun.state, begun.ended_at, begun.is_history = "running", None, True
-    merged = sorted([*new, *session.turns], key=lambda turn: turn.started_at)
+        elif not _is_known(session, turn):
+            new.append(turn)
+    if not new:
+        return
+    merged = sorted([*new, *known], key=lambda turn: turn.started_at)
     if latest is not None:
         merged.remove(latest)  # what goes on now stays the newest
         merged.append(latest)
@@ -91,13 +96,47 @@ def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
     session.adopt(merged)
 
 
-def _interrupted(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
-    """Return the turn that ended for the records when a tapui did, and goes on as is told."""
-    over = [one for one in session.turns if one.state != "running"]
-    newest = over[-1] if over else None
-    if newest is None or newest.state != "unknown" or told.state != "running":
+def _is_known(session: LiveTurns, told: LiveTurn) -> bool:
+    return any(_is_same(told, one) for one in session.turns if not _is_rest(one))
+
+
+def _is_rest(turn: LiveTurn) -> bool:
+    """Return whether this is the rest of a turn that was under way when its host came."""
+    if turn.is_history or turn.ended_at is not None or turn.is_outside:
+        return False
+    return turn.source.kind == "unknown" and not turn.prompt
+
+
+def _begun(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
+    """Return the turn that ended for the records when a tapui did, and otherwise as is told."""
+    same = [one for one in session.turns if not _is_rest(one) and _is_same(told, one)]
+    exact = [one for one in same if one.started_at == told.started_at]
+    begun = next(reversed(exact or same), None)
+    if begun is None or begun.state not in ("unknown", "stopped"):
         return None
-    return newest if _is_same(told, newest) else None
+    return begun if told.state in ("running", "done", "failed") else None
+
+
+def _completed(known: LiveTurn, told: LiveTurn) -> Turn:
+    """Return a turn with what came after the end of the tapui that recorded it."""
+    begun = LiveTurn.of(known.told())
+    ended = {id_: step for step in told.all_steps() if (id_ := _call(step)) is not None}
+    for step in begun.all_steps():
+        end = ended.pop(_call(step) or "", None)
+        if end is not None and step.state in LOST and end.state not in LOST:
+            for name in ("state", "error", "duration", "exit_code", "added", "removed"):
+                setattr(step, name, getattr(end, name))
+            begun.failed += step.state == "failed"
+    cut = begun.ended_at or begun.started_at
+    later = [step for step in told.steps if step.at > cut and _call(step) in {None, *ended}]
+    begun.steps = [*begun.steps, *later][-limits.TURN_STEPS :]
+    begun.made += sum(step.size for step in later)
+    begun.failed += sum(step.state == "failed" for step in later)
+    begun.changed([one for path, one in told.files.items() if path not in begun.files])
+    if tokens(told.usage) > tokens(begun.usage):
+        begun.usage = told.usage
+    begun.state, begun.ended_at = told.state, told.ended_at
+    return begun.told()
 
 
 def _absorb(turns: list[LiveTurn]) -> None:
@@ -105,12 +144,18 @@ def _absorb(turns: list[LiveTurn]) -> None:
     if len(turns) < 2:
         return
     begun, rest = turns[-2], turns[-1]
-    is_rest = rest.source.kind == "unknown" and not rest.prompt and not rest.is_outside
-    if rest.is_history or rest.ended_at is not None:
+    if begun.ended_at is not None or begun.is_outside:
         return
-    if begun.ended_at is not None or begun.is_outside or not (is_rest and begun.is_history):
+    if not (_is_rest(rest) and begun.is_history):
         return
     rest.source, rest.prompt, rest.started_at = begun.source, begun.prompt, begun.started_at
+    again = {id_: step for step in rest.steps if (id_ := _call(step)) is not None}
+    for at, step in enumerate(begun.steps):
+        retold = again.get(_call(step) or "")
+        if retold is not None and step.state in LOST:
+            rest.steps.remove(retold)
+            rest.made -= retold.size
+            retold.at, begun.steps[at] = step.at, retold
     rest.steps = [*begun.steps, *rest.steps]
     rest.made += begun.made
     rest.failed += begun.failed
@@ -132,9 +177,12 @@ def _renumber(turn: LiveTurn, number: int) -> None:
 
 def _calls(turn: LiveTurn) -> Iterable[str]:
     for step in turn.all_steps():
-        id_ = step.call.id if step.call is not None else step.call_id
-        if id_ is not None:
+        if (id_ := _call(step)) is not None:
             yield id_
+
+
+def _call(step: LiveStep) -> str | None:
+    return step.call.id if step.call is not None else step.call_id
 
 
 def _is_same(one: LiveTurn, other: LiveTurn) -> bool:

@@ -9,6 +9,8 @@ from tapui.wire import limits
 from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource, Usage
 
 UNKNOWN = TurnSource("unknown")
+LOST: tuple[StepState, ...] = ("unknown", "cancelled")
+"""How a step stands whose end a tapui that ended did not see."""
 
 
 class LiveTurns:
@@ -196,6 +198,18 @@ class LiveTurns:
         steps.append(step)
         if len(steps) > most:
             self.make_room(steps)
+
+    def reopened(self, call_id: str) -> LiveStep | None:
+        """Return the step of a call that goes on, although it had ended for a tapui that ended."""
+        turn = self.turns[-1] if self.turns else None
+        if turn is None or not turn.is_history:
+            return None
+        for step in turn.all_steps():
+            if step.call_id == call_id and step.state in LOST:
+                step.state, step.error = "running", ""
+                self.open[call_id] = step
+                return step
+        return None
 
     def make_room(self, steps: list[LiveStep]) -> None:
         """Drop the oldest step that has ended, else the oldest."""
