@@ -12,6 +12,7 @@ import pytest
 
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json, Peer, Provider, Tower
+from tests.runtime.rawclient import End
 
 _numbers = count(1)
 
@@ -26,29 +27,41 @@ def running() -> Iterator[Gateway]:
 
 
 class Place:
-    """A host with a session of its own on the shared gateway; ends with its test."""
+    """A host with a session of its own on the shared gateway; ends with its test.
 
-    def __init__(self, gateway: Gateway, stack: AsyncExitStack, host: Host, session: str) -> None:
+    Its peers come by `end`; pages come over TCP.
+    """
+
+    def __init__(
+        self, gateway: Gateway, stack: AsyncExitStack, host: Host, session: str, end: End
+    ) -> None:
         self.gateway = gateway
         self._stack = stack
         self.host = host
         self.session = session
+        self.end = end
 
     async def connect(self, token: str | None = None, **options: Any) -> Peer:
         """Connect; with a `token`, authenticate."""
-        peer = await Peer.connect(self.gateway.url, token=token, **options)
+        end = None if "origin" in options else self.end.socket
+        peer = await Peer.connect(self.gateway.url, token=token, end=end, **options)
         return await self._stack.enter_async_context(peer)
 
     async def provider(self, **hello: Any) -> Provider:
         """Return a provider that is bound to the session."""
         provider = await Provider.bind(
-            self.gateway.url, self.gateway.token, **{"session": self.session, **hello}
+            self.gateway.url,
+            self.gateway.token,
+            end=self.end.socket,
+            **{"session": self.session, **hello},
         )
         return await self._stack.enter_async_context(provider)
 
     async def tower(self) -> Tower:
         """Return a tower."""
-        tower = await Tower.hello(self.gateway.url, self.gateway.internal_token)
+        tower = await Tower.hello(
+            self.gateway.url, self.gateway.internal_token, end=self.end.socket
+        )
         return await self._stack.enter_async_context(tower)
 
     async def unbound(self) -> Provider:
@@ -72,13 +85,25 @@ class Place:
 
 
 @pytest.fixture
-async def place(running: Gateway) -> AsyncIterator[Place]:
+def end(running: Gateway) -> End:
+    """Where peers connect. Modules whose tests are for both ways have `both_ends` instead."""
+    return End(running.port)
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def both_ends(running: Gateway, request: pytest.FixtureRequest) -> End:
+    """Where peers connect, the one and the other."""
+    return End(running.port, running.socket if request.param == "unix" else None)
+
+
+@pytest.fixture
+async def place(running: Gateway, end: End) -> AsyncIterator[Place]:
     session = f"t{next(_numbers)}"
     async with AsyncExitStack() as stack:
-        host = await Host.hello(running.url, running.internal_token)
+        host = await Host.hello(running.url, running.internal_token, end=end.socket)
         await stack.enter_async_context(host)
         await host.open(session)
-        yield Place(running, stack, host, session)
+        yield Place(running, stack, host, session, end)
 
 
 async def error(peer: Peer, message: Json | str | bytes) -> Json:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.conftest import Place, error, state_of
+from tests.gateway.conftest import both_ends as end  # noqa: F401
 from tests.rig.peers import GREET, Json, Peer
 
 KEEP = {"type": "push", "level": "keep", "event": "e"}
@@ -191,7 +192,16 @@ def here(place: Place, value: Any) -> Any:
     return place.session if value == "SESSION" else value
 
 
-@pytest.mark.parametrize("row", TABLE, ids=named)
+def ways(row: Row) -> list[str]:
+    """Return how a row's sender can come: pages pair, and they come over TCP."""
+    return ["tcp"] if row.before == "AwaitPairing" else ["tcp", "unix"]
+
+
+@pytest.mark.parametrize(
+    ("end", "row"),
+    [pytest.param(way, row, id=f"{way}-{named(row)}") for row in TABLE for way in ways(row)],
+    indirect=["end"],
+)
 async def test_bad_input(place: Place, row: Row) -> None:
     if "taken" in str(row.message) + row.text:
         await place.provider(name="taken", tools=[{**GREET, "name": "theirs"}])

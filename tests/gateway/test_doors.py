@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
 
 import psutil
 import pytest
@@ -16,12 +15,15 @@ from tapui.wire.limits import (
     OUTBOX_BYTES,
 )
 from tests.gateway.conftest import Place, error, state_of
+from tests.gateway.conftest import both_ends as end  # noqa: F401
 from tests.rig.gateway import Gateway
-from tests.rig.peers import GREET, Host, Peer, Tower
+from tests.rig.peers import GREET, Host, Peer
 from tests.rig.waiting import until_async
 from tests.runtime.rawclient import RawClient, request, text
 
 PAGE = "https://app.example.com"
+ONLY_TCP = pytest.mark.parametrize("end", ["tcp"], indirect=True)
+"""For pages."""
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,7 @@ async def test_a_page_cannot_use_a_native_token(running: Gateway, origin: str, k
         assert await peer.closed() == 1008
 
 
+@ONLY_TCP
 async def test_pairing_through_the_person(place: Place) -> None:
     client = await place.pairing()
     tower = await place.tower()
@@ -94,6 +97,7 @@ async def test_pairing_through_the_person(place: Place) -> None:
     assert local["code"] == "INVALID_SESSION"
 
 
+@ONLY_TCP
 async def test_the_fourth_pairing_is_refused(place: Place) -> None:
     for _ in range(3):
         await place.pairing()
@@ -106,12 +110,12 @@ async def test_the_fourth_pairing_is_refused(place: Place) -> None:
 # Frames
 
 
-async def test_a_stranger_has_4_kib_a_frame(running: Gateway) -> None:
-    async with await Peer.connect(running.url) as peer:
-        await peer.send("x" * MAX_UNAUTHENTICATED_BYTES)
-        assert (await peer.expect("error"))["code"] == "INVALID_JSON"
-        await peer.send("x" * (MAX_UNAUTHENTICATED_BYTES + 1))
-        assert await peer.closed() == 1009
+async def test_a_stranger_has_4_kib_a_frame(place: Place) -> None:
+    peer = await place.connect()
+    await peer.send("x" * MAX_UNAUTHENTICATED_BYTES)
+    assert (await peer.expect("error"))["code"] == "INVALID_JSON"
+    await peer.send("x" * (MAX_UNAUTHENTICATED_BYTES + 1))
+    assert await peer.closed() == 1009
 
 
 async def test_a_result_over_5_mib_fails_its_own_call_and_nothing_else(place: Place) -> None:
@@ -185,36 +189,31 @@ async def test_a_result_of_exactly_5_mib_arrives_whole(place: Place) -> None:
 # Limits
 
 
-async def test_the_oldest_silent_program_is_closed_for_a_new_one(running: Gateway) -> None:
-    async with AsyncExitStack() as stack:
-        silent = [
-            await stack.enter_async_context(await Peer.connect(running.url))
-            for _ in range(MAX_OWN_UNAUTHENTICATED + 1)
-        ]
-        assert await silent[0].closed() == 1013
-        await silent[-1].send({"type": "auth", "token": running.token})
-        await silent[-1].expect("sessions")
+async def test_the_oldest_silent_program_is_closed_for_a_new_one(place: Place) -> None:
+    silent = [await place.connect() for _ in range(MAX_OWN_UNAUTHENTICATED + 1)]
+    assert await silent[0].closed() == 1013
+    await silent[-1].send({"type": "auth", "token": place.gateway.token})
+    await silent[-1].expect("sessions")
 
 
 async def test_a_token_with_too_many_connections_is_told_so_and_keeps_no_tower_out(
-    running: Gateway,
+    place: Place,
 ) -> None:
-    async with AsyncExitStack() as stack:
-        for _ in range(MAX_TOKEN_CONNECTIONS):
-            peer = await Peer.connect(running.url, token=running.token)
-            await stack.enter_async_context(peer)
-        late = await stack.enter_async_context(await Peer.connect(running.url))
-        await late.send({"type": "auth", "token": running.token})
-        assert (await late.expect("error"))["code"] == "RATE_LIMITED"
-        assert await late.closed() == 1013
-        await stack.enter_async_context(await Tower.hello(running.url, running.internal_token))
+    token = place.gateway.token
+    for _ in range(MAX_TOKEN_CONNECTIONS):
+        await place.connect(token)
+    late = await place.connect()
+    await late.send({"type": "auth", "token": token})
+    assert (await late.expect("error"))["code"] == "RATE_LIMITED"
+    assert await late.closed() == 1013
+    await place.tower()
 
 
 # Slow readers
 
 
 async def test_a_provider_that_does_not_read_is_dropped(place: Place) -> None:
-    client = await RawClient.open(place.gateway.port)
+    client = await RawClient.open(place.end)
     client.send(text(f'{{"type":"auth","token":"{place.gateway.token}"}}'))
     hello = {"type": "hello", "name": "slow", "protocolVersion": 2, "session": place.session}
     client.send(text(json.dumps({**hello, "tools": [GREET]})))
@@ -230,7 +229,7 @@ async def test_a_provider_that_does_not_read_is_dropped(place: Place) -> None:
 
 async def test_a_host_that_reads_late_loses_nothing(place: Place) -> None:
     gateway, session = place.gateway, f"{place.session}-slow"
-    slow = await RawClient.open(gateway.port)
+    slow = await RawClient.open(place.end)
     for message in (
         {"type": "auth", "token": gateway.internal_token},
         {"type": "host.hello", "name": "slow", "kind": "k", "protocolVersion": 2},
@@ -249,7 +248,7 @@ async def test_a_host_that_reads_late_loses_nothing(place: Place) -> None:
             await feeder.send(push)
 
     feeding = asyncio.create_task(feed())
-    for _ in range(3):
+    for _ in range(1 if place.end.socket else 3):  # the system keeps less of a Unix socket
         await tower.event("stream.posted")
     logs = 0
     while logs < 9:
@@ -262,7 +261,7 @@ async def test_a_host_that_reads_late_loses_nothing(place: Place) -> None:
 
 async def test_a_tower_that_falls_behind_gets_a_new_snapshot(place: Place) -> None:
     gateway = place.gateway
-    slow = await RawClient.open(gateway.port)
+    slow = await RawClient.open(place.end)
     slow.send(text(f'{{"type":"auth","token":"{gateway.internal_token}"}}'))
     slow.send(text('{"type":"tower.hello","protocolVersion":2}'))
     while not (await slow.frame())[1].startswith(b'{"type":"tower.snapshot"'):
@@ -293,7 +292,8 @@ async def test_in_flight_ends_on_both_sides(place: Place) -> None:
     outcome = await place.host.expect("tool.outcome")
     assert outcome["errorCode"] == "DISCONNECTED"
     other = await place.provider(name="other")
-    second = await Host.hello(place.gateway.url, place.gateway.internal_token)
+    gateway = place.gateway
+    second = await Host.hello(gateway.url, gateway.internal_token, end=place.end.socket)
     await second.invoke(place.session, "greet", id_="i2")
     call = await other.expect("tool.call")
     second.drop()

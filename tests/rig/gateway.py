@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tapui.home.local_socket import SOCKET_FILE
 from tests.rig import faults
 from tests.rig.waiting import until
 
@@ -147,6 +148,11 @@ class Gateway:
     def port(self) -> int:
         """The gateway's port."""
         return int(self.url.rpartition(":")[2].strip("/"))
+
+    @property
+    def socket(self) -> Path:
+        """The gateway's Unix socket."""
+        return self.home.tapui / f"run/{self.port}/{SOCKET_FILE}"
 
     @property
     def pid(self) -> int:

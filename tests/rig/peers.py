@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -47,12 +48,20 @@ class Peer:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def connect(cls, url: str, *, token: str | None = None, **options: Any) -> Self:
+    async def connect(
+        cls, url: str, *, token: str | None = None, end: Path | None = None, **options: Any
+    ) -> Self:
         """Connect; with a `token`, authenticate and wait for `sessions` (left in the inbox).
 
-        `options` go to `websockets.connect` (`origin`, `additional_headers` …).
+        `end` is the Unix socket by which to come; `options` go to `websockets.connect` (`origin`,
+        `additional_headers` …).
         """
-        peer = cls(await websockets.connect(url, max_size=None, compression=None, **options))
+        how: Json = {"max_size": None, "compression": None, **options}
+        if end is None:
+            socket = await websockets.connect(url, **how)
+        else:
+            socket = await websockets.unix_connect(str(end), url, **how)
+        peer = cls(socket)
         if token is not None:
             await peer.send({"type": "auth", "token": token})
             peer.inbox.messages.insert(0, await peer.expect("sessions"))
@@ -147,10 +156,11 @@ class Provider(Peer):
         name: str = "greeter",
         tools: list[Json] | None = None,
         session: str | None = None,
+        end: Path | None = None,
         **hello: Any,
     ) -> Self:
         """Connect and say hello to `session`, or to the first one there is."""
-        provider = await cls.connect(url, token=token)
+        provider = await cls.connect(url, token=token, end=end)
         active = (await provider.expect("sessions"))["active"]
         await provider.send(
             {
@@ -184,10 +194,16 @@ class Host(Peer):
 
     @classmethod
     async def hello(
-        cls, url: str, internal_token: str, *, name: str = "test", hooks: bool = False
+        cls,
+        url: str,
+        internal_token: str,
+        *,
+        name: str = "test",
+        hooks: bool = False,
+        end: Path | None = None,
     ) -> Self:
         """Connect and say hello."""
-        host = await cls.connect(url, token=internal_token)
+        host = await cls.connect(url, token=internal_token, end=end)
         message = {"type": "host.hello", "name": name, "kind": "test", "protocolVersion": 2}
         await host.send({**message, "hooks": hooks})
         host.ack = await host.expect("host.ack")
@@ -221,9 +237,9 @@ class Tower(Peer):
     snapshot: Json
 
     @classmethod
-    async def hello(cls, url: str, internal_token: str) -> Self:
+    async def hello(cls, url: str, internal_token: str, *, end: Path | None = None) -> Self:
         """Connect, say hello, take the snapshot."""
-        tower = await cls.connect(url, token=internal_token)
+        tower = await cls.connect(url, token=internal_token, end=end)
         await tower.send({"type": "tower.hello", "protocolVersion": 2})
         tower.snapshot = await tower.expect("tower.snapshot")
         return tower

@@ -3,28 +3,51 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect, unix_connect
 
+from tapui.home import local_socket
 from tapui.runtime.roster import Timing
 from tapui.runtime.server import Server
 from tests.runtime.children import run  # noqa: F401 - a fixture
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.house import House, Witness
+from tests.runtime.rawclient import End
 
 QUICK = Timing(handshake=0.3, ping=0.1, pong=0.3, close=0.3)
 
 
 class Running:
-    """A door and the server before it."""
+    """A door and the server before it. With a folder, `end` is the Unix socket in it."""
 
-    def __init__(self, door: RecordingDoor, timing: Timing | None = None) -> None:
+    def __init__(
+        self, door: RecordingDoor, timing: Timing | None = None, folder: Path | None = None
+    ) -> None:
         self.door = door
         self.server = Server(door, timing=timing)
+        self._folder = folder
 
     async def start(self) -> int:
         """Start on a free port."""
-        return await self.server.start(0)
+        port = await self.server.start(0)
+        if self._folder is not None:
+            await self.server.listen(local_socket.listen(self._folder))
+        return port
+
+    @property
+    def end(self) -> End:
+        """Where a test's clients connect."""
+        folder = self._folder
+        return End(self.port, None if folder is None else folder / local_socket.SOCKET_FILE)
+
+    def client(self, host: str = "127.0.0.1", **how: Any) -> connect:
+        """Return a client of the library, to be awaited or entered."""
+        url = f"ws://{host}:{self.port}"
+        if self.end.socket is not None:
+            return unix_connect(str(self.end.socket), url, **how)
+        return connect(url, proxy=None, **how)
 
     @property
     def port(self) -> int:
@@ -48,15 +71,32 @@ class Running:
 
 
 Start = Callable[..., Awaitable[Running]]
+ONLY_TCP = pytest.mark.parametrize("way", ["tcp"])
+"""For what there is over TCP alone."""
 
 
 @pytest.fixture
-async def start() -> AsyncIterator[Start]:
+def way() -> str:
+    """How clients come. Modules whose tests are for both ways have `both_ways` instead."""
+    return "tcp"
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def both_ways(request: pytest.FixtureRequest) -> str:
+    """How clients come, the one and the other."""
+    return str(request.param)
+
+
+@pytest.fixture
+async def start(way: str, tmp_path: Path) -> AsyncIterator[Start]:
     """Start servers with doors of one's own; they are stopped at the end."""
     started: list[Running] = []
 
     async def start_one(door: RecordingDoor, timing: Timing | None = None) -> Running:
-        running = Running(door, timing)
+        folder = tmp_path / f"r{len(started)}" if way == "unix" else None
+        if folder is not None:
+            folder.mkdir(mode=0o700)
+        running = Running(door, timing, folder)
         started.append(running)
         await running.start()
         return running

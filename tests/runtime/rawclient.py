@@ -37,23 +37,35 @@ def text(data: bytes | str) -> bytes:
     return frame(Opcode.TEXT, data.encode() if isinstance(data, str) else data)
 
 
+@dataclass(frozen=True)
+class End:
+    """Where a server listens: the number of its port, and the Unix socket, where that is meant."""
+
+    port: int
+    socket: Path | None = None
+
+
 @dataclass
 class RawClient:
-    """A TCP connection to the server, with frames read one by one."""
+    """A connection to the server, with frames read one by one."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
 
     @classmethod
-    async def connect(cls, port: int, *, limit: int = 2**16) -> Self:
-        """Open the TCP connection only."""
-        return cls(*await asyncio.open_connection("127.0.0.1", port, limit=limit))
+    async def connect(cls, end: End | int, *, limit: int = 2**16) -> Self:
+        """Open the connection only; a number is that of a port."""
+        if isinstance(end, int):
+            end = End(end)
+        if end.socket is not None:
+            return cls(*await asyncio.open_unix_connection(str(end.socket), limit=limit))
+        return cls(*await asyncio.open_connection("127.0.0.1", end.port, limit=limit))
 
     @classmethod
-    async def open(cls, port: int, *lines: str, limit: int = 2**16) -> Self:
+    async def open(cls, end: End | int, *lines: str, limit: int = 2**16) -> Self:
         """Open the connection and complete the handshake."""
-        client = await cls.connect(port, limit=limit)
-        client.send(request(port, *lines))
+        client = await cls.connect(end, limit=limit)
+        client.send(request(end if isinstance(end, int) else end.port, *lines))
         status, _ = await client.response()
         assert status == 101
         return client

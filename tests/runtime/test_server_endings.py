@@ -6,13 +6,13 @@ import logging
 import tracemalloc
 
 import pytest
-import websockets
 from websockets.frames import Opcode
 
 from tapui.runtime.ports import SocketPort
 from tapui.runtime.roster import Timing
 from tapui.runtime.websocket import HIGH_WATER
 from tests.runtime.conftest import QUICK, Running, Start
+from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
 
@@ -39,7 +39,7 @@ from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
 async def test_close_frames_and_violations_are_answered(
     recording: Running, sent: bytes, code: int
 ) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(text("before") + sent + text("after"))
     assert (await client.closing())[0] == code
     assert await client.rest() == b""
@@ -49,7 +49,7 @@ async def test_close_frames_and_violations_are_answered(
 
 
 async def test_an_empty_close_frame_is_echoed_empty(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(frame(Opcode.CLOSE))
     assert await client.frame() == (Opcode.CLOSE, b"")
     client.close()
@@ -57,7 +57,7 @@ async def test_an_empty_close_frame_is_echoed_empty(recording: Running) -> None:
 
 async def test_nothing_is_sent_behind_a_close_frame(start: Start) -> None:
     running = await start(EchoDoor())
-    client = await RawClient.open(running.port)
+    client = await RawClient.open(running.end)
     client.send(text("one") + frame(Opcode.CLOSE, b"\x03\xe8"))
     assert await client.frame() == (Opcode.TEXT, b"one")
     assert (await client.closing())[0] == 1000
@@ -80,7 +80,7 @@ class ClosingDoor(RecordingDoor):
 @pytest.mark.parametrize("close_too", [False, True])
 async def test_the_door_closes_after_what_it_sent(start: Start, close_too: bool) -> None:
     running = await start(ClosingDoor(), QUICK)
-    client = await RawClient.open(running.port)
+    client = await RawClient.open(running.end)
     client.send(text("go") + (frame(Opcode.CLOSE, b"\x03\xe8") if close_too else text("ignored")))
     assert await client.frame() == (Opcode.TEXT, b"the last word")
     code, reason = await client.closing()
@@ -94,7 +94,7 @@ async def test_the_door_closes_after_what_it_sent(start: Start, close_too: bool)
 
 
 async def test_a_client_that_never_answers_a_close_is_cut_off(quick: Running) -> None:
-    client = await RawClient.open(quick.port)
+    client = await RawClient.open(quick.end)
     quick.door.ports[0].close(1008, "out")
     assert (await client.closing())[0] == 1008
     client.send(text("not listening") * 100)
@@ -107,7 +107,7 @@ async def test_a_client_that_never_answers_a_close_is_cut_off(quick: Running) ->
 async def test_a_client_that_closed_and_lingers_is_gone_at_once_and_cut_off_later(
     quick: Running,
 ) -> None:
-    client = await RawClient.open(quick.port)
+    client = await RawClient.open(quick.end)
     client.send(frame(Opcode.CLOSE, b"\x03\xe8"))
     assert (await client.closing())[0] == 1000
     assert quick.door.gone == quick.door.ports
@@ -117,7 +117,7 @@ async def test_a_client_that_closed_and_lingers_is_gone_at_once_and_cut_off_late
 
 
 async def test_half_a_close_ends_the_connection(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(text("last"))
     client.writer.write_eof()
     assert await client.rest() == b""
@@ -131,7 +131,7 @@ async def test_a_reset_ends_the_connection_without_a_word_in_the_log(
     recording: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        client = await RawClient.open(recording.port)
+        client = await RawClient.open(recording.end)
         client.close()
         await recording.door.until(lambda: bool(recording.door.gone))
         await recording.all_gone()
@@ -141,7 +141,7 @@ async def test_a_reset_ends_the_connection_without_a_word_in_the_log(
 
 
 async def test_silence_after_a_ping_closes_the_connection(quick: Running) -> None:
-    client = await RawClient.open(quick.port)
+    client = await RawClient.open(quick.end)
     assert (await client.frame())[0] == Opcode.PING
     assert await client.closing() == (1011, "no answer to a ping")
     await quick.all_gone()
@@ -150,7 +150,7 @@ async def test_silence_after_a_ping_closes_the_connection(quick: Running) -> Non
 
 
 async def test_a_client_that_answers_pings_stays(quick: Running) -> None:
-    client = await RawClient.open(quick.port)
+    client = await RawClient.open(quick.end)
     for _ in range(5):
         opcode, data = await client.frame()
         assert opcode == Opcode.PING
@@ -162,7 +162,7 @@ async def test_a_client_that_answers_pings_stays(quick: Running) -> None:
 async def test_a_client_whose_reading_is_paused_is_not_blamed_for_its_silence(
     quick: Running,
 ) -> None:
-    client = await RawClient.open(quick.port)
+    client = await RawClient.open(quick.end)
     quick.door.ports[0].pause_reading()
     pings = [await client.frame() for _ in range(3)]
     assert {opcode for opcode, _ in pings} == {Opcode.PING}
@@ -177,7 +177,7 @@ async def test_a_client_whose_reading_is_paused_is_not_blamed_for_its_silence(
 async def test_the_outbox_of_a_slow_reader_is_counted_and_its_end_is_told(
     recording: Running,
 ) -> None:
-    client = await RawClient.open(recording.port, limit=1024)
+    client = await RawClient.open(recording.end, limit=1024)
     port = recording.door.ports[0]
     chunk = b"x" * 100_000
     assert port.outbox_bytes == 0
@@ -199,7 +199,7 @@ async def test_the_outbox_of_a_slow_reader_is_counted_and_its_end_is_told(
 async def test_a_burst_that_the_kernel_takes_at_once_is_told_as_drained(
     recording: Running,
 ) -> None:
-    client = await RawClient.open(recording.port, limit=2**20)
+    client = await RawClient.open(recording.end, limit=2**20)
     port = recording.door.ports[0]
     port.send(b"x" * (HIGH_WATER + 1000))
     assert port.outbox_bytes > HIGH_WATER
@@ -209,7 +209,7 @@ async def test_a_burst_that_the_kernel_takes_at_once_is_told_as_drained(
 
 
 async def test_pings_of_a_client_that_does_not_read_cost_no_memory(recording: Running) -> None:
-    client = await RawClient.open(recording.port, limit=1024)
+    client = await RawClient.open(recording.end, limit=1024)
     port = recording.door.ports[0]
     while not port._backed_up:
         port.send(b"x" * 100_000)
@@ -227,10 +227,8 @@ async def test_pings_of_a_client_that_does_not_read_cost_no_memory(recording: Ru
 
 
 async def test_connections_come_and_go_without_a_trace(echo: Running) -> None:
-    url = f"ws://127.0.0.1:{echo.port}"
-
     async def visit() -> None:
-        async with websockets.connect(url, proxy=None) as client:
+        async with echo.client() as client:
             await client.send("x")
             await client.recv()
 
@@ -260,7 +258,7 @@ async def test_connections_come_and_go_without_a_trace(echo: Running) -> None:
 async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Start) -> None:
     running = await start(RecordingDoor())
     port = running.port
-    polite = await websockets.connect(f"ws://localhost:{port}", proxy=None)
+    polite = await running.client("localhost")
     async with asyncio.timeout(5):
         await running.server.stop()
         await polite.wait_closed()
@@ -274,9 +272,8 @@ async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Sta
 
 async def test_stopping_cuts_off_who_does_not_answer(start: Start) -> None:
     running = await start(RecordingDoor(), Timing(close=60))
-    port = running.port
-    deaf = await RawClient.open(port)
-    stuck = await RawClient.connect(port)
+    deaf = await RawClient.open(running.end)
+    stuck = await RawClient.connect(running.end)
     async with asyncio.timeout(5):
         await running.server.stop(0.2)
     assert (await deaf.closing())[0] == 1001

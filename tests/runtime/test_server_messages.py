@@ -4,7 +4,6 @@ import asyncio
 import os
 
 import pytest
-import websockets
 from websockets.frames import Opcode
 
 from tapui.runtime.ports import SocketPort
@@ -14,13 +13,14 @@ from tapui.wire.limits import (
     MAX_UNAUTHENTICATED_BYTES,
     OVERSIZED_HEAD_BYTES,
 )
-from tests.runtime.conftest import Running, Start
+from tests.runtime.conftest import ONLY_TCP, Running, Start
+from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.doors import RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, request, text
 
 
 async def test_a_fragmented_message_arrives_whole_with_pings_between(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(frame(Opcode.TEXT, b"one ", fin=False))
     client.send(frame(Opcode.PING, b"?"))
     client.send(frame(Opcode.CONT, b"two ", fin=False))
@@ -32,8 +32,20 @@ async def test_a_fragmented_message_arrives_whole_with_pings_between(recording: 
     client.close()
 
 
+async def test_messages_may_arrive_byte_by_byte(recording: Running) -> None:
+    client = await RawClient.open(recording.end)
+    for byte in text("one") + frame(Opcode.PING, b"?") + text("x" * 300):
+        client.send(bytes((byte,)))
+        await client.writer.drain()
+        await asyncio.sleep(0)
+    await recording.door.until(lambda: len(recording.door.messages) == 2)
+    assert recording.door.messages == [b"one", b"x" * 300]
+    assert await client.frame() == (Opcode.PONG, b"?")
+    client.close()
+
+
 async def test_a_pong_goes_ahead_of_the_answer_to_what_followed_the_ping(echo: Running) -> None:
-    client = await RawClient.open(echo.port)
+    client = await RawClient.open(echo.end)
     client.send(frame(Opcode.PING, b"first") + text("second"))
     assert await client.frame() == (Opcode.PONG, b"first")
     assert await client.frame() == (Opcode.TEXT, b"second")
@@ -41,7 +53,7 @@ async def test_a_pong_goes_ahead_of_the_answer_to_what_followed_the_ping(echo: R
 
 
 async def test_bytes_that_are_not_utf8_reach_the_door_unchanged(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(text(b"\xff\xfe") + text("next"))
     await recording.door.until(lambda: len(recording.door.messages) == 2)
     assert recording.door.messages == [b"\xff\xfe", b"next"]
@@ -49,7 +61,7 @@ async def test_bytes_that_are_not_utf8_reach_the_door_unchanged(recording: Runni
 
 
 async def test_a_binary_message_is_reported_by_its_size(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(frame(Opcode.BINARY, b"\x00" * 7))
     client.send(frame(Opcode.BINARY, b"\x00" * 7, fin=False) + frame(Opcode.CONT, b"\x00" * 3))
     client.send(text("still open"))
@@ -60,8 +72,7 @@ async def test_a_binary_message_is_reported_by_its_size(recording: Running) -> N
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65535, 65536, MAX_RESULT_BYTES])
 async def test_messages_of_every_length_come_back(echo: Running, size: int) -> None:
-    url = f"ws://127.0.0.1:{echo.port}"
-    async with websockets.connect(url, proxy=None, max_size=None) as client:
+    async with echo.client(max_size=None) as client:
         sent = "x" * size
         await client.send(sent)
         assert await client.recv() == sent
@@ -69,7 +80,7 @@ async def test_messages_of_every_length_come_back(echo: Running, size: int) -> N
 
 @pytest.mark.parametrize("fragments", [1, 3])
 async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragments: int) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     size = MAX_FRAME_BYTES + 1
     if fragments == 1:
         # The length alone decides: nothing of the frame is read.
@@ -89,7 +100,7 @@ async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragme
 async def test_of_an_oversized_message_the_beginning_is_reported(
     recording: Running, size: int, fragments: int
 ) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     message = bytes(range(32, 127)) * (size // 95 + 1)
     message = message[:size]
     step = -(-size // fragments)
@@ -105,7 +116,7 @@ async def test_of_an_oversized_message_the_beginning_is_reported(
 
 
 async def test_oversized_messages_are_not_held(recording: Running) -> None:
-    clients = [await RawClient.open(recording.port) for _ in range(20)]
+    clients = [await RawClient.open(recording.end) for _ in range(20)]
     size = MAX_FRAME_BYTES
     header = bytes((0x81, 0xFF)) + size.to_bytes(8, "big") + b"mask"
     for client in clients:
@@ -131,7 +142,7 @@ async def test_an_unauthenticated_client_has_four_kilobytes(
     recording: Running, size: int, code: int | None
 ) -> None:
     recording.door.trusting = False
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(text(b"x" * size))
     if code is None:
         await recording.door.until(lambda: len(recording.door.messages) == 1)
@@ -159,7 +170,7 @@ async def test_a_large_message_right_behind_the_authentication_is_read(
     start: Start, together: bool
 ) -> None:
     running = await start(LateDoor())
-    client = await RawClient.open(running.port)
+    client = await RawClient.open(running.end)
     large = b"y" * 100_000
     if together:
         client.send(text("auth") + text(large) + text("third"))
@@ -175,7 +186,7 @@ async def test_an_unauthenticated_flood_is_read_no_faster_than_it_is_answered(
     recording: Running,
 ) -> None:
     recording.door.trusting = False
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     client.send(text("x") * 2000)
     await recording.door.until(lambda: len(recording.door.messages) == 2000)
     assert set(recording.door.messages) == {b"x"}
@@ -185,7 +196,7 @@ async def test_an_unauthenticated_flood_is_read_no_faster_than_it_is_answered(
 async def test_frames_sent_before_the_handshake_was_answered_are_read_after_it(
     recording: Running,
 ) -> None:
-    client = await RawClient.connect(recording.port)
+    client = await RawClient.connect(recording.end)
     client.send(request(recording.port) + text("eager"))
     assert (await client.response())[0] == 101
     await recording.door.until(lambda: recording.door.messages == [b"eager"])
@@ -217,7 +228,7 @@ class BurstDoor(RecordingDoor):
 
 async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write(start: Start) -> None:
     running = await start(BurstDoor())
-    client = await RawClient.open(running.port)
+    client = await RawClient.open(running.end)
     port = running.door.ports[0]
     port._transport = counted = Counted(port._transport)
     client.send(text("go"))
@@ -228,11 +239,11 @@ async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write(start: Star
 
 
 async def test_a_paused_client_is_read_again_after_resuming(recording: Running) -> None:
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     port = recording.door.ports[0]
     port.pause_reading()
     client.send(text("held"))
-    other = await RawClient.open(recording.port)
+    other = await RawClient.open(recording.end)
     other.send(text("not held"))
     await recording.door.until(lambda: bool(recording.door.messages))
     assert recording.door.messages == [b"not held"]
@@ -243,8 +254,7 @@ async def test_a_paused_client_is_read_again_after_resuming(recording: Running) 
 
 
 async def test_many_clients_are_told_apart(echo: Running) -> None:
-    url = f"ws://localhost:{echo.port}"
-    clients = await asyncio.gather(*(websockets.connect(url, proxy=None) for _ in range(50)))
+    clients = await asyncio.gather(*(echo.client("localhost") for _ in range(50)))
     assert echo.open == 50
     for number, client in enumerate(clients):
         await client.send(f"I am {number}")
@@ -256,10 +266,11 @@ async def test_many_clients_are_told_apart(echo: Running) -> None:
     assert len(echo.door.gone) == 50
 
 
+@ONLY_TCP
 async def test_nagle_is_off(recording: Running) -> None:
     import socket
 
-    client = await RawClient.open(recording.port)
+    client = await RawClient.open(recording.end)
     opened = recording.door.ports[0]._transport.get_extra_info("socket")
     assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     client.close()
@@ -267,7 +278,7 @@ async def test_nagle_is_off(recording: Running) -> None:
 
 async def test_random_bytes_after_the_handshake_leak_nothing(recording: Running) -> None:
     for _ in range(30):
-        client = await RawClient.open(recording.port)
+        client = await RawClient.open(recording.end)
         client.send(os.urandom(500))
         client.close()
     await recording.all_gone()
