@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
         output.note("nothing was stopped")
         return FAILED
     folders = home()
-    asyncio.run(_connected(chosen, _stop))
     deadline = time.monotonic() + DEADLINE
+    asyncio.run(_connected(chosen, _stop))
     while still_runs(folders, chosen):
         if time.monotonic() > deadline:
             raise _unended(chosen)
@@ -53,20 +53,13 @@ async def _connected(
 ) -> None:
     """Do something at the gateway, which may be gone before that is done."""
     try:
-        async with asyncio.timeout(DEADLINE) as bound:
-
-            def on_waits(text: str) -> None:
-                output.note(text)
-                bound.reschedule(None)  # the person may take longer, and the gateway ends that
-
-            async with await GatewayConnection.open(
-                chosen, name="tapui stop", on_waits=on_waits
-            ) as connection:
-                await does(connection)
+        async with (
+            asyncio.timeout(DEADLINE),
+            await GatewayConnection.open(chosen, name="tapui stop") as connection,
+        ):
+            await does(connection)
     except GatewayLost:
         return
-    except Refused as error:
-        raise Refused(error.code, f"{error.text}; `kill {chosen.pid}` ends it, too") from None
     except TimeoutError:
         raise _unended(chosen) from None
 

@@ -6,7 +6,7 @@ A handler of messages raises `WireError` to refuse.
 from collections.abc import Callable
 from typing import Any
 
-from tapui.core.conversations.legal import GUARDED, NAMED
+from tapui.core.conversations.legal import GUARDED, NAMED, NOT_AGENTS
 from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
@@ -25,7 +25,6 @@ Handler = Callable[[Connection, Any], None]
 
 def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
     """Return the handler of each kind of message."""
-    guards, names = parts.guard.guards, parts.guard.names
     tool_hosts = parts.tool_hosts
     takes: dict[type[m.Message], Handler] = {
         p.Auth: parts.admission.auth,
@@ -108,10 +107,12 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.InjectorAsked: parts.agent_emitters.set_injector,
         b.EmittersRead: parts.agent_emitters.read,
     }
-    return {
-        kind: guards(take) if kind in GUARDED else names(take) if kind in NAMED else take
-        for kind, take in takes.items()
+    wraps: dict[type[m.Message], Callable[[Handler], Handler]] = {
+        **dict.fromkeys(GUARDED, parts.guard.guards),
+        **dict.fromkeys(NOT_AGENTS, parts.guard.refuses_agents),
+        **dict.fromkeys(NAMED, parts.guard.names),
     }
+    return {kind: wraps[kind](take) if kind in wraps else take for kind, take in takes.items()}
 
 
 def by_host(of_host: Handler, of_tool_host: Handler) -> Handler:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED
+from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED, NOT_AGENTS
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.core.model import Standing
 from tapui.core.trust.person import Case, judge, terminal_key
@@ -336,7 +336,12 @@ OWN = {
 
 
 def test_every_message_is_on_one_side() -> None:
-    sides = [GUARDED, NAMED, {kind for kind in LEGAL[TOWER].values() if _tag(kind) in READING}]
+    sides = [
+        GUARDED,
+        NOT_AGENTS,
+        NAMED,
+        {kind for kind in LEGAL[TOWER].values() if _tag(kind) in READING},
+    ]
     assert sorted(_tag(kind) for side in sides for kind in side) == sorted(LEGAL[TOWER])
     assert OWN.keys() | {TOWER, Standing.CLOSED} == set(Standing)
     for standing in OWN:
@@ -356,7 +361,7 @@ def test_only_the_person_decides_sends_starts_grants_stops_and_removes(
     talk: Conversation, message: dict[str, Any]
 ) -> None:
     asked(talk)
-    is_guarded = LEGAL[TOWER][message["type"]] in GUARDED
+    is_guarded = LEGAL[TOWER][message["type"]] in GUARDED | NOT_AGENTS
     for role in ("client", "tower"):
         sender = talk.tower(role=role)
         talk.sight = seen(NODE)
@@ -364,6 +369,22 @@ def test_only_the_person_decides_sends_starts_grants_stops_and_removes(
         assert ("UNAUTHORIZED" in codes) is is_guarded
         talk.sight = PERSON
     assert not talk.is_stopped
+
+
+@pytest.mark.parametrize(
+    ("sight", "is_taken"),
+    [(seen(terminal=None), True), (BROKEN, True), (None, False), (seen(marked=SHELL), False)],
+    ids=["no terminal", "orphan", "unknown", "marked"],
+)
+def test_a_script_ends_the_gateway_that_it_has_started_and_an_agent_does_not(
+    talk: Conversation, sight: Sight | None, is_taken: bool
+) -> None:
+    asked(talk)
+    talk.sight = sight
+    talk.tower(role="client", name="tapui stop").say(type="gateway.stop")
+    assert talk.is_stopped is is_taken
+    (told,) = talk.events("command.asked")
+    assert ("refused" in told) is not is_taken
 
 
 def test_every_message_of_a_tower_has_an_example() -> None:

@@ -123,7 +123,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
     Standing.CLOSED: {},
 }
 
-GUARDED = frozenset(
+GUARDED: frozenset[type[m.Message]] = frozenset(
     {
         t.ApprovalReveal,
         t.ApprovalDecide,
@@ -134,7 +134,6 @@ GUARDED = frozenset(
         t.SessionMode,
         t.SessionBudget,
         t.TokenMint,
-        t.GatewayStop,
         s.SessionTell,
         s.SessionStop,
         s.SessionCompact,
@@ -151,7 +150,10 @@ GUARDED = frozenset(
     }
 )
 """What is taken from the person alone: it decides, sends, starts, grants, stops or removes."""
-NAMED = frozenset({m.ToolInvoke, m.ToolAbort})
+NOT_AGENTS: frozenset[type[m.Message]] = frozenset({t.GatewayStop})
+"""What is refused to agents alone: scripts that start a gateway end it, too, and every process of
+the person can end it with a signal."""
+NAMED: frozenset[type[m.Message]] = frozenset({m.ToolInvoke, m.ToolAbort})
 """What every process may send, and is recorded with its name: a session's agent calls these tools,
 too, and an abort reaches only the sender's own calls."""
 

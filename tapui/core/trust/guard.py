@@ -3,7 +3,7 @@ known, and is then taken, refused, or asked about in the tower (`core/trust/pers
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.clock import Clock
@@ -12,7 +12,16 @@ from tapui.core.effects import ConnectionId, Identified, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.output import Output
 from tapui.core.tickets import Tickets
-from tapui.core.trust.person import ALWAYS, Case, TerminalKey, asker, judge, short, terminal_key
+from tapui.core.trust.person import (
+    ALWAYS,
+    Case,
+    TerminalKey,
+    asker,
+    inside,
+    judge,
+    short,
+    terminal_key,
+)
 from tapui.core.window import SlidingWindow
 from tapui.settings import Answering
 from tapui.wire import limits
@@ -24,6 +33,9 @@ from tapui.wire.subjects import UNCHECKED, YOU, ApprovalKind
 from tapui.wire.tower import CommandWaits
 
 Handler = Callable[[Connection, Any], None]
+Need = Literal["person", "no agent", "name"]
+"""What a message waits for: that its sender is the person, that it is no agent, or only to be
+recorded with its name."""
 _MAX_LET_IN = 1_000
 """Terminals of a gateway's life that are remembered, the newest ones."""
 
@@ -35,8 +47,7 @@ class Held:
     connection: Connection
     message: Message
     handler: Handler
-    is_only_named: bool = False
-    """Whether it is taken from every process, and only recorded with its name."""
+    need: Need = "person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +112,15 @@ class PersonGuard:
     # What is guarded
 
     def guards(self, handler: Handler) -> Handler:
-        """Return a handler that takes a message once its sender may send it."""
+        """Return a handler that takes a message of the person's alone."""
+        return self._guarded(handler, "person")
 
+    def refuses_agents(self, handler: Handler) -> Handler:
+        """Return a handler that takes a message of every process that is not known as an agent's,
+        with a terminal or without one."""
+        return self._guarded(handler, "no agent")
+
+    def _guarded(self, handler: Handler, need: Need) -> Handler:
         def guarded(connection: Connection, message: Message) -> None:
             if not connection.is_counted:
                 handler(connection, message)
@@ -110,7 +128,7 @@ class PersonGuard:
                 connection.by = UNCHECKED
                 handler(connection, message)
             else:
-                self._hold(Held(connection, message, handler))
+                self._hold(Held(connection, message, handler, need))
 
         return guarded
 
@@ -125,7 +143,7 @@ class PersonGuard:
                 connection.by = UNCHECKED
                 handler(connection, message)
             else:
-                self._hold(Held(connection, message, handler, is_only_named=True))
+                self._hold(Held(connection, message, handler, "name"))
 
         return named
 
@@ -165,8 +183,11 @@ class PersonGuard:
         judged = judge(found, self._let_in)
         connection.by = YOU if judged.case is Case.TAKEN else _words(found)
         case, why, sight = judged.case, judged.why, found.sight
-        self._pass([one for one in held if one.is_only_named])
-        held = [one for one in held if not one.is_only_named]
+        self._pass([one for one in held if one.need == "name"])
+        if sight is not None and inside(sight, found.agents) is None:
+            self._take([one for one in held if one.need == "no agent"], sight)
+            held = [one for one in held if one.need == "person"]
+        held = [one for one in held if one.need != "name"]
         if not held:
             return
         if case is Case.TERMINAL and self._takes_new_terminals:

@@ -55,9 +55,9 @@ def judge(found: Identified, let_in: Container[TerminalKey]) -> PersonVerdict:
     sight = found.sight
     if sight is None:
         return PersonVerdict(Case.REFUSED, "it cannot be found out which process asks")
-    inside = _inside(sight, found.agents)
-    if inside is not None:
-        return PersonVerdict(Case.REFUSED, inside)
+    why = inside(sight, found.agents)
+    if why is not None:
+        return PersonVerdict(Case.REFUSED, why)
     process = f"process {sight.line[0].pid}"
     if sight.terminal is None:
         return PersonVerdict(Case.REFUSED, f"{process} has no terminal")
@@ -99,7 +99,7 @@ def short(device: str) -> str:
     return device.removeprefix("/dev/")
 
 
-def _inside(sight: Sight, agents: tuple[AgentProcess, ...]) -> str | None:
+def inside(sight: Sight, agents: tuple[AgentProcess, ...]) -> str | None:
     """Return why the process counts as an agent's, or None."""
     known = {(one.pid, one.start): one for one in agents}
     process = f"process {sight.line[0].pid}"
