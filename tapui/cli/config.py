@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tapui.home.foreign_file import ROOT, ManagedFileError, managed_text
-from tapui.home.paths import MANAGED, Home
+from tapui.home.paths import MANAGED, Home, is_split
 from tapui.settings import Settings
 from tapui.text import safe_text
 from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
@@ -50,6 +50,12 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("records", "keep-days"): (1, 36_500, " days"),
 }
 _PATTERNS = frozenset({("records", "mask")})
+_STRICT: dict[KeyPath, str] = {
+    ("approvals", "command-line"): "person",
+    ("approvals", "new-terminals"): "ask",
+}
+"""Settings of who is the person, with their strict values. Another value holds only where the
+person's file or the administrator's has it: an agent could set a variable for its commands."""
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
 """What is wrong with a text as the value of each setting that is one; None for a text it takes."""
 
@@ -152,8 +158,9 @@ def config_path(environ: Mapping[str, str]) -> Path:
 class _Gathering:
     """Values as the sources give them, the weakest source first; faults are kept, not raised."""
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: Choices, *, is_split: bool) -> None:
         self._choices = choices
+        self._is_split = is_split
         self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
         self.overridden: dict[KeyPath, list[Origin]] = {}
@@ -184,6 +191,8 @@ class _Gathering:
             self.faults.append(f"{label}: expected {wanted}, got {_shown(value)}")
         elif fault := self._fault(key, value):
             self.faults.append(f"{label}: {fault}, got {_shown(value)}")
+        elif fault := self._loosening_fault(key, value, origin):
+            self.faults.append(f"{label}: {fault}")
         else:
             assert isinstance(value, Scalar | tuple)
             if self.origins[key.path].kind != "default":
@@ -204,6 +213,21 @@ class _Gathering:
             return next(filter(None, faults), None)
         assert isinstance(value, int | float)
         return _range_fault(key.path, value)
+
+    def _loosening_fault(self, key: Key, value: object, origin: Origin) -> str | None:
+        strict = _STRICT.get(key.path, value)
+        if value in (strict, self.values[key.path]) or origin.kind == "managed":
+            return None
+        if origin.kind == "env":
+            return (
+                f"write {key.name} = {_shown(value)} into config.toml; a variable cannot loosen it"
+            )
+        if self._is_split:
+            return (
+                f"{_shown(value)} does not hold where XDG_CONFIG_HOME or XDG_STATE_HOME names a "
+                "folder of its own; set TAPUI_HOME instead"
+            )
+        return None
 
     def settings(self) -> Settings:
         """Return the values as settings."""
@@ -243,7 +267,7 @@ def load(
         ("copilot", "model"): _word_fault,
         ("agent", "words"): _context_fault,
     }
-    found = _Gathering(choices)
+    found = _Gathering(choices, is_split=is_split(environ))
     _read_file(path, found)
     for key in KEYS.values():
         if text := environ.get(key.variable):

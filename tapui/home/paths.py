@@ -61,6 +61,19 @@ class Home:
         return self.state / "run" / str(port)
 
 
+def is_split(environ: Mapping[str, str]) -> bool:
+    """Return whether the environment names the folder of the configuration, or that of the state,
+    apart from the other: they may be of different persons' making."""
+    if environ.get("TAPUI_HOME"):
+        return False
+    usual = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
+    return any(
+        Path(environ[one]) != Path.home() / folder
+        for one, folder in usual.items()
+        if environ.get(one)
+    )
+
+
 def persist_dir(home: Home, provider: str) -> Path:
     """Make and return a provider's persistDir (0700); raises `OSError`, also if it is a link."""
     return private_folder(home.copilot, "providers", folder_name(provider))

@@ -47,7 +47,8 @@ def _folder(home: Home, *emitters: dict[str, Any], name: str = "repo") -> str:
     (folder / "tap.config.json").write_text(json.dumps({"emitters": emitters}))
     (folder / "pours.py").write_text(POURS)
     allow = ("emitters", "allow", "--folder", str(folder), "--yes")
-    home.run(*allow, env=home.env(**ANYBODY), within=60)
+    home.settle(ANYBODY)
+    home.run(*allow, within=60)
     return str(folder)
 
 

@@ -65,6 +65,39 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
     }
 
 
+LOOSE = {"approvals.command-line": "always", "approvals.new-terminals": "take"}
+STRICT = {"approvals.command-line": "person", "approvals.new-terminals": "ask"}
+
+
+@pytest.mark.parametrize("name", LOOSE)
+def test_a_variable_makes_the_rule_about_the_person_stricter_alone(
+    tmp_path: Path, name: str
+) -> None:
+    path = (*name.split("."),)
+    variable = config.KEYS[path].variable
+    with pytest.raises(ConfigError) as raised:
+        load(tmp_path / "config.toml", {variable: LOOSE[name]})
+    assert f'{variable}: write {name} = "{LOOSE[name]}" into config.toml' in str(raised.value)
+    file = written(tmp_path, f"{name} = '{LOOSE[name]}'")
+    for environ in ({}, {variable: LOOSE[name]}, {"XDG_STATE_HOME": "/x", "TAPUI_HOME": "/y"}):
+        assert load(file, environ).values[path] == LOOSE[name]
+    assert load(file, {variable: STRICT[name]}).values[path] == STRICT[name]
+
+
+@pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "XDG_STATE_HOME"])
+def test_a_file_apart_from_the_state_does_not_loosen_that_rule(
+    tmp_path: Path, variable: str
+) -> None:
+    file = written(tmp_path, "approvals.command-line = 'always'\nport = 9500")
+    with pytest.raises(ConfigError, match="does not hold where XDG_CONFIG_HOME or XDG_STATE_HOME"):
+        load(file, {variable: "/elsewhere"})
+    usual = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
+    found = load(file, {variable: str(Path.home() / usual[variable])})
+    assert found.settings.approvals.command_line == "always"
+    written(tmp_path, "approvals.command-line = 'person'\nport = 9500")
+    assert load(file, {variable: "/elsewhere"}).settings.port == 9500
+
+
 def test_file_sets_top_level_nested_dotted_quoted_and_inline_keys(tmp_path: Path) -> None:
     path = written(
         tmp_path,

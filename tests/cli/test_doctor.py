@@ -17,7 +17,7 @@ from tapui.station.log_file import log_path
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
-from tests.rig.gateway import ANYBODY, Gateway, Home
+from tests.rig.gateway import Gateway, Home
 
 __all__ = ["copilot_home", "pretend"]
 
@@ -198,9 +198,9 @@ def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None
 
 
 def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
-    changed = {**ANYBODY, "TAPUI_RECORDS_TRACES": "false", "TAPUI_TIMEOUTS_CALL": "7"}
+    changed = {"TAPUI_RECORDS_TRACES": "false", "TAPUI_TIMEOUTS_CALL": "7"}
     with Gateway(home, "--no-attach") as gateway:
-        assert "settings" not in findings(home, **ANYBODY)
+        assert "settings" not in findings(home)
         state, command = findings(home, **changed)["settings"]
         assert (state, command) == ("warning", restart_line(gateway.port))
         told = home.run("config", env=home.env(**changed)).stderr

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.running import HOSTILE, RAW, run
 from tests.cli.schemas import check
 from tests.gateway.emitting import Watcher, configuration, repository, until_dead
-from tests.rig.gateway import Gateway, Home
+from tests.rig.gateway import ANYBODY, Gateway, Home
 from tests.rig.tmux import Tmux
 
 SAYS = "echo pid $$; echo it fails; exec sleep 1000"
@@ -122,11 +122,11 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     refused = home.run("emitters", "allow", *where, "--yes")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "has no terminal: allow it in the tower or in a terminal" in refused.stderr
-    env = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
-    allowed = home.run("emitters", "allow", *where, "--yes", env=env)
+    home.settle(ANYBODY)
+    allowed = home.run("emitters", "allow", *where, "--yes")
     assert (allowed.returncode, allowed.stdout) == (0, f"allowed good in {repo}\n")
     assert check("emitters", home.run("emitters", *where_json(repo)).stdout)["why"] == "allowed"
-    again = home.run("emitters", "allow", "good", *where, "--yes", env=env)
+    again = home.run("emitters", "allow", "good", *where, "--yes")
     assert (again.returncode, again.stderr.splitlines()[-1]) == (
         1,
         "good does not wait to be allowed",
@@ -140,8 +140,8 @@ def test_what_consent_does_not_cover_is_listed_and_shown(home: Home, tmp_path: P
     assert check("emitters", home.run("emitters", *where_json(repo)).stdout)["uncovered"] == [
         line.removeprefix("not covered: ")
     ]
-    env = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
-    allowed = home.run("emitters", "allow", "--folder", repo, "--yes", env=env)
+    home.settle(ANYBODY)
+    allowed = home.run("emitters", "allow", "--folder", repo, "--yes")
     assert f"  {line}" in allowed.stderr.splitlines()
 
 

@@ -23,7 +23,8 @@ def mcp(
     home: Home, *args: str, code: int = 0, env: dict[str, str] | None = None
 ) -> tuple[str, str]:
     """Run `tapui mcp` as the person; return what it prints."""
-    ended = home.run("mcp", *args, env=home.env(**ANYBODY, **(env or {})))
+    home.settle(ANYBODY)
+    ended = home.run("mcp", *args, env=home.env(**(env or {})))
     assert ended.returncode == code, ended.stderr
     assert not RAW.search(ended.stdout + ended.stderr)
     return ended.stdout, ended.stderr
@@ -51,8 +52,9 @@ def test_the_readmes_commands_work(home: Home) -> None:
     )
     lines = [shlex.split(line.removeprefix("$ tapui ")) for line in block.splitlines()]
     said = []
+    home.settle(ANYBODY)
     for line in lines:
-        ended = home.run(*line, env=home.env(**ANYBODY))
+        ended = home.run(*line)
         assert ended.returncode == 0, ended.stderr
         said.append(ended.stdout)
     assert len(said) == 3

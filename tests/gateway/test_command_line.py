@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.gateway import PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Tower
 from tests.rig.tmux import Screen, Tmux
 
@@ -39,7 +39,7 @@ def shell(tmux: Tmux, home: Home) -> Screen:
 async def test_who_asks_is_found_out_refused_and_recorded(
     serve: Callable[..., Gateway], home: Home, tmux: Tmux
 ) -> None:
-    gateway = serve("--no-attach", env={"TAPUI_APPROVALS_COMMAND_LINE": "person"})
+    gateway = serve("--no-attach", env=PERSON)
     person = shell(tmux, home)
     agent = shell(tmux, home)
     async with (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.emitting import Watcher, repository, script, until_dead
-from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.gateway import PERSON, Gateway, Home, tapui_argv
 from tests.rig.tmux import Tmux
 
 ON_A_TERMINAL = """
@@ -31,7 +31,7 @@ async def test_an_emitter_does_not_answer_for_the_person_on_a_terminal_of_its_ow
     serve: Callable[..., Gateway], home: Home, tmux: Tmux, tmp_path: Path, how: str
 ) -> None:
     person = tmux.start(["sh"], env=home.env(PS1="ready "), cwd=home.root, size=(140, 30))
-    gateway = serve("--no-attach", env={"TAPUI_APPROVALS_COMMAND_LINE": "person"})
+    gateway = serve("--no-attach", env=PERSON)
     there = " ".join(f"{name}='{value}'" for name, value in home.env().items())
     tapui = " ".join(tapui_argv("emitters", "allow", "victim", "--yes"))
     command = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.emitting import Watcher, repository, until_dead
-from tests.rig.gateway import Gateway, Home
+from tests.rig.gateway import ANYBODY, Gateway, Home
 from tests.rig.peers import Provider
 
 DROP = [{"match": "^pid", "outcome": "keep"}, {"match": ".", "outcome": "drop"}]
@@ -99,10 +99,8 @@ async def test_a_hundred_of_a_folder_are_run_and_more_are_told(
         for number in range(105)
     ]
     repo = repository(tmp_path / "repo", *many)
-    allowed = home.run(
-        *("emitters", "allow", "--folder", repo, "--yes"),
-        env=home.env(TAPUI_APPROVALS_COMMAND_LINE="always"),
-    )
+    home.settle(ANYBODY)
+    allowed = home.run("emitters", "allow", "--folder", repo, "--yes")
     assert len(allowed.stdout.splitlines()) == 100, allowed.stderr
     async with Watcher(serve("--no-attach")) as seen:
         await seen.host.open("s1", cwd=repo)
@@ -121,10 +119,8 @@ async def test_consents_that_cannot_be_read_allow_nothing_and_that_is_told(
     serve: Callable[..., Gateway], home: Home, tmp_path: Path, damage: str
 ) -> None:
     repo = repository(tmp_path / "repo", {"name": "one", "command": "echo hi"})
-    home.run(
-        *("emitters", "allow", "--folder", repo, "--yes"),
-        env=home.env(TAPUI_APPROVALS_COMMAND_LINE="always"),
-    )
+    home.settle(ANYBODY)
+    home.run("emitters", "allow", "--folder", repo, "--yes")
     (kept,) = home.root.rglob("consents.json")
     if damage == "torn":
         kept.write_bytes(kept.read_bytes()[:-4])

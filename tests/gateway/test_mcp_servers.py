@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import run
 from tests.gateway.emitting import until_dead
 from tests.gateway.serving_mcp import SERVER, McpWatcher, entry, tool, write_server, write_tools
-from tests.rig.gateway import ANYBODY, Gateway, Home
+from tests.rig.gateway import PERSON, Gateway, Home
 from tests.rig.peers import Json
 from tests.rig.waiting import until_async
 
@@ -90,10 +89,10 @@ async def test_a_folders_server_runs_once_it_is_allowed_and_its_tools_as_they_we
         await until_dead(str(said["pid"]))
         await seen.answer("tiny", "deny")
         await seen.server("tiny", "notAllowed")
-        code, out, _ = await run(gateway.home, "mcp", "allow", "tiny", "--folder", repo, "--yes")
-        assert (code, out) == (1, ""), "it has no terminal"
-        env = gateway.home.env(**ANYBODY)
-        allowed = gateway.home.run("mcp", "allow", "tiny", "--folder", repo, "--yes", env=env)
+        allow, home = ("mcp", "allow", "tiny", "--folder", repo, "--yes"), gateway.home
+        refused = home.run(*allow, env=home.env(**PERSON))
+        assert (refused.returncode, refused.stdout) == (1, ""), "it has no terminal"
+        allowed = home.run(*allow)
         assert allowed.stdout == "allowed tiny\n"
         await seen.offered("tiny", "echo", "new")
         await seen.close("s1")

@@ -15,13 +15,13 @@ from tests.rig.tmux import Tmux
 
 pytestmark = pytest.mark.pty
 
-TAKES = {"TAPUI_APPROVALS_NEW_TERMINALS": "take"}
+TAKES = '[approvals]\nnew-terminals = "take"\n'
 Opens = Callable[[Scene], Terminal]
 
 
 @pytest.fixture
 async def scene(home: Home, tmux: Tmux, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
-    async with Scene(home, tmux, **getattr(request, "param", {})) as there:
+    async with Scene(home, tmux, getattr(request, "param", "")) as there:
         yield there
 
 

@@ -225,7 +225,8 @@ def test_the_command_and_the_tower_steer_the_same_session(
     start_tower: Callable[..., TowerProcess],
     home: Home,
 ) -> None:
-    tower = start_tower(env=ANYBODY)
+    home.settle(ANYBODY)
+    tower = start_tower()
     wait_for_tools(home, copilot)
     model.script(Rule(text="so be it", times=ALWAYS))
     port = tower.url.rpartition(":")[2]

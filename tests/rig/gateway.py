@@ -24,6 +24,10 @@ def tapui_argv(*args: str) -> list[str]:
     return [sys.executable, "-m", "tapui.cli.main", *args]
 
 
+ANYBODY = '[approvals]\ncommand-line = "always"\n'
+"""Settings: commands of a test have no terminal of a person, and are taken with this."""
+
+
 @dataclass(frozen=True)
 class Home:
     """The scratch folders of one tapui: nothing of the person's own is read or written.
@@ -45,6 +49,14 @@ class Home:
     def copilot(self) -> Path:
         """What `COPILOT_HOME` names."""
         return self.root / ".copilot"
+
+    def settle(self, settings: str) -> None:
+        """Add a table to the person's settings, unless it is there."""
+        file = self.tapui / "config.toml"
+        found = file.read_text() if file.exists() else ""
+        if settings not in found:
+            self.tapui.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file.write_text(f"{found}{settings}")
 
     def env(self, **more: str) -> dict[str, str]:
         """Return the whole environment of a tapui process in this home."""
@@ -76,8 +88,8 @@ class Home:
         return done
 
 
-ANYBODY = {"TAPUI_APPROVALS_COMMAND_LINE": "always"}
-"""Commands of a test have no terminal of a person; with this the gateway takes them."""
+PERSON = {"TAPUI_APPROVALS_COMMAND_LINE": "person"}
+"""The environment of a gateway that takes what the person sends alone."""
 
 
 class Gateway:
@@ -95,6 +107,8 @@ class Gateway:
         within: float = 20.0,
     ) -> None:
         home.root.mkdir(parents=True, exist_ok=True)
+        if env is None or not env.items() >= PERSON.items():
+            home.settle(ANYBODY)
         self.home = home
         stem = f"serve-{len(list(home.root.glob('serve-*.out')))}"
         self._out = home.root / f"{stem}.out"
@@ -102,7 +116,7 @@ class Gateway:
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self._process = subprocess.Popen(
                 tapui_argv("serve", "--port", str(port), "--json", *args),
-                env={**home.env(), **ANYBODY, **(env or {})},
+                env={**home.env(), **(env or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -121,10 +121,10 @@ class Scene:
     `person` is a terminal that was opened before the agent.
     """
 
-    def __init__(self, home: Home, tmux: Tmux, **settings: str) -> None:
+    def __init__(self, home: Home, tmux: Tmux, settings: str = "") -> None:
         self.home = home
         self.tmux = tmux
-        self._settings = settings
+        home.settle(settings)
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
         self._watching: int | None = None
@@ -201,7 +201,7 @@ class Scene:
         """Start it in a terminal of its own, as the person does."""
         self._gateway_terminal = self.tmux.start(
             tapui_argv("serve", "--port", "0", "--no-attach"),
-            env=self.home.env(**self._settings),
+            env=self.home.env(),
             cwd=self.home.root,
         )
         self.gateway: Json = until(self._announced, within=WITHIN, what=self._gateway_terminal.text)
