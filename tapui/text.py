@@ -2,9 +2,15 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import TypeVar
+
+_T = TypeVar("_T")
 
 NAME_LENGTH = 64
 """Names and labels are cut at this many characters."""
+MOST_LISTED = 20
+"""Things of which people read a line each, where nothing is to be decided about them."""
 
 _MAX_MARKS = 2
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -123,6 +129,12 @@ def _counted(run: re.Match[str]) -> str:
     before = run.string.rfind("\n", 0, run.start()) + 1
     is_indent = run.start() - before <= 2 and not set(run[0]) - {" "}
     return run[0] if is_indent and count <= _MOST_INDENT else f"⟨{count:,} blanks⟩"
+
+
+def few(items: Sequence[_T], *, most: int = MOST_LISTED) -> tuple[Sequence[_T], list[str]]:
+    """Return the first of many things, and what is said of the others: `and 280 more`, or none."""
+    rest = len(items) - most
+    return items[:most], [f"and {rest:,} more"] if rest > 0 else []
 
 
 def safe_name(text: str) -> str:

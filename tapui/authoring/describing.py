@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from tapui.schemas.described import described_arguments
+from tapui.text import few
 from tapui.wire.message import Tool
 
 
@@ -18,10 +19,11 @@ def signature_of(tool: Tool) -> str:
     return f"{tool.name}({', '.join(shown)})"
 
 
-def as_text(name: str, tools: Sequence[Tool]) -> Iterator[str]:
-    """Yield lines for the terminal."""
+def as_text(name: str, tools: Sequence[Tool], *, is_all: bool = True) -> Iterator[str]:
+    """Yield lines for the terminal; without `is_all` of the first tools alone."""
     yield f"{name}: {len(tools)} {'tool' if len(tools) == 1 else 'tools'}"
-    for tool in tools:
+    shown, rest = (tools, []) if is_all else few(tools)
+    for tool in shown:
         yield ""
         yield signature_of(tool)
         yield from (f"    {line}" for line in tool.description.splitlines())
@@ -30,6 +32,9 @@ def as_text(name: str, tools: Sequence[Tool]) -> Iterator[str]:
             yield f"    - {one.name}: {one.type}{about}"
         if tool.timeout is not None:
             yield f"    may take {tool.timeout / 1000:g} s"
+    for more in rest:
+        yield ""
+        yield f"{more}: --all"
 
 
 def as_markdown(name: str, tools: Sequence[Tool]) -> Iterator[str]:

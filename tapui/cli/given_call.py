@@ -12,6 +12,7 @@ from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.schemas import arguments as schemas
 from tapui.schemas.arguments import SchemaUnusable, Unfit
 from tapui.schemas.key_values import NotReadable, read_key_values
+from tapui.text import few
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import ToolOutcome
 
@@ -100,7 +101,8 @@ def _there_are(wanted: str, names: list[str]) -> str:
     if not names:
         return "there are none"
     near = difflib.get_close_matches(wanted, names, n=1)
-    return f"{f'did you mean {near[0]}? ' if near else ''}there are: {', '.join(names)}"
+    shown, rest = few(names)
+    return f"{f'did you mean {near[0]}? ' if near else ''}there are: {', '.join([*shown, *rest])}"
 
 
 def _told(name: str, found: list[Unfit], parameters: Raw) -> Iterator[str]:

@@ -37,7 +37,7 @@ def add_mcp(commands: "Commands") -> None:
         "session. Those of a folder's .mcp.json and .vscode/mcp.json are offered in its\n"
         "sessions, once you allowed them. What a session's own CLI runs is left to it.",
     )
-    mcp.set_defaults(action="list", name=None, folder=None, json=False)
+    mcp.set_defaults(action="list", name=None, folder=None, json=False, all=False)
     actions = mcp.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)
     add = add_command(
         actions,
@@ -103,6 +103,8 @@ def add_mcp(commands: "Commands") -> None:
             parser.add_argument(
                 "--folder", metavar="DIR", help="the servers of this folder (the current one)"
             )
+        if name in ("list", "test"):
+            parser.add_argument("--all", action="store_true", help="each tool, however many")
         if name in ("list", "allow"):
             add_port(parser, "the gateway's port")
         parser.add_argument(

@@ -94,6 +94,7 @@ def _add_looking(actions: "Commands") -> None:
     )
     _file(check)
     check.add_argument("--json", action="store_true", help="print a JSON object a line")
+    check.add_argument("--all", action="store_true", help="each fault, however many")
     describe = add_command(
         actions, "describe", "provider.describe", "print what a provider offers, for people"
     )
@@ -101,6 +102,7 @@ def _add_looking(actions: "Commands") -> None:
     form = describe.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print it as a Markdown document")
     form.add_argument("--json", action="store_true", help="print it as JSON")
+    describe.add_argument("--all", action="store_true", help="each tool, however many")
     call = add_command(
         actions,
         "call",

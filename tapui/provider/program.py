@@ -19,7 +19,7 @@ from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving
 from tapui.provider.trying import try_line
-from tapui.text import safe_text
+from tapui.text import few, safe_text
 from tapui.wire.message import ActiveSession
 
 REFUSED = 1
@@ -136,7 +136,8 @@ class _Printer(Listener):
         self._has_shown_how = True
         tools = self._provider.tools
         if tools:
-            _say(f"  tools: {', '.join(tool.name for tool in tools)}")
+            named, rest = few([tool.name for tool in tools])
+            _say(f"  tools: {', '.join([*named, *rest])}")
             _say(f"  try one: {try_line(tools[0], self._finder.port)}")
         file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
         if not os.path.isfile(file):  # noqa: PTH113 - likewise

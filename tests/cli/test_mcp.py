@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tapui.cli.mcp import listing
+from tapui.wire.mcp_servers import McpServer, McpTool
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.running import HOSTILE, RAW
 from tests.rig.gateway import ANYBODY, Home
@@ -268,3 +270,42 @@ async def test_a_person_in_a_terminal_is_asked(home: Home, tmux: Tmux, tmp_path:
     screen.type("clear; tapui mcp add mine -- sh; echo added with $?\n")
     await screen.seen("added with 0")
     assert set(own(home)) == {"mine"}
+
+
+def test_of_many_tools_people_are_listed_the_first_and_programs_all(
+    home: Home, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(
+        json.dumps([{"name": f"tool_{n}", "inputSchema": {"type": "object"}} for n in range(90)])
+    )
+    mcp(home, "add", "many", "--", sys.executable, str(TINY), str(tools))
+    out, _ = mcp(home, "test", "many")
+    lines = out.splitlines()
+    assert "90 tools" in lines[0]
+    assert (len(lines), lines[-1].strip()) == (23, "and 70 more: --all")
+    assert len(mcp(home, "test", "many", "--all")[0].splitlines()) == 92
+    assert len(json.loads(mcp(home, "test", "many", "--json")[0])["tools"]) == 90
+
+
+def test_of_the_many_tools_of_a_running_server_the_first_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tools = [McpTool(f"tool_{n}", f"tool_{n}") for n in range(100)]
+    server = McpServer(
+        id="m1",
+        name="many",
+        source="person",
+        state="ready",
+        program="many",
+        file="mcp.json",
+        line=1,
+        tools=tools,
+        tool_count=300,
+    )
+    listing.show([server], [], is_all=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[-1]) == (23, "  many: and 280 more: --all")
+    listing.show([server], [], is_all=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert (len(lines), lines[-1]) == (103, "  many: and 200 more: tapui mcp test many --all")

@@ -191,6 +191,27 @@ def test_a_tool_is_called_without_a_gateway(
     assert err in done.stderr
 
 
+def test_of_many_tools_people_are_shown_the_first(home: Home, tmp_path: Path) -> None:
+    path = tmp_path / "many.py"
+    path.write_text(
+        "from tapui.provider import Provider\nprovider = Provider('many')\n"
+        "for n in range(90):\n    provider.tool(name=f'tool_{n}')(lambda: None)\n"
+    )
+
+    def said(action: str, *more: str, code: int = 0) -> list[str]:
+        done = home.run("provider", action, str(path), *more)
+        assert done.returncode == code, done.stderr
+        return done.stdout.splitlines()
+
+    assert (len(said("describe")), said("describe")[-1]) == (63, "and 70 more: --all")
+    assert "tool_89()" in said("describe", "--all")
+    assert "## `tool_89`" in said("describe", "--markdown")
+    found = said("check", code=1)
+    assert (len(found), found[-1]) == (41, "and 70 more: --all")
+    assert len(said("check", "--all", code=1)) == 180
+    assert len(said("check", "--json", code=1)) == 90
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

@@ -10,7 +10,7 @@ from tapui.authoring.describing import signature_of
 from tapui.authoring.dev.changes import ToolChanges
 from tapui.provider.trying import try_line
 from tapui.runtime.child_output import Source
-from tapui.text import safe_text
+from tapui.text import few, safe_text
 from tapui.wire.message import ActiveSession, Error, Tool
 from tapui.wire.provider import Hello, HelloAck, ToolCall, ToolResult
 
@@ -56,9 +56,12 @@ class Printer:
             self._more(f"note: {text}")
 
     def _list(self, tools: Sequence[Tool]) -> None:
-        for tool in tools:
+        shown, rest = few(tools)
+        for tool in shown:
             summary = tool.description.strip().partition("\n")[0]
             self._more(f"  {signature_of(tool)}  {summary}")
+        for more in rest:
+            self._more(f"  {more}")
 
     def took_over(self, changes: ToolChanges, tools: list[Tool]) -> None:
         """A program has taken over: which tools came, went and changed."""
@@ -67,7 +70,9 @@ class Printer:
             *(f"−{name}" for name in changes.removed),
             *(f"~{name}" for name in changes.changed),
         ]
-        self._line(f"in force: {' '.join(told) or 'the same tools'}{self._since_save()}")
+        named, rest = few(told)
+        what = " ".join([*named, *rest]) or "the same tools"
+        self._line(f"in force: {what}{self._since_save()}")
         shown = {*changes.added, *changes.changed}
         self._list([tool for tool in tools if tool.name in shown])
 

@@ -14,6 +14,7 @@ from tapui.client.gateways import FoundGateway
 from tapui.emitters.runner.environment import deciding
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
+from tapui.text import few
 from tapui.wire.mcp_servers import McpServer, McpServerState, McpTool
 
 _TITLES = ("NAME", "STATE", "TOOLS", "SESSIONS", "PROGRAM", "FROM")
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         for one in listed:
             output.say_json(one)
     elif listed:
-        _print(listed, entries)
+        show(listed, entries, is_all=args.all)
     if consents.damage:
         output.note(consents.damage)
     if listed:
@@ -83,7 +84,8 @@ def _resting(entry: ServerEntry, consents: ServerConsents) -> McpServer:
     )
 
 
-def _print(servers: Sequence[McpServer], entries: Sequence[ServerEntry]) -> None:
+def show(servers: Sequence[McpServer], entries: Sequence[ServerEntry], *, is_all: bool) -> None:
+    """Print them as a table, and under it what there is to say of each."""
     rows = [
         (
             one.name,
@@ -103,10 +105,12 @@ def _print(servers: Sequence[McpServer], entries: Sequence[ServerEntry]) -> None
                 output.say(f"  {one.name}: {line}")
         if one.why:
             output.say(f"  {one.name}: {one.why}" + (f"; {one.hint}" if one.hint else ""))
-        for tool in one.tools:
+        shown = one.tools if is_all else few(one.tools)[0]
+        for tool in shown:
             output.say(f"  {one.name}: {_mapping(tool)}")
-        if (more := one.tool_count - len(one.tools)) > 0:
-            output.say(f"  {one.name}: and {more:,} more")
+        if (more := max(one.tool_count, len(one.tools)) - len(shown)) > 0:
+            how = f"tapui mcp test {one.name} --all" if is_all else "--all"
+            output.say(f"  {one.name}: and {more:,} more: {how}")
 
 
 def _deciding(entry: ServerEntry) -> Iterator[str]:

@@ -33,6 +33,7 @@ from tapui.mcp_servers.messages import (
     TrialEnded,
 )
 from tapui.station.mcp_servers.bridge_process import BridgeProcess
+from tapui.text import few
 from tapui.wire.message import ToolOutcome
 
 _SECONDS = 60.0
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         output.say_json(_described(args.name, trial))
     elif trial.ended is None:
-        _list(args.name, trial.ready)
+        _list(args.name, trial.ready, is_all=args.all)
     if trial.ended is None:
         return 0
     outcome = trial.ended.outcome
@@ -136,17 +137,20 @@ def _named(name: str, tools: list[MappedTool]) -> MappedTool:
     return found
 
 
-def _list(name: str, ready: ServerReady) -> None:
+def _list(name: str, ready: ServerReady, *, is_all: bool) -> None:
     about = f"{ready.server_name} {ready.server_version}".strip() or name
     tools = "1 tool" if len(ready.tools) == 1 else f"{len(ready.tools)} tools"
     output.say(f"{about}, protocol {ready.protocol}: {tools} in {ready.seconds:.1f} s")
+    shown, rest = (ready.tools, []) if is_all else few(ready.tools)
     output.table(
         ["TOOL", "OFFERED AS", "DESCRIPTION"],
         [
             [one.name, one.offered_as or one.problem or "", _first_line(one.description)]
-            for one in ready.tools
+            for one in shown
         ],
     )
+    for more in rest:
+        output.say(f"  {more}: --all")
 
 
 def _print(tool: str, ended: TrialEnded) -> None:

@@ -7,6 +7,7 @@ from tapui.authoring.linting import LintFinding, findings
 from tapui.cli import output
 from tapui.cli.failure import FAILED
 from tapui.cli.provider.author_file import loaded
+from tapui.text import few
 
 
 def run(args: argparse.Namespace) -> int:
@@ -17,12 +18,15 @@ def run(args: argparse.Namespace) -> int:
         problem = "it runs as soon as it is imported, also by its tests"
         fix = 'put run() below: if __name__ == "__main__":'
         found.insert(0, LintFinding(file.path.name, problem, fix))
-    for one in found:
+    shown, rest = (found, []) if args.json or args.all else few(found)
+    for one in shown:
         if args.json:
             output.say_json(one._asdict())
         else:
             output.say(f"{one.path}: {one.problem}")
             output.say(f"    {one.fix}")
+    for more in rest:
+        output.say(f"{more}: --all")
     if not args.json and not found:
         count = len(file.provider.tools)
         output.say(f"{file.provider.name}: {count} {'tool' if count == 1 else 'tools'}, all fine")

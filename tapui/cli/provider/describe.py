@@ -13,7 +13,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         output.say_json({"name": provider.name, "tools": provider.tools}, indent=2)
         return 0
-    form = describing.as_markdown if args.markdown else describing.as_text
-    for line in form(provider.name, provider.tools):
+    if args.markdown:
+        lines = describing.as_markdown(provider.name, provider.tools)
+    else:
+        lines = describing.as_text(provider.name, provider.tools, is_all=args.all)
+    for line in lines:
         output.say(line)
     return 0

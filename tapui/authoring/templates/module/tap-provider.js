@@ -39,6 +39,7 @@ const RETRY_SECONDS = 2; // between two hellos while the name, or a tool's, is s
 const CLOSE_SECONDS = 2;
 const FILE_SECONDS = 300; // how long a result's file is there for the gateway to copy
 const PUSH_WINDOW = 1100; // milliseconds in which PUSHES_PER_SECOND are sent
+const LISTED = 20; // tools that are named for the author
 const MAX_HELD = 100; // pushes that wait; the oldest go first
 const MAX_PROGRESS = 16; // messages of one call's progress that wait for the link
 const MAX_TEXT = 64 * 1024; // characters of an error or of progress that are sent
@@ -2218,7 +2219,10 @@ function printer(provider, found) {
       hasShownHow = true;
       const [first] = provider.tools;
       if (first) {
-        say(`  tools: ${provider.tools.map((tool) => tool.name).join(", ")}`);
+        const tools = provider.tools.map((tool) => tool.name);
+        const rest = tools.length - LISTED;
+        if (rest > 0) tools.splice(LISTED, rest, `and ${rest} more`);
+        say(`  tools: ${tools.join(", ")}`);
         const port = Number(new URL(found().url).port);
         const where = port === DEFAULT_PORT ? "" : ` --port ${port}`;
         say(
