@@ -114,6 +114,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The name of the tower's theme."""
     attach: bool = True
     """Whether to look for running Copilot sessions."""
+    provider_tools: int = 100
+    """How many tools a provider may have, an MCP server too: each goes along with every request to
+    the model."""
     local_session: bool = True
     """Whether the built-in session `local` is there."""
     glyphs: str = "unicode"

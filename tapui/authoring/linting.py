@@ -16,6 +16,7 @@ from tapui.schemas.arguments import NotChecked, SchemaUnusable
 from tapui.schemas.references import remote_reference
 from tapui.text import safe_text
 from tapui.wire.errors import WireError
+from tapui.wire.limits import MAX_TOOLS
 from tapui.wire.message import Tool
 
 LONG_DESCRIPTION = 2_000
@@ -42,11 +43,11 @@ class LintFinding(NamedTuple):
     fix: str
 
 
-async def findings(tools: Sequence[Tool]) -> list[LintFinding]:
-    """Return what there is to mend about tools, in their order."""
+async def findings(tools: Sequence[Tool], most: int = MAX_TOOLS) -> list[LintFinding]:
+    """Return what there is to mend about tools, in their order; `most` are taken of a provider."""
     found = list(_of_names(tools))
     try:
-        kept_definitions(list(tools))
+        kept_definitions(list(tools), most)
     except WireError as error:
         found.append(
             LintFinding("tools", f"a gateway refuses them: {error.text}", "mend that first")

@@ -18,7 +18,7 @@ from tapui.settings import Settings
 from tapui.text import safe_text
 from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
 from tapui.tower import theme_files
-from tapui.wire.limits import MAX_CONTEXT, MAX_PATTERN
+from tapui.wire.limits import MAX_CONTEXT, MAX_PATTERN, MAX_TOOLS
 
 KeyPath = tuple[str, ...]
 Scalar = bool | int | float | str
@@ -36,6 +36,7 @@ _FALSE = frozenset({"0", "false", "no", "off"})
 _DAY = 24 * 3600
 _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("port",): (0, 65535, ""),
+    ("provider-tools",): (1, MAX_TOOLS, ""),
     ("timeouts", "call"): (0.001, _DAY, " seconds"),
     ("timeouts", "mode-approval"): (1, _DAY, " seconds"),
     ("timeouts", "emitter-approval"): (1, _DAY, " seconds"),

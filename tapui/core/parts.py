@@ -351,6 +351,7 @@ class Parts:
             calls=calls,
             matcher=matcher,
             approvals=approvals,
+            most_tools=settings.provider_tools,
             persist_dir=persist_dir,
         )
         self.provider = ProviderConversation(
@@ -371,6 +372,7 @@ class Parts:
             streams=streams,
             pushes=pushes,
             policies=policies,
+            most_tools=settings.provider_tools,
             persist_dir=persist_dir,
         )
         self.inspecting = Inspecting(out=out, sessions=sessions, providers=providers)

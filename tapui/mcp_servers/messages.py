@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from tapui.secret import Secret
+from tapui.wire.limits import MAX_TOOLS
 from tapui.wire.message import OptionalRaw, ToolOutcome
 from tapui.wire.surrogates import without_surrogates
 
@@ -52,6 +53,8 @@ class ServerStart(BridgeMessage, tag="start", frozen=True):
     headers: dict[str, Secret] = {}
     pinned: dict[str, str] | None = None
     legacy: bool = False
+    most_tools: int = MAX_TOOLS
+    """How many tools are offered at most, as the settings say."""
     patience: float = 60.0
     """How long it may take until the server has answered the handshake."""
 

@@ -136,7 +136,7 @@ class Declared:
             if before is not None and not self._followers:
                 raise DeclarationError(_twice(made.name, before.place, made.place))
             if before is None and len(self._tools) >= limits.MAX_TOOLS:
-                raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS} tools")
+                raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS:,} tools")
             self._tools[made.name] = made
             for follower in self._followers:
                 follower.tools_changed()
@@ -148,7 +148,7 @@ class Declared:
         """Have these tools and no others, told to sessions at once. Their names are unique."""
         made = {tool.name: tool for tool in tools}
         if len(made) > limits.MAX_TOOLS:
-            raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS} tools")
+            raise DeclarationError(f"a provider has at most {limits.MAX_TOOLS:,} tools")
         self._tools = made
         for follower in self._followers:
             follower.tools_changed()

@@ -49,7 +49,8 @@ REFUSALS_TOLD = 60.0
 MAX_HOLDERS = 20
 """Holders of connections that a snapshot names."""
 
-MAX_TOOLS = 100
+MAX_TOOLS = 1_000
+"""Tools of a provider; `provider-tools` of the settings says how many of them are taken."""
 MAX_DECLARED_BYTES = 2 * 1024 * 1024
 """Definitions of a provider's tools together, and likewise the texts of its transforms: as much as
 one message carries, however many updates brought them."""

@@ -35,6 +35,7 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "theme": "TAPUI_THEME",
         "glyphs": "TAPUI_GLYPHS",
         "attach": "TAPUI_ATTACH",
+        "provider-tools": "TAPUI_PROVIDER_TOOLS",
         "local-session": "TAPUI_LOCAL_SESSION",
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",

@@ -170,7 +170,7 @@ CASES: list[Case] = [
          "TOOL_CONFLICT", "Tool 'tap_post' already registered by provider 'tap'",
          tools=["tap_post"]),
     Case("project", {"type": "tools.update", "tools": [GREET] * 101}, LARGE,
-         "101 tools; a provider may have at most 100"),
+         "101 tools; a provider may have at most 100 (setting provider-tools)"),
     Case("project", {"type": "session.ready", "sessionId": "{session}"}, "INVALID_SESSION",
          "Session {session} does not exist"),
     Case("all", {"type": "shutdown.ready", "sessionId": "nowhere"}, "INVALID_SESSION", **NOWHERE),

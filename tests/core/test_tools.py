@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tapui.settings import Settings
 from tests.core.conftest import Scene
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, Json, Peer, tool
 
@@ -104,6 +105,19 @@ def test_a_hundred_tools_and_no_more(scene: Scene) -> None:
     assert len(scene.talk.gateway.state.providers["p-1"].tools) == 100
     more = {"type": "tools.update", "tools": [tool("more")], "remove": ["t0"]}
     assert scene.provider.ask(more) == []
+
+
+def test_how_many_tools_a_provider_may_have_is_a_setting() -> None:
+    talk = Conversation(Settings(provider_tools=2))
+    talk.host().open("s1")
+    peer = talk.connect(PROVIDER_TOKEN)
+    hello = {"type": "hello", "name": "many", "protocolVersion": 2, "session": "s1"}
+    three, two = ([tool(f"t{n}") for n in range(count)] for count in (3, 2))
+    error = peer.error({**hello, "tools": three})
+    assert error["message"] == "3 tools; a provider may have at most 2 (setting provider-tools)"
+    assert peer.ask({**hello, "tools": two})[-1]["type"] != "error"
+    more = peer.error(type="tools.update", tools=[tool("more")], remove=[])
+    assert "(setting provider-tools)" in more["message"]
 
 
 # Conflicts

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import pytest
 
+from tapui.wire.limits import MAX_TOOLS
 from tests.rig.gateway import Gateway, Home
 from tests.rig.node import module_in, node
 from tests.rig.peers import Host, Json
@@ -115,7 +116,8 @@ def running() -> Iterator[Gateway]:
     """A `tapui serve` that the module's tests share."""
     node()  # skips before a test has opened a connection that its skip would leave open
     root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
-    with Gateway(Home(root), "--no-attach") as gateway:
+    env = {"TAPUI_PROVIDER_TOOLS": str(MAX_TOOLS)}
+    with Gateway(Home(root), "--no-attach", env=env) as gateway:
         yield gateway
     shutil.rmtree(root, ignore_errors=True)
 

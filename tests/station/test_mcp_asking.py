@@ -62,6 +62,7 @@ class Case:
             environ={},
             consents=ServerConsents(root / "state"),
             report=lambda *_: None,
+            most_tools=100,
         )
         home = SimpleNamespace(config=root / "config")
         self.servers = Servers(home, around, self._spawn)  # type: ignore[arg-type]

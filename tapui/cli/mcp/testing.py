@@ -15,7 +15,7 @@ from tapui.cli import output
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.given_call import Given, check_arguments, find_tool, object_of, print_outcome
 from tapui.cli.mcp.configured import the_one
-from tapui.cli.starting import home
+from tapui.cli.starting import home, loaded
 from tapui.emitters.folder_file import reason
 from tapui.hosts.mcp import package
 from tapui.invocation import command
@@ -53,7 +53,10 @@ def run(args: argparse.Namespace) -> int:
     if not isinstance(standing, MayRun):
         raise Failure(f"{entry.name} is not allowed yet: {command(f'mcp allow {entry.name}')}")
     try:
-        start = server_start(entry, standing.entry, os.environ, "")
+        start = replace(
+            server_start(entry, standing.entry, os.environ, ""),
+            most_tools=loaded(args).settings.provider_tools,
+        )
     except CannotStartError as error:
         raise Failure(f"{entry.name}: {error}") from None
     given = Given(object_of(args.args), tuple(args.values))

@@ -7,13 +7,15 @@ from tapui.authoring.linting import LintFinding, findings
 from tapui.cli import output
 from tapui.cli.failure import FAILED
 from tapui.cli.provider.author_file import loaded
+from tapui.cli.starting import loaded as loaded_settings
 from tapui.text import few
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what there is to mend; 1 if there is any."""
     file = loaded(args.file)
-    found = asyncio.run(findings(file.provider.tools))
+    most = loaded_settings(args).settings.provider_tools
+    found = asyncio.run(findings(file.provider.tools, most))
     if file.runs_at_import:
         problem = "it runs as soon as it is imported, also by its tests"
         fix = 'put run() below: if __name__ == "__main__":'

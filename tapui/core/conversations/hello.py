@@ -59,6 +59,7 @@ class Hellos:
         calls: Calls,
         matcher: Matcher,
         approvals: Approvals,
+        most_tools: int,
         persist_dir: Callable[[str], str],
     ) -> None:
         self._clock = clock
@@ -72,6 +73,7 @@ class Hellos:
         self._calls = calls
         self._matcher = matcher
         self._approvals = approvals
+        self._most_tools = most_tools
         self._persist_dir = persist_dir
 
     def hello(self, connection: Connection, message: Hello) -> None:
@@ -93,7 +95,7 @@ class Hellos:
         if metadata is not None:
             decode_object(metadata, "metadata")
         if message.tools is not None:
-            message = replace(message, tools=kept_definitions(message.tools))
+            message = replace(message, tools=kept_definitions(message.tools, self._most_tools))
         declared = self._declared(message)
         check_version(message.protocol_version)
         if connection.grant is not None and connection.grant.is_for_tools:

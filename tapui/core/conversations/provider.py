@@ -84,6 +84,7 @@ class ProviderConversation:
         streams: Streams,
         pushes: Pushes,
         policies: Policies,
+        most_tools: int,
         persist_dir: Callable[[str], str],
     ) -> None:
         self._clock = clock
@@ -103,6 +104,7 @@ class ProviderConversation:
         self._streams = streams
         self._pushes = pushes
         self._policies = policies
+        self._most_tools = most_tools
         self._persist_dir = persist_dir
 
     def tool_result(self, connection: Connection, message: ToolResult) -> None:
@@ -176,18 +178,19 @@ class ProviderConversation:
         provider = connection.bound_provider
         if message.tools is None and message.remove is None:
             raise WireError(ErrorCode.INVALID_JSON, "tools: missing")
-        message = replace(message, tools=kept_definitions(message.tools or []))
+        most = self._most_tools
+        message = replace(message, tools=kept_definitions(message.tools or [], most))
         if provider.is_everywhere and message.session_id is None:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
             sessions = [self._membership.session_of(provider, message.session_id, "tools.update")]
         is_whole = message.session_id is None or not provider.is_everywhere
         offered = _updated(provider.offered, message) if is_whole else provider.offered
-        check_size(offered)
+        check_size(offered, most)
         changed: list[tuple[OpenSession, list[Tool]]] = []
         for session in sessions:
             tools = _updated(provider.tools.get(session.id, []), message)
-            check_size(tools)
+            check_size(tools, most)
             check_conflicts(session, Claimant.of(provider), tools)
             changed.append((session, tools))
         provider.offered = offered

@@ -14,12 +14,12 @@ from tapui.wire.message import Tool
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
-def kept_definitions(tools: list[Tool]) -> list[Tool]:
+def kept_definitions(tools: list[Tool], most: int) -> list[Tool]:
     """Check a list of definitions by itself; return them as they are kept, apart from the message.
 
     Raises `WireError`: `PAYLOAD_TOO_LARGE` for too many, `INVALID_JSON` naming the field.
     """
-    check_size(tools)
+    check_size(tools, most)
     for index, tool in enumerate(tools):
         path = f"tools[{index}]"
         if not _NAME.match(tool.name):
@@ -32,18 +32,23 @@ def kept_definitions(tools: list[Tool]) -> list[Tool]:
     return [replace(tool, parameters=compact(tool.parameters)) for tool in tools]
 
 
-def check_size(tools: list[Tool]) -> None:
-    """Check how many there are, and their bytes. Raises `WireError` (`PAYLOAD_TOO_LARGE`)."""
-    if len(tools) > limits.MAX_TOOLS:
-        raise WireError(
-            ErrorCode.PAYLOAD_TOO_LARGE,
-            f"{len(tools)} tools; a provider may have at most {limits.MAX_TOOLS}",
-        )
+def check_size(tools: list[Tool], most: int) -> None:
+    """Check that there are at most `most`, and their bytes.
+
+    Raises `WireError` (`PAYLOAD_TOO_LARGE`).
+    """
+    if len(tools) > most:
+        raise WireError(ErrorCode.PAYLOAD_TOO_LARGE, f"{len(tools)} tools; {too_many(most)}")
     if sum(map(_size, tools)) > limits.MAX_DECLARED_BYTES:
         raise WireError(
             ErrorCode.PAYLOAD_TOO_LARGE,
             f"a provider's tools have at most {limits.MAX_DECLARED_BYTES:,} bytes together",
         )
+
+
+def too_many(most: int) -> str:
+    """Return why further tools of a provider are not taken."""
+    return f"a provider may have at most {most:,} (setting provider-tools)"
 
 
 def _size(tool: Tool) -> int:

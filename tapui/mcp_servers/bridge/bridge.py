@@ -54,7 +54,7 @@ class Bridge:
         self._name = start.name
         self._tell = tell
         self._provider = Provider(start.name)
-        self._names = ToolNames(start.name, start.pinned)
+        self._names = ToolNames(start.name, start.pinned, start.most_tools)
         self._tools: list[ServerTool] = []
         self._mapped: list[MappedTool] = []
         self._sessions = OfferedSessions(self._provider, start.gateway_url, self._refused)

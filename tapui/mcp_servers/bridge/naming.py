@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.core.providers.definitions import too_many
 from tapui.mcp_servers.messages import MappedTool
 from tapui.schemas.references import remote_reference
 from tapui.wire import codec, limits
@@ -57,8 +58,11 @@ class ToolNames:
     """Maps tools of one server. The order in which it lists them decides no name: what the person
     has allowed by a name does not come to hold for another tool."""
 
-    def __init__(self, server: str, pinned: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, server: str, pinned: Mapping[str, str] | None, most: int = limits.MAX_TOOLS
+    ) -> None:
         self._server = server
+        self._most = most
         self._pinned = None if pinned is None else dict(pinned)
         self._clashes: set[str] = set()
 
@@ -94,8 +98,8 @@ class ToolNames:
             elif problem is None:
                 problem = "the definitions of all tools are too large together"
             size = len(tool.description) * 4 + len(memoryview(tool.parameters))
-            if problem is None and len(offered) >= limits.MAX_TOOLS:
-                problem = f"a provider has at most {limits.MAX_TOOLS} tools"
+            if problem is None and len(offered) >= self._most:
+                problem = too_many(self._most)
             elif problem is None and size > left:
                 problem = "the definitions of all tools are too large together"
             if problem is None and not is_changed:

@@ -222,7 +222,8 @@ class RunningServer:
             return
         around.turn.note_agent(self._bridge.pid, f"MCP server '{entry.name}'")
         self._shown = replace(self._shown, starts=self._shown.starts + 1)
-        self._send(replace(start, pinned=pins, legacy=self._is_legacy))
+        told = replace(start, pinned=pins, legacy=self._is_legacy, most_tools=around.most_tools)
+        self._send(told)
         self._enter_sessions()
         pinner = self._background.start(self._pin(), name=f"pin the tools of {entry.name}")
         try:

@@ -27,6 +27,8 @@ class Surroundings:
     environ: Mapping[str, str]
     consents: ServerConsents
     report: Report
+    most_tools: int
+    """Tools that a provider may have."""
     module: str = MODULE
     """The module that is run as the bridge."""
 

@@ -64,5 +64,6 @@ class McpServersPart:
             environ=dict(os.environ),
             consents=ServerConsents(access.home.state),
             report=access.report,
+            most_tools=access.options.settings.provider_tools,
         )
         return lambda: Servers(access.home, around, access.spawn)

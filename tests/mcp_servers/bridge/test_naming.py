@@ -119,9 +119,9 @@ def test_a_schema_that_is_too_deep_is_kept_back() -> None:
 
 
 def test_no_more_tools_are_offered_than_a_provider_may_have() -> None:
-    mapped = ToolNames("many", None).map([tool(f"t{number}") for number in range(120)])
+    mapped = ToolNames("many", None, 100).map([tool(f"t{number}") for number in range(120)])
     assert len([one for one in mapped if one.offered_as]) == 100
-    assert mapped[119].problem == "a provider has at most 100 tools"
+    assert mapped[119].problem == "a provider may have at most 100 (setting provider-tools)"
     large = [tool(f"t{number}", "x" * 200_000) for number in range(12)]
     mapped = ToolNames("large", None).map(large)
     assert 0 < len([one for one in mapped if one.offered_as]) < 12

@@ -16,7 +16,7 @@ export const limits = Object.freeze({
   MAX_FILE_BYTES: 20 * 1024 * 1024,
   MAX_DEPTH: 256,
   MAX_SCHEMA_DEPTH: 32,
-  MAX_TOOLS: 100,
+  MAX_TOOLS: 1000,
   MAX_HOOK_RULES: 50,
   MAX_SECTIONS: 100,
   MAX_STREAMS: 20,
