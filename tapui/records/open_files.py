@@ -26,6 +26,9 @@ class OpenFiles:
         self._report = report
         self.routes: dict[tuple[str | None, type], RecordFile] = {}
         self._folders: dict[Path, tuple[LockedFolder, dict[str, RecordFile]]] = {}
+        self._untrimmed: set[Path] = set()
+        """Folders that wait to be kept within their total. Both threads change it, one item at a
+        time."""
         # A file costs up to three descriptors (itself, its folder, its lock).
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
@@ -115,16 +118,21 @@ class OpenFiles:
         self.trim_later(file.folder)
 
     def trim_later(self, folder: LockedFolder) -> None:
-        """Keep a folder within its total, on the journal's thread."""
+        """Keep a folder within its total, on the journal's thread: once for all that asked for it
+        before it began, since each time lists the whole folder."""
+        if folder.path in self._untrimmed:
+            return
         try:
             fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=folder.fd)
         except OSError as error:  # the next rotation trims it
             self._report(f"{shown(folder.path)}: {error.strerror}", "warning")
             return
+        self._untrimmed.add(folder.path)
         self._syncer.run(partial(self._trim, fd, folder.path))
 
     def _trim(self, folder: int, path: Path) -> None:
         """Keep a folder within its total; runs in the journal's thread and closes `folder`."""
+        self._untrimmed.discard(path)
         try:
             dropped = trim(folder, self._limits.session)
         except OSError as error:

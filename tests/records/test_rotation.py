@@ -124,6 +124,6 @@ def test_rotating_while_the_folder_is_kept_within_its_total_loses_nothing(
         (tap / f"streams.{number}.jsonl").touch()
     with Writer(state, file=500) as writer:
         writer.turn(opened("s1", workspace))
-        fill(writer, 150)
+        fill(writer, 300)
         assert writer.reports == []
-    assert [record.seq for record in scan(tap, "calls")] == list(range(2, 152))
+    assert [record.seq for record in scan(tap, "calls")] == list(range(2, 302))
