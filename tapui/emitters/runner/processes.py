@@ -40,7 +40,38 @@ class ProcessEntry:
     name: str
 
 
-Table = dict[int, ProcessEntry]
+class ProcessTable:
+    """All processes as they were at one moment.
+
+    One table serves many runs: what is asked of it for each is found out once.
+    """
+
+    def __init__(self, processes: Iterable[ProcessEntry] = ()) -> None:
+        self._processes = {process.pid: process for process in processes}
+        self._below: dict[int, list[int]] = {}
+        self._in_session: dict[int, list[int]] = {}
+        for process in self._processes.values():
+            self._below.setdefault(process.parent, []).append(process.pid)
+            self._in_session.setdefault(process.session, []).append(process.pid)
+        self._marked: dict[str | None, list[int]] | None = None
+        """The reaper's children by their marks."""
+
+    def members(self, leader: int, mark: str, reaper: int) -> list[ProcessEntry]:
+        """Return the living processes of a run: of its leader's session, marked orphans, and all
+        that descend from these. Orphans are children of `reaper`, always the same one."""
+        if self._marked is None:
+            self._marked = {}
+            for pid in self._below.get(reaper, ()):
+                self._marked.setdefault(mark_of(pid), []).append(pid)
+        waiting = [*self._in_session.get(leader, ()), *self._marked.get(mark, ())]
+        found: set[int] = set()
+        while waiting:
+            pid = waiting.pop()
+            if pid not in found:
+                found.add(pid)
+                waiting += self._below.get(pid, ())
+        alive = [self._processes[pid] for pid in sorted(found)]
+        return [process for process in alive if not process.is_dead]
 
 
 def become_reaper() -> bool:
@@ -88,12 +119,12 @@ def entry(pid: int) -> ProcessEntry | None:
     )
 
 
-def table() -> Table:
-    """Return all processes by id; none without `/proc`."""
+def processes() -> list[ProcessEntry]:
+    """Return all processes; none without `/proc`."""
     if not HAS_PROC:
-        return {}
+        return []
     found = (entry(int(at.name)) for at in _PROC.iterdir() if at.name.isdigit())
-    return {process.pid: process for process in found if process is not None}
+    return [process for process in found if process is not None]
 
 
 def children() -> list[int]:
@@ -105,7 +136,7 @@ def children() -> list[int]:
         # Of the one thread that there is.
         listed = (_PROC / "self" / "task" / str(own) / "children").read_bytes()
     except FileNotFoundError:  # a kernel without this list
-        return [process.pid for process in table().values() if process.parent == own]
+        return [process.pid for process in processes() if process.parent == own]
     return [int(pid) for pid in listed.split()]
 
 
@@ -122,30 +153,9 @@ def mark_of(pid: int) -> str | None:
     return None
 
 
-def members(processes: Table, leader: int, mark: str, reaper: int) -> list[ProcessEntry]:
-    """Return the living processes of a run: of its leader's session, marked orphans, and all that
-    descend from these."""
-    below: dict[int, list[int]] = {}
-    for process in processes.values():
-        below.setdefault(process.parent, []).append(process.pid)
-    waiting = [process.pid for process in processes.values() if process.session == leader]
-    waiting += [
-        pid
-        for pid in below.get(reaper, ())
-        if processes[pid].session != leader and mark_of(pid) == mark
-    ]
-    found: set[int] = set()
-    while waiting:
-        pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
-            waiting += below.get(pid, ())
-    return [processes[pid] for pid in sorted(found) if not processes[pid].is_dead]
-
-
-def send(processes: Iterable[ProcessEntry], number: signal.Signals) -> None:
+def send(to: Iterable[ProcessEntry], number: signal.Signals) -> None:
     """Send a signal to processes, unless their ids have another owner by now."""
-    for process in processes:
+    for process in to:
         now = entry(process.pid)
         if now is not None and now.started == process.started:
             # It has just ended, or has become another user's.
@@ -173,16 +183,16 @@ def kill_leftovers(leaders: dict[int, int | None], marks: Collection[str]) -> in
         return len(leaders)
     killed: set[int] = set()
     for _ in range(_SWEEPS):
-        processes = table()
+        there = processes()
         foreign = {
-            pid
-            for pid, started in leaders.items()
-            if pid in processes and processes[pid].started != started
+            process.pid
+            for process in there
+            if process.pid in leaders and process.started != leaders[process.pid]
         }
         wanted = leaders.keys() - foreign
         left = [
             process
-            for process in processes.values()
+            for process in there
             if not process.is_dead and (process.session in wanted or mark_of(process.pid) in marks)
         ]
         if not left:

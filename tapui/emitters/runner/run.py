@@ -19,8 +19,8 @@ from tapui.emitters.runner.messages import (
 )
 from tapui.emitters.runner.processes import (
     ProcessEntry,
+    ProcessTable,
     entry,
-    members,
     send,
     send_group,
 )
@@ -48,7 +48,7 @@ class Ground(Sink, Protocol):
     def wake(self, run: "Run") -> None:
         """Give a run a turn."""
 
-    def processes(self) -> dict[int, ProcessEntry]:
+    def processes(self) -> ProcessTable:
         """Return all processes as they are now, or were a moment ago."""
 
     def has_orphans(self) -> bool:
@@ -249,7 +249,7 @@ class Run:
 
         What gave itself a session is let go with a command that ended by itself.
         """
-        found = members(self._ground.processes(), self.pid, self._mark, os.getpid())
+        found = self._ground.processes().members(self.pid, self._mark, os.getpid())
         if not self._is_stopped:
             found = [process for process in found if process.session == self.pid]
         send_group(self.pid, number)
@@ -282,7 +282,7 @@ class Run:
             return
         left: list[ProcessEntry] = []
         if self._ground.has_orphans():
-            left = members(self._ground.processes(), self.pid, self._mark, os.getpid())
+            left = self._ground.processes().members(self.pid, self._mark, os.getpid())
             is_waiting = self._is_stopped or any(one.session == self.pid for one in left)
             if left and is_waiting and not self._is_closing:
                 return  # until they end, or are killed

@@ -49,11 +49,11 @@ from tapui.emitters.runner.messages import (
 )
 from tapui.emitters.runner.processes import (
     HAS_PROC,
-    Table,
+    ProcessTable,
     become_reaper,
     children,
     entry,
-    table,
+    processes,
 )
 from tapui.emitters.runner.run import Run
 from tapui.emitters.runner.spawning import SpawnError
@@ -131,7 +131,7 @@ class Helper:
         self._unsent = bytearray()
         self._runs: dict[str, Run] = {}
         self._active: dict[HasTurns, None] = {}
-        self._table: Table = {}
+        self._table = ProcessTable()
         self._table_at = float("-inf")
         self._looked = 0.0
         self._cpu_left = CPU_BURST
@@ -273,11 +273,12 @@ class Helper:
         """Forget a run."""
         self._runs.pop(run.id, None)
 
-    def processes(self) -> Table:
+    def processes(self) -> ProcessTable:
         """Return all processes as they are now, or were a moment ago."""
-        now = time.monotonic()
-        if now - self._table_at > _TABLE_SECONDS:
-            self._table, self._table_at = table(), now
+        if time.monotonic() - self._table_at > _TABLE_SECONDS:
+            self._table = ProcessTable(processes())
+            # Of when it was read: where that takes long, it is not read again for each run.
+            self._table_at = time.monotonic()
         return self._table
 
     def has_orphans(self) -> bool:

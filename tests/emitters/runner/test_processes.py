@@ -13,10 +13,10 @@ import pytest
 from tapui.emitters.runner.processes import (
     MARK,
     ProcessEntry,
+    ProcessTable,
     entry,
     kill_leftovers,
     mark_of,
-    members,
     send,
 )
 from tests.rig.processes import has_ended
@@ -86,9 +86,8 @@ def test_members_are_the_session_and_all_that_descend_from_it() -> None:
     def process(pid: int, parent: int, session: int, *, is_dead: bool = False) -> ProcessEntry:
         return ProcessEntry(pid, parent, session, session, 0, is_dead, "x")
 
-    processes = {
-        one.pid: one
-        for one in (
+    processes = ProcessTable(
+        (
             process(1, 0, 1),
             process(10, 1, 10),  # the helper
             process(20, 10, 20),  # a leader
@@ -100,6 +99,6 @@ def test_members_are_the_session_and_all_that_descend_from_it() -> None:
             process(30, 10, 30),  # another leader
             process(31, 30, 30),
         )
-    }
-    found = members(processes, 20, "mark", 10)
+    )
+    found = processes.members(20, "mark", 10)
     assert [one.pid for one in found] == [20, 21, 22, 23, 24]
