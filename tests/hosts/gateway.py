@@ -24,7 +24,7 @@ from tapui.wire.host import (
 )
 from tapui.wire.message import Message, OfferedTool
 from tapui.wire.provider import Sessions
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class GatewayPlayed:
         kind: type[M],
         fits: Callable[[M], bool] = lambda _: True,
         *,
-        within: float = 15.0,
+        within: float = HUNG,
         **fields: Any,
     ) -> M:
         """Wait for a message of the kind that `fits` and has these fields; return the first."""

@@ -17,7 +17,7 @@ from tapui.wire.limits import MAX_TOOLS
 from tests.rig.gateway import Gateway, Home
 from tests.rig.node import module_in, node
 from tests.rig.peers import Host, Json
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -56,7 +56,7 @@ class Program:
         """What it has written to standard error."""
         return self._err.read_text()
 
-    def says(self, part: str, *, times: int = 1, within: float = 15.0) -> None:
+    def says(self, part: str, *, times: int = 1, within: float = HUNG) -> None:
         """Wait until it has printed `part`, so many times."""
         until(
             lambda: self.out.count(part) >= times,
@@ -96,13 +96,13 @@ class Bench:
         assert "error" not in outcome, outcome
         return outcome.get("data")
 
-    async def logs(self, part: str, *, within: float = 10.0) -> None:
+    async def logs(self, part: str, *, within: float = HUNG) -> None:
         """Wait until a line with `part` is shown in the session's timeline."""
         async with asyncio.timeout(within):
             while part not in (await self.host.expect("session.log", within=within))["message"]:
                 pass
 
-    async def has_tools(self, *names: str, within: float = 10.0) -> None:
+    async def has_tools(self, *names: str, within: float = HUNG) -> None:
         """Wait until the session has these tools."""
         async with asyncio.timeout(within):
             while True:

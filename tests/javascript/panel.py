@@ -3,6 +3,7 @@
 from typing import Any
 
 from tests.rig.chromium import Page
+from tests.rig.waiting import HUNG
 
 _ROOT = "document.querySelector('tap-connect').shadowRoot"
 
@@ -46,7 +47,7 @@ class Panel:
         await self.page.type(code)
         await self.page.press_enter()
 
-    async def shows(self, part: str, text: str = "", *, within: float = 15.0) -> None:
+    async def shows(self, part: str, text: str = "", *, within: float = HUNG) -> None:
         """Wait until a part is shown (start, code, busy or bound), with `text` in the panel."""
         await self.page.until(
             f"{_ROOT}.querySelector('.panel').dataset.part === {part!r} &&"

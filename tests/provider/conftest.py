@@ -20,6 +20,7 @@ from tapui.secret import Secret
 from tapui.wire.message import ActiveSession
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json, Tower
+from tests.rig.waiting import HUNG
 
 _numbers = count(1)
 
@@ -53,7 +54,7 @@ class Told(Listener):
         self.words.append(text)
         self.news.set()
 
-    async def heard(self, part: str, *, times: int = 1, within: float = 10.0) -> None:
+    async def heard(self, part: str, *, times: int = 1, within: float = HUNG) -> None:
         """Wait until something with `part` was told, so many times."""
         async with asyncio.timeout(within):
             while sum(part in word for word in self.words) < times:

@@ -45,6 +45,9 @@ async def test_a_call_from_the_form_is_a_call_of_yours_and_its_line_makes_it_aga
         screen.keys("x")
         await confirm(screen, r"Cancel greet\?")
         assert (await provider.expect("tool.cancel"))["id"] == call["id"]
+        # Answered, it ends before the second one: the list has what ended last on top.
+        given_up = {"error": "given up", "errorCode": "CANCELLED"}
+        await provider.send({"type": "tool.result", "id": call["id"], **given_up})
         await screen.seen("cancelled")
 
         (copied,) = home.tapui.rglob("copied.txt")
@@ -54,7 +57,9 @@ async def test_a_call_from_the_form_is_a_call_of_yours_and_its_line_makes_it_aga
         await provider.send({"type": "tool.result", "id": again["id"], "data": "hello"})
         assert await command.end() == (0, '"hello"\n', "")
 
-        screen.keys("q", PANES["calls"], "Enter")
+        screen.keys("q", PANES["calls"])
+        await screen.seen(r"✓ done(.|\n)*cancelled")
+        screen.keys("End", "Enter")
         await screen.seen("called by +you")
         code, out, _ = await run(home, "records", "--collection", "calls", "--json")
         assert code == 0

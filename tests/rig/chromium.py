@@ -19,7 +19,7 @@ from websockets.asyncio.client import ClientConnection
 
 from tests.conftest import missing
 from tests.rig.peers import Json
-from tests.rig.waiting import LONGEST, until_async
+from tests.rig.waiting import HUNG, LONGEST, until_async
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _QUIET = (
@@ -163,7 +163,7 @@ class Page:
             raise AssertionError(f"{expression}: {said['exceptionDetails']}")
         return said["result"].get("value")
 
-    async def until(self, expression: str, *, within: float = 15.0) -> Any:
+    async def until(self, expression: str, *, within: float = HUNG) -> Any:
         """Wait until an expression is truthy; return what it is."""
         try:
             async with asyncio.timeout(within):

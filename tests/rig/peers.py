@@ -10,6 +10,8 @@ from typing import Any, Self
 import websockets
 from websockets.asyncio.client import ClientConnection
 
+from tests.rig.waiting import HUNG
+
 Json = dict[str, Any]
 
 GREET: Json = {
@@ -97,11 +99,11 @@ class Peer:
         """Send a message, or a frame exactly as it is given."""
         await self._socket.send(json.dumps(message) if isinstance(message, dict) else message)
 
-    async def expect(self, type_: str, *, within: float = 5.0, **fields: Any) -> Json:
+    async def expect(self, type_: str, *, within: float = HUNG, **fields: Any) -> Json:
         """Return the first message of `type_` with these `fields`; those passed over stay."""
         return await self._take(type_, fields, within)
 
-    async def next(self, *, within: float = 5.0) -> Json:
+    async def next(self, *, within: float = HUNG) -> Json:
         """Return the next message, whatever it is."""
         return await self._take(None, {}, within)
 
@@ -118,7 +120,7 @@ class Peer:
         except TimeoutError:
             raise AssertionError(f"no {wanted} within {within:g} s: {self}") from None
 
-    async def closed(self, *, within: float = 5.0) -> int | None:
+    async def closed(self, *, within: float = HUNG) -> int | None:
         """Wait until the other side has closed; return the close code."""
         async with asyncio.timeout(within):
             await self._socket.wait_closed()
@@ -180,7 +182,7 @@ class Provider(Peer):
         """The provider's id."""
         return str(self.ack["providerId"])
 
-    async def answer(self, *, within: float = 5.0, **result: Any) -> Json:
+    async def answer(self, *, within: float = HUNG, **result: Any) -> Json:
         """Answer the next call with `result` (`data=…`, or `error=…, errorCode=…`)."""
         call = await self.expect("tool.call", within=within)
         await self.send({"type": "tool.result", "id": call["id"], **result})
@@ -244,7 +246,7 @@ class Tower(Peer):
         tower.snapshot = await tower.expect("tower.snapshot")
         return tower
 
-    async def event(self, kind: str, *, within: float = 5.0) -> Json:
+    async def event(self, kind: str, *, within: float = HUNG) -> Json:
         """Return the next event of `kind`; events of other kinds before it are dropped."""
         async with asyncio.timeout(within):
             while True:

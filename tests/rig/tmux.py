@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import HUNG, until, until_async
 
 _CONF = """\
 set -g remain-on-exit on
@@ -189,13 +189,13 @@ class Screen:
         """Search the screen now (multi-line)."""
         return re.search(pattern, self.text(), re.MULTILINE)
 
-    def wait_for(self, pattern: str, *, within: float = 15.0) -> re.Match[str]:
+    def wait_for(self, pattern: str, *, within: float = HUNG) -> re.Match[str]:
         """Wait until the screen shows `pattern`."""
         return until(
             lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
         )
 
-    def wait_gone(self, pattern: str, *, within: float = 15.0) -> None:
+    def wait_gone(self, pattern: str, *, within: float = HUNG) -> None:
         """Wait until the screen no longer shows `pattern`."""
         until(
             lambda: not self.find(pattern),
@@ -203,13 +203,13 @@ class Screen:
             what=lambda: self._story(f"{pattern!r} gone"),
         )
 
-    async def seen(self, pattern: str, *, within: float = 15.0) -> re.Match[str]:
+    async def seen(self, pattern: str, *, within: float = HUNG) -> re.Match[str]:
         """As `wait_for`, from a coroutine."""
         return await until_async(
             lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
         )
 
-    async def gone(self, pattern: str, *, within: float = 15.0) -> None:
+    async def gone(self, pattern: str, *, within: float = HUNG) -> None:
         """As `wait_gone`, from a coroutine."""
         await until_async(
             lambda: not self.find(pattern),
@@ -217,7 +217,7 @@ class Screen:
             what=lambda: self._story(f"{pattern!r} gone"),
         )
 
-    def wait_dead(self, *, within: float = 15.0) -> int | None:
+    def wait_dead(self, *, within: float = HUNG) -> int | None:
         """Wait until the program has ended; return its exit status (None after a signal)."""
         until(lambda: self.is_dead, within=within, what=lambda: self._story("the program's end"))
         return self.exit_status

@@ -7,13 +7,16 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+HUNG = 30.0
+"""Seconds after which a test that waits for what must come counts as hung. No behaviour is measured
+by it, and a loaded machine stays below it: what has to be fast names a bound of its own."""
 SHORTEST, LONGEST = 0.002, 0.05
 """Seconds between two looks at something that can only be looked at: most comes at once, and what
 takes its time is not looked at so often that it takes more."""
 
 
 def until(
-    look: Callable[[], T | None], *, within: float = 15.0, what: Callable[[], str] | str
+    look: Callable[[], T | None], *, within: float = HUNG, what: Callable[[], str] | str
 ) -> T:
     """Return the first truthy result of `look`; raise `AssertionError` naming `what` if it stays
     falsy for `within` seconds."""
@@ -26,7 +29,7 @@ def until(
 
 
 async def until_async(
-    look: Callable[[], T | None], *, within: float = 15.0, what: Callable[[], str] | str
+    look: Callable[[], T | None], *, within: float = HUNG, what: Callable[[], str] | str
 ) -> T:
     """As `until`, leaving the event loop free between looks."""
     deadline, pauses = time.monotonic() + within, _pauses()

@@ -11,6 +11,7 @@ from websockets.asyncio.client import connect, unix_connect
 from tapui.home import local_socket
 from tapui.runtime.roster import Timing
 from tapui.runtime.server import Server
+from tests.rig.waiting import HUNG
 from tests.runtime.children import run  # noqa: F401 - a fixture
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.house import House, Witness
@@ -62,7 +63,7 @@ class Running:
             return 0
         return len(roster.sockets) - sum(map(len, roster.transient.values()))
 
-    async def all_gone(self, within: float = 5.0) -> None:
+    async def all_gone(self, within: float = HUNG) -> None:
         """Wait until the server has no socket left."""
         roster = self.server._roster
         assert roster is not None

@@ -3,6 +3,7 @@
 import asyncio
 
 from tapui.runtime.ports import SocketPort
+from tests.rig.waiting import HUNG
 
 
 class RecordingDoor:
@@ -48,7 +49,7 @@ class RecordingDoor:
         self.gone.append(port)
         self.changed.set()
 
-    async def until(self, condition, within: float = 5.0) -> None:
+    async def until(self, condition, within: float = HUNG) -> None:
         """Wait until `condition()` holds; look again whenever the door was told something."""
         async with asyncio.timeout(within):
             while not condition():

@@ -7,6 +7,8 @@ from typing import Self
 
 from websockets.frames import Frame, Opcode
 
+from tests.rig.waiting import HUNG
+
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 
 
@@ -85,7 +87,7 @@ class RawClient:
             self.close()
         return status, head + body
 
-    async def frame(self, within: float = 5) -> tuple[int, bytes]:
+    async def frame(self, within: float = HUNG) -> tuple[int, bytes]:
         """Read one unmasked frame; return its opcode and payload."""
         async with asyncio.timeout(within):
             first, second = await self.reader.readexactly(2)
@@ -98,14 +100,14 @@ class RawClient:
                 size = int.from_bytes(await self.reader.readexactly(8), "big")
             return first & 0x0F, await self.reader.readexactly(size)
 
-    async def closing(self, within: float = 5) -> tuple[int, str]:
+    async def closing(self, within: float = HUNG) -> tuple[int, str]:
         """Read up to the close frame; return its code and reason."""
         while True:
             opcode, data = await self.frame(within)
             if opcode == Opcode.CLOSE:
                 return int.from_bytes(data[:2], "big"), data[2:].decode()
 
-    async def rest(self, within: float = 5) -> bytes:
+    async def rest(self, within: float = HUNG) -> bytes:
         """Read until the server closes the socket, however it does."""
         async with asyncio.timeout(within):
             try:

@@ -18,7 +18,7 @@ from tapui.emitters.runner.messages import (
 from tapui.emitters.runner.runner import RunEvent, Runner
 from tapui.runtime.supervisor import Backoff
 from tests.rig.processes import has_ended
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 ENVIRON = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
 E = TypeVar("E", RunStarted, RunLines, RunCounted, RunFiltered, RunEnded)
@@ -51,7 +51,7 @@ class Told:
         )
         return found[0].removeprefix(text).strip()
 
-    async def ended(self, run: str, within: float = 15.0) -> RunEnded:
+    async def ended(self, run: str, within: float = HUNG) -> RunEnded:
         found = await until_async(
             lambda: self.of(run, RunEnded), within=within, what=lambda: f"the end of {run}: {self}"
         )
