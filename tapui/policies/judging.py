@@ -168,6 +168,7 @@ def _of_part(
 ) -> JudgedPart:
     from tapui.policies.commands import CommandPart
     from tapui.policies.forbidding import means
+    from tapui.policies.operands import stray
     from tapui.policies.programs import escape
 
     assert isinstance(part, CommandPart)
@@ -177,6 +178,8 @@ def _of_part(
         if not patterns.begins(part.words, one.words, is_exact=one.is_exact):
             continue
         hidden = escape(part.words, len(one.words), part.expanding, patterns.starred(one.words))
+        if not hidden and (word := stray(part.words, one.words)):
+            hidden = f"the rule “{one.pattern}” does not name {word}"
         if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
             hidden = "the command changes its folder before"
         if hidden:

@@ -247,6 +247,16 @@ def unknown_option(
     return ""
 
 
+def operand_places(name: str, words: tuple[str, ...]) -> list[int]:
+    """Return the places of words that are no options, no values of known ones, and no verbs."""
+    entry = entry_of(name)
+    if entry is None:
+        return [at for at in range(1, len(words)) if not words[at].startswith("-")]
+    walk = _Walk(entry, words, frozenset(range(len(words))), frozenset())
+    walk.go()
+    return walk.operands
+
+
 class _UnknownError(Exception):
     """Something in a command is not known to be harmless."""
 
@@ -269,6 +279,8 @@ class _Walk:
         self._settings = [_setting(entry.name)]
         self._at = 1
         self._seen = 0
+        self.operands: list[int] = []
+        """Places of words that are no options, no values of known ones, and no verbs."""
 
     def go(self) -> None:
         """Go through all of them. Raises `_UnknownError`."""
@@ -303,6 +315,7 @@ class _Walk:
             self._entry = verb
             self._settings.append(_setting(verb.name))
             return
+        self.operands.append(at)
         if not behind and verbs.keys() - {"--"}:
             if not is_named:
                 raise _UnknownError(f"{self._entry.name} {word} is nothing that tapui knows")
@@ -341,6 +354,7 @@ class _Walk:
             return
         value = self._words[self._at]
         if not value.startswith("-") and value not in self._entry.verbs:
+            self.operands.append(self._at)  # it may be no value
             self._at += 1
 
     def _value(self, word: str, option: _Option) -> None:

@@ -285,6 +285,11 @@ def base_name(word: str) -> str:
     return word.rpartition("/")[2]
 
 
+def runs_scripts(name: str) -> bool:
+    """Return whether a program is a shell or an interpreter: its first word is what it runs."""
+    return name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
+
+
 def is_destructive(word: str) -> bool:
     """Return whether a rule for a program had better name all of its words."""
     return base_name(word) in _DESTROY
@@ -319,10 +324,10 @@ def escape(
             why = _launched(words, covered, launcher, expanding, starred)
             if why is not None:
                 return why
-    runs_scripts = name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
-    if runs_scripts and not set(words[1:]) <= _ONLY_TOLD and (why := _script(words, covered)):
+    has_script = runs_scripts(name)
+    if has_script and not set(words[1:]) <= _ONLY_TOLD and (why := _script(words, covered)):
         return f"{name} {why}"
-    if runs_scripts and words[1:2] == ("-m",):
+    if has_script and words[1:2] == ("-m",):
         words, covered = words[2:], covered - 2
         expanding, starred = _behind(expanding, 2), _behind(starred, 2)
         name = words[0] if words else ""
@@ -337,7 +342,7 @@ def _behind(places: frozenset[int], size: int) -> frozenset[int]:
 
 def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
     """Return whether a program takes its commands from its input, as at the end of a pipe."""
-    if name not in _SHELLS | _READ_COMMANDS and not _INTERPRETER.fullmatch(name):
+    if name not in _READ_COMMANDS and not runs_scripts(name):
         return False
     others = words[1:]
     if others and set(others) <= _ONLY_TOLD:

@@ -1,0 +1,94 @@
+"""A rule that names files, folders or addresses allows no others behind them."""
+
+import pytest
+
+from tests.policies.judged import allow, on_command
+
+BOUND = """
+cat docs/*: docs/a.txt /etc/hostname | docs/a.txt package.json | docs/a* ../* | docs/a ./b | docs/a
+    docs/../b | docs/a docs//../b | docs/a 'docs/../b' | docs/a ~/x | docs/a -- b
+cat docs/* -n: docs/a -n b | docs/a -n -- b
+cat docs/a: docs/a b | docs/a docs/b
+cat a.txt: a.txt /etc/hostname | a.txt b
+touch docs/*: docs/x /tmp/y | docs/x -r /etc/hostname | docs/x --reference=/etc/hostname
+rm -rf build: -rf build src | -rf build -v src
+cp docs/* out: docs/a out b | docs/a out -v /etc/hostname
+head -n 5 docs/*: -n 5 docs/a b | -n 5 docs/a -n 3 b
+diff docs/* docs/*: docs/a docs/b --from-file=package.json | docs/a docs/b --to-file b
+grep x docs/*: x docs/a b | x docs/a -f b | x docs/a --file=b | x docs/a -nf b | x docs/a -f../b |
+    x docs/a -fb
+curl http://a.test/*: http://a.test/x http://evil.test | http://a.test/x evil.test | http://a.test/x
+    --url http://evil.test | http://a.test/x --url=evil.test | http://a.test/x http://a.test/../y
+wget -q https://a.test/*: -q https://a.test/x https://evil.test
+curl a.test: a.test evil.test
+ls ./*: ./a /etc | ./a ..
+git diff --no-index docs/*: diff --no-index docs/a /etc/hostname
+pytest tests/unit: tests/unit /tmp/evil | tests/unit evil.py
+python scripts/check.py docs/*: scripts/check.py docs/a b
+python -m pytest tests/unit: -m pytest tests/unit b
+frob docs/*: docs/a b | docs/a --out=/etc/x | docs/a -o/etc/x | docs/a -o b
+frob --level docs/*: --level docs/a b
+dd if=docs/*: if=docs/a of=b
+make -C web docs/*: -C web docs/a b
+go test ./pkg/*: test ./pkg/a ./b
+"""
+FREE = """
+cat docs/*: docs/a.txt docs/b.txt | docs/a -n | docs/a -n docs/b.md | docs/a docs/*.md
+touch docs/*: docs/x docs/y -c
+rm -rf build: -rf build | -rf build -v
+cp docs/* out: docs/a out -v
+head -n 5 docs/*: -n 5 docs/a docs/b -n 3
+grep x docs/*: x docs/a docs/b -n -A 3
+curl http://a.test/*: http://a.test/x http://a.test/y -sS | http://a.test/x -so /dev/null
+go test ./pkg/*: test ./pkg/a ./pkg/b -run TestX -count=1
+pytest tests/unit: tests/unit -q -k name
+python scripts/check.py: scripts/check.py --fast a b
+python -m pytest tests/unit: -m pytest tests/unit -q
+python -m pytest: -m pytest a b
+./gradlew test: test --info
+git -C web status: -C web status -s docs
+make -C web: -C web test lint
+make CC=*: CC=gcc all
+docker compose -f a/b.yml up: compose -f a/b.yml up -d web
+cat: a /etc/hostname
+rm: a b
+frob build: build a b
+git log main: log main docs
+npm test: test -- docs/a docs/b
+"""
+
+
+def rows(table: str) -> list[tuple[str, str]]:
+    """Return rules with whole commands."""
+    lines = table.strip("\n").replace("\n    ", " ").split("\n")
+    return [
+        (rule, f"{rule.split()[0]} {rest.strip()}")
+        for rule, _, rests in (one.partition(": ") for one in lines)
+        for rest in rests.split(" | ")
+    ]
+
+
+@pytest.mark.parametrize(("rule", "command"), rows(BOUND))
+def test_what_a_rule_that_names_operands_does_not_name_is_asked(rule: str, command: str) -> None:
+    found = on_command(command, allow(rule))
+    assert found.effect is None
+    assert [f"the rule “{rule}” does not name " in part.why for part in found.parts] == [True]
+
+
+@pytest.mark.parametrize(("rule", "command"), rows(FREE))
+def test_what_it_names_and_harmless_options_may_follow(rule: str, command: str) -> None:
+    found = on_command(command, allow(rule))
+    assert found.effect == "allow", found
+
+
+def test_the_person_reads_which_word_the_rule_does_not_name() -> None:
+    (part,) = on_command("cat docs/a /etc/hostname", allow("cat docs/*")).parts
+    assert part.why == "the rule “cat docs/*” does not name /etc/hostname"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["{docs/b,/etc/x}", "$HOME/x", "~root/x", "$PWD/../x", "docs/$(echo b)", "docs/@(a|b)", "<(x)"],
+)
+def test_a_spelling_that_is_not_known_to_its_end_is_asked(word: str) -> None:
+    assert on_command(f"cat docs/a {word}", allow("cat docs/*", "cat")).effect is None
