@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.rig import faults, left_behind
+from tests.rig import faults, left_behind, machine
 from tests.rig.gateway import Gateway, Home
 from tests.rig.tmux import Tmux
 
@@ -63,6 +63,13 @@ def home() -> Iterator[Home]:
     yield Home(root)
     faults.look()
     shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a file system of 64 KiB; skipped where none can be mounted."""
+    with machine.small_disk(tmp_path / "disk"):
+        yield tmp_path / "disk"
 
 
 @pytest.fixture

@@ -34,8 +34,9 @@ def add_mcp(commands: "Commands") -> None:
         _MODULE,
         "offer the tools of MCP servers in sessions: add, list, test, allow or remove one",
         "Your servers are in mcp.json beside config.toml, and are offered in every\n"
-        "session. Those of a folder's .mcp.json and .vscode/mcp.json are offered in its\n"
-        "sessions, once you allowed them. What a session's own CLI runs is left to it.",
+        "session of Copilot, and in the session local while there is no other. Those of\n"
+        "a folder's .mcp.json and .vscode/mcp.json are offered in its sessions, once you\n"
+        "allowed them. What a session's own CLI runs is left to it.",
     )
     mcp.set_defaults(action="list", name=None, folder=None, json=False, all=False)
     actions = mcp.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)

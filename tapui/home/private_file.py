@@ -25,8 +25,9 @@ def check_own(fd: int) -> os.stat_result:
 def write(folder: int, name: str, data: bytes) -> None:
     """Put a file of mode 0600 into the open folder, replacing what has the name.
 
-    A reader sees the old file or the new one, never a part; a link of that name is replaced, not
-    followed. Whoever calls this is the folder's only writer. Raises `OSError`.
+    A reader sees the old file or the new one, never a part, also after a power cut; a link of that
+    name is replaced, not followed. Whoever calls this is the folder's only writer. Raises
+    `OSError`, which names the file.
     """
     fresh = f"{name}.new"
     with contextlib.suppress(FileNotFoundError):  # no earlier attempt was interrupted
@@ -37,11 +38,13 @@ def write(folder: int, name: str, data: bytes) -> None:
         with open(fd, "wb") as file:  # noqa: PTH123 - of a descriptor
             os.fchmod(fd, 0o600)
             file.write(data)
+            file.flush()
+            os.fsync(fd)
         os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except OSError:
+    except OSError as error:
         with contextlib.suppress(FileNotFoundError):  # it has its new name already
             os.unlink(fresh, dir_fd=folder)
-        raise
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 def remove_if_holds(folder: int, name: str, data: bytes) -> bool:

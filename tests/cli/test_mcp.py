@@ -14,6 +14,7 @@ from tapui.wire.mcp_servers import McpServer, McpTool
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.running import HOSTILE, RAW
 from tests.rig.gateway import ANYBODY, Home
+from tests.rig.machine import fill
 from tests.rig.tmux import Tmux
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
@@ -66,7 +67,8 @@ def test_the_readmes_commands_work(home: Home) -> None:
 
 
 def test_what_is_added_is_written_as_it_was_said(home: Home) -> None:
-    out, _ = mcp(home, "add", "a", "--env", "LEVEL=x=y", "--", "node", "s.js", "--env", "-x")
+    out, err = mcp(home, "add", "a", "--env", "LEVEL=x=y", "--", "node", "s.js", "--env", "-x")
+    assert "with the built-in session local while there is no other; try it: tapui mcp test" in err
     assert out == f"added a to {home.tapui}/mcp.json\n"
     mcp(home, "add", "b", "--url", "https://x.example/mcp", "--header", "Authorization=${env:T}")
     out, _ = mcp(home, "add", "c", "--json", "--cwd", "/tmp", "--", "c")
@@ -270,6 +272,22 @@ async def test_a_person_in_a_terminal_is_asked(home: Home, tmux: Tmux, tmp_path:
     screen.type("clear; tapui mcp add mine -- sh; echo added with $?\n")
     await screen.seen("added with 0")
     assert set(own(home)) == {"mine"}
+
+
+def test_on_a_full_disk_the_file_stays_as_it_was_and_that_is_told(small_disk: Path) -> None:
+    home = Home(small_disk)
+    mcp(home, "add", "a", "--", "sh")
+    before = own(home)
+    fill(small_disk)
+    file = home.tapui / "mcp.json"
+    for args in (("add", "b", "--", "sh"), ("remove", "a")):
+        _, err = mcp(home, *args, code=1)
+        assert f"{file}: it stays as it was: No space left on device" in err
+    assert own(home) == before
+    assert "mcp.json.new" not in {one.name for one in home.tapui.iterdir()}
+    (small_disk / "full").unlink()
+    mcp(home, "remove", "a")
+    assert own(home) == {}
 
 
 def test_of_many_tools_people_are_listed_the_first_and_programs_all(

@@ -1,16 +1,17 @@
-"""Programs of the machine that start others: cron, at and sshd, as root, for one test.
+"""What only root can do for one test: a full disk, and programs that start others (cron, at, sshd).
 
 cron and at have mounts of their own, with their queues on empty file systems: nothing that the
 machine has is read or changed.
 """
 
+import ctypes
 import os
 import shlex
 import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,28 @@ def _running(argv: Sequence[str], text: str = "") -> Iterator[int]:
         process.wait(15)
         assert process.stderr is not None
         process.stderr.close()
+
+
+@contextmanager
+def small_disk(path: Path) -> Iterator[None]:
+    """Have a file system of 64 KiB at `path`."""
+    need("root")
+    path.mkdir()
+    libc = ctypes.CDLL(None)
+    if libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, b"size=64k,mode=700") != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield
+    finally:
+        libc.umount2(os.fsencode(path), 2)
+
+
+def fill(disk: Path) -> None:
+    """Leave no room on a file system; to remove `full` makes room again."""
+    with (disk / "full").open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    assert os.statvfs(disk).f_bavail == 0
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The edits that tapui makes in the configuration file."""
 
 import tomllib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tapui.station.config_file import keep_rules, keep_theme, remember_theme
+from tests.rig.machine import fill
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,24 @@ def test_a_theme_that_cannot_be_kept_is_told_and_logged(
     path.mkdir()
     assert keep_theme(path, "new") == f"{path}: the theme cannot be remembered: Is a directory"
     assert [str(path) in one.message for one in caplog.records] == [True, True]
+
+
+@pytest.mark.parametrize("keep", [keep_theme, keep_rules])
+def test_on_a_full_disk_the_file_stays_as_it_was_and_that_is_told(
+    small_disk: Path, keep: Callable[[Path, str], str | None]
+) -> None:
+    path = small_disk / "config.toml"
+    path.write_text("port = 1\n")
+    fill(small_disk)
+    given = RULE if keep is keep_rules else "new"
+    told = keep(path, given)
+    assert told is not None
+    assert (str(path) in told, "No space left on device" in told) == (True, True)
+    assert path.read_text() == "port = 1\n"
+    assert {one.name for one in small_disk.iterdir()} == {"config.toml", "full"}
+    (small_disk / "full").unlink()
+    assert keep(path, given) is None
+    assert tomllib.loads(path.read_text())["port"] == 1
 
 
 _names = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), min_size=1, max_size=20)

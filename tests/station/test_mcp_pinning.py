@@ -1,6 +1,7 @@
 """The pins of a running server: what the person is asked, and what of it holds."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
 from tapui.runtime.person import Person
 from tapui.runtime.tasks import BackgroundTasks
 from tapui.station.mcp_servers.pinning import MAX_ASKED, Pinning
+from tests.rig.machine import fill
 from tests.rig.waiting import until_async
 
 MANY = 2 * MAX_ASKED + 5
@@ -49,8 +51,14 @@ class Case:
         self.sent: list[ToolsAllowed] = []
         self.session: str | None = "s1"
         self.kept = ToolPins(state, Allowable(kind="own", name="files", command="x"), None)
+        self.told: list[str] = []
         self.pinning = Pinning(
-            "files", self.asked.person, self.sent.append, lambda _: None, lambda: self.session
+            "files",
+            self.asked.person,
+            self.sent.append,
+            lambda _: None,
+            lambda: self.session,
+            tell=lambda why, hint: self.told.append(f"{why}; {hint}"),
         )
 
     async def has_sent(self, count: int) -> None:
@@ -63,6 +71,46 @@ def tools(count: int, digest: str = "d1") -> list[MappedTool]:
         MappedTool(f"t{number}", digest, "Read", Raw(b"{}"), is_changed=True)
         for number in range(count)
     ]
+
+
+async def test_on_a_full_disk_tools_are_offered_and_it_is_told_that_they_are_not_kept(
+    small_disk: Path,
+) -> None:
+    fill(small_disk)
+    case = Case(small_disk / "state")
+    await case.pinning.begin(case.kept)
+    await case.pinning.take(tools(2))
+    assert len(case.sent[-1].pins) == 2
+    (told,) = case.told
+    assert "could not be kept: No space left on device; mend that" in told
+    assert case.kept.read() is None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda data: data[: len(data) // 2], "truncated"),
+        (lambda data: data.replace(b'"version":1', b'"version":2'), "another version"),
+    ],
+)
+async def test_pins_that_cannot_be_read_are_told_and_each_tool_is_asked_about(
+    tmp_path: Path, spoil: Callable[[bytes], bytes], why: str
+) -> None:
+    first = Case(tmp_path)
+    await first.pinning.begin(first.kept)
+    await first.pinning.take(tools(2))
+    (file,) = tmp_path.joinpath("mcp", "pins").glob("*.json")
+    file.write_bytes(spoil(file.read_bytes()))
+    case = Case(tmp_path)
+    assert await case.pinning.begin(case.kept) == {}
+    (told,) = case.told
+    assert (str(file) in told, why in told) == (True, True)
+    await case.pinning.take(tools(2))
+    question = await case.asked.approve(1)
+    assert len(question.detail["tools"]) == 2
+    await case.has_sent(1)
+    assert case.kept.read() is not None
+    assert case.kept.damage == ""
 
 
 async def test_many_tools_are_asked_about_in_several_questions(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from tapui.text import safe_text
 
 
 def add(args: argparse.Namespace) -> int:
-    """Add a server: from then on it starts with every session, so only the person may."""
+    """Add a server: from then on it starts with sessions, so only the person may."""
     need_person(args, "add it in a terminal")
     entry = _entry(args)
     folders = home()
@@ -44,7 +44,10 @@ def add(args: argparse.Namespace) -> int:
     for line in deciding(entry.get("env", {})):
         output.note(line)
     note_package()
-    output.note(f"it starts with every session; try it: {command(f'mcp test {args.name}')}")
+    output.note(
+        "it starts with every session of Copilot, and with the built-in session local while there"
+        f" is no other; try it: {command(f'mcp test {args.name}')}"
+    )
     return 0
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tapui.emitters.config.document import JsonDocument, UnreadableError
 from tapui.emitters.config.edits import EditError, with_value, without
-from tapui.emitters.folder_file import open_within, read_up_to, real_path
+from tapui.emitters.folder_file import open_within, read_up_to, real_path, reason
 from tapui.emitters.folder_lock import locked
 from tapui.home import private_file
 from tapui.home.paths import Home
@@ -22,8 +22,7 @@ class OwnFileError(Exception):
 
 
 def add_server(home: Home, name: str, entry: dict[str, Any]) -> Path:
-    """Add a server; return the file. Raises `OwnFileError`, also for a name that is taken, and
-    `OSError`."""
+    """Add a server; return the file. Raises `OwnFileError`, also for a name that is taken."""
 
     def added(document: JsonDocument) -> JsonDocument:
         if name in _servers(document):
@@ -36,8 +35,7 @@ def add_server(home: Home, name: str, entry: dict[str, Any]) -> Path:
 
 
 def remove_server(home: Home, name: str) -> Path:
-    """Remove a server; return the file. Raises `OwnFileError`, also when there is none, and
-    `OSError`."""
+    """Remove a server; return the file. Raises `OwnFileError`, also when there is none."""
 
     def removed(document: JsonDocument) -> JsonDocument:
         if name not in _servers(document):
@@ -57,15 +55,17 @@ def _servers(document: JsonDocument) -> dict[str, Any]:
 
 def _change(home: Home, change: Callable[[JsonDocument], JsonDocument]) -> Path:
     path = Path(real_path(own_file(home)))
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with locked(path.parent) as fd:
-        try:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(path.parent) as fd:
             changed = change(JsonDocument(_data(path)))
-        except UnreadableError as error:
-            raise OwnFileError(f"line {error.line}: {error}") from None
-        except EditError as error:
-            raise OwnFileError(str(error)) from None
-        private_file.write(fd, path.name, changed.mark + changed.text)
+            private_file.write(fd, path.name, changed.mark + changed.text)
+    except UnreadableError as error:
+        raise OwnFileError(f"line {error.line}: {error}") from None
+    except EditError as error:
+        raise OwnFileError(str(error)) from None
+    except OSError as error:
+        raise OwnFileError(f"it stays as it was: {reason(error)}") from None
     return path
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.emitters.folder_file import read_up_to
+from tapui.emitters.folder_file import read_up_to, reason
 from tapui.emitters.folder_lock import locked
 from tapui.home import private_file
 from tapui.home.paths import private_folder
@@ -97,6 +97,8 @@ class ToolPins:
         self._state = state
         self._entry = entry.digest
         self._name = pins_file(entry.name, folder)
+        self.damage = ""
+        """Why what was kept holds no more, "" while it does."""
 
     def read(self) -> dict[str, PinnedTool] | None:
         """Return what is pinned, by the tools' own names; None where nothing is, or what is kept is
@@ -104,28 +106,32 @@ class ToolPins:
 
         Of pins that are damaged none holds: each tool is asked about as a new one.
         """
+        path = self._state.joinpath(*_PLACE, self._name)
+        self.damage = ""
         try:
-            fd = os.open(self._state.joinpath(*_PLACE, self._name), _OPEN)
+            fd = os.open(path, _OPEN)
         except FileNotFoundError:
             return None
-        except OSError:
-            return {}
+        except OSError as error:
+            return self._damaged(path, reason(error))
         try:
             info = os.fstat(fd)
             if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
-                return {}
-            data = read_up_to(fd, _MAX_BYTES)
-        except OSError:
-            return {}
+                return self._damaged(path, "it is no file of yours")
+            file = msgspec.json.decode(read_up_to(fd, _MAX_BYTES), type=_File)
+        except OSError as error:
+            return self._damaged(path, reason(error))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            return self._damaged(path, str(error))
         finally:
             os.close(fd)
-        try:
-            file = msgspec.json.decode(data, type=_File)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return {}
         if file.version != _VERSION:
-            return {}
+            return self._damaged(path, f"it is of another version of tapui ({file.version})")
         return file.tools if file.entry == self._entry else None
+
+    def _damaged(self, path: Path, why: str) -> dict[str, PinnedTool]:
+        self.damage = f"what you allowed of its tools cannot be read ({path}: {why})"
+        return {}
 
     def keep(self, tools: Mapping[str, PinnedTool]) -> None:
         """Pin tools, in the place of all former pins. Raises `OSError`: nothing is kept then.

@@ -30,7 +30,8 @@ class Pinning:
     """The pins of one server.
 
     `allow` sends pins to its bridge, `asked` is told the id of the approval that changed tools wait
-    for, None once that is settled; `session` gives the session in which the person is asked.
+    for, None once that is settled; `session` gives the session in which the person is asked; `tell`
+    tells the person of a fault, and what to do.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Pinning:
         asked: Callable[[str | None], None],
         session: Callable[[], str | None],
         *,
+        tell: Callable[[str, str], None],
         background: BackgroundTasks | None = None,
     ) -> None:
         self._name = name
@@ -48,6 +50,7 @@ class Pinning:
         self._allow = allow
         self._asked = asked
         self._session = session
+        self._tell = tell
         self._background = background or BackgroundTasks()
         self._kept: ToolPins | None = None
         self._pins: dict[str, PinnedTool] | None = None
@@ -63,6 +66,8 @@ class Pinning:
         """A bridge is about to start: return what is pinned; None where nothing is."""
         self._kept = kept
         self._pins = await asyncio.to_thread(kept.read)
+        if kept.damage:
+            self._tell(kept.damage, "you are asked about each again")
         return self._digests()
 
     async def take(self, tools: Sequence[MappedTool]) -> None:
@@ -131,6 +136,10 @@ class Pinning:
                 await asyncio.to_thread(self._kept.keep, pins)
             except OSError as error:
                 _log.warning("the tools of %s could not be pinned: %s", self._name, reason(error))
+                self._tell(
+                    f"its tools as they are now could not be kept: {reason(error)}",
+                    "mend that: when it starts next, changes of its tools may go unseen",
+                )
         self._allow(ToolsAllowed(self._digests() or {}))
 
     def _digests(self) -> dict[str, str] | None:

@@ -86,6 +86,7 @@ class RunningServer:
             self._send,
             self._asked,
             self._asked_session,
+            tell=self._tell,
             background=self._background,
         )
         self._shown = McpServer(

@@ -1,10 +1,7 @@
 """What is kept of consents to emitters and to MCP servers: one file each, and the same faults."""
 
-import contextlib
-import ctypes
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +11,7 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.mcp_servers.config.reading import read_folder
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tests.emitters.config.folder import configured
+from tests.rig.machine import fill
 
 DAY = 24 * 3600
 ONE = {"name": "one", "command": "true", "runInterval": "5m"}
@@ -75,25 +73,6 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "folder"
     path.mkdir()
     return path
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Give a file system of 64 KiB."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, b"size=64k,mode=700") != 0:
-        pytest.skip("only root can mount a file system")
-    yield path
-    libc.umount2(os.fsencode(path), 2)
-
-
-def fill(disk: Path) -> None:
-    with (disk / "full").open("wb", buffering=0) as file, contextlib.suppress(OSError):
-        while True:
-            file.write(b"x" * 4096)
-    assert os.statvfs(disk).f_bavail == 0
 
 
 @STORES
