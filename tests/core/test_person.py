@@ -163,10 +163,18 @@ def test_a_terminal_that_was_let_in_is_not_the_next_one_on_the_same_device() -> 
         (BROKEN, "was not started by the shell of its terminal"),
         (seen(SeenProcess(900, "systemd", 5.0, 1000), SHELL), "was not started by the shell"),
         (seen(began(TMUX, 250.0), SHELL), "was not started by the shell"),
+        (
+            seen(
+                SeenProcess(4030, "sh", 190.0, 1000),
+                SeenProcess(4029, "tmux: client", 50.0, 1000),
+                SHELL,
+            ),
+            "process 4711 was started by tmux: client (process 4029), no shell",
+        ),
         (seen(leader=None), "was not started by the shell"),
         (seen(is_foreground=False), "process 4711 runs in the background of its terminal"),
     ],
-    ids=["orphan", "user manager", "adopted", "leader gone", "background"],
+    ids=["orphan", "user manager", "adopted", "multiplexer", "leader gone", "background"],
 )
 def test_one_command_is_asked_about(sight: Sight, why: str) -> None:
     case, text = judged(sight)

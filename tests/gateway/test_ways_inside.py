@@ -7,6 +7,7 @@ person has answered once; with a tower and without one.
 
 import json
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -426,6 +427,42 @@ async def test_keys_that_are_put_into_the_persons_terminal_count_as_the_persons(
         if code.read_text() != "0\n":
             pytest.skip("TIOCSTI")
         await taken_from_the_persons_terminal(scene, attempt)
+
+
+@pytest.fixture
+async def inner(scene: Scene) -> str:
+    """Return the command of a multiplexer that the person has attached to, in their terminal."""
+    command = f"env -u TMUX tmux -S {scene.home.root / 'inner'}"
+    scene.at_end(lambda: subprocess.run(f"{command} kill-server", shell=True, check=True))
+    scene.person.screen.type(f"{command} new -s inner\n")
+    await scene.person.screen.seen(r"^\[inner\]")
+    return command
+
+
+async def test_what_runs_in_place_of_the_persons_multiplexer_counts_as_the_persons(
+    scene: Scene, inner: str
+) -> None:
+    agent = await scene.start_agent()
+    attempt = scene.attempt(await scene.request())
+    order(agent, f"{inner} detach-client -s inner -E '{attempt.command}; exec {inner} attach'")
+    await taken_from_the_persons_terminal(scene, attempt)
+
+
+async def test_what_a_multiplexer_locks_the_screen_with_is_asked_about(
+    scene: Scene, inner: str
+) -> None:
+    agent = await scene.start_agent()
+    for is_watched in (False, True):
+        if is_watched:
+            await scene.attach_tower()
+        attempt = scene.attempt(await scene.request())
+        order(agent, f"{inner} set -g lock-command '{attempt.command}' && {inner} lock-server")
+        verdict = await scene.verdict(attempt)
+        if is_watched:
+            assert (verdict.fate, verdict.kind) == ("asked", "command")
+        else:
+            check_refused(verdict, "was started by tmux: client")
+        await undecided(scene, attempt)
 
 
 async def taken_from_the_persons_terminal(scene: Scene, attempt: Attempt) -> None:

@@ -3,7 +3,7 @@
 Programs of one user cannot be walled off from each other, but they can be told apart by what they
 cannot choose: their ancestors, their terminal, and when these began. A process cannot enter the
 session of an older process, so a terminal whose session began before the first agent is the
-person's. Names are never looked at.
+person's. A name never lets a process in; some names have it asked about.
 """
 
 from collections.abc import Container
@@ -20,6 +20,10 @@ _FIRST = 1
 _MANAGERS = frozenset({"systemd", "launchd"})
 """Names of user managers, which adopt orphans as the first process does. A program that takes such
 a name is only asked about more often."""
+
+_CLIENTS = ("tmux", "screen", "zellij")
+"""How the names of multiplexers' clients begin. Below its own client a multiplexer starts what it
+was told to lock the screen with, and any process of the user can tell it."""
 
 
 class Case(StrEnum):
@@ -70,6 +74,11 @@ def judge(found: Identified, let_in: Container[TerminalKey]) -> PersonVerdict:
         # What it starts can look like a child of the shell: by CLONE_PARENT, or below a subreaper.
         return PersonVerdict(
             Case.COMMAND, f"{agent.what} (process {agent.pid}) runs in the terminal of {process}"
+        )
+    client = next((one for one in _within(sight) if one.name.startswith(_CLIENTS)), None)
+    if client is not None:
+        return PersonVerdict(
+            Case.COMMAND, f"{process} was started by {client.name} (process {client.pid}), no shell"
         )
     if sight.group != sight.foreground:
         return PersonVerdict(Case.COMMAND, f"{process} runs in the background of its terminal")
@@ -134,6 +143,11 @@ def _is_whole(sight: Sight) -> bool:
         if parent is None or parent.start > child.start or _adopts(parent):
             return False
     return False
+
+
+def _within(sight: Sight) -> tuple[SeenProcess, ...]:
+    """Return the part of a whole line that is in the session, its leader included."""
+    return sight.line[: [one.pid for one in sight.line].index(sight.session) + 1]
 
 
 def _adopts(parent: SeenProcess) -> bool:
