@@ -11,7 +11,7 @@ import stat
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tapui.home.locked_folder import FILE_MODE
@@ -31,12 +31,43 @@ _UCRED = struct.Struct("=iII")
 """Linux's `struct ucred`: process, user, group."""
 
 
+_SO_PEERPIDFD = 77
+"""Since Linux 6.5; Python does not name it."""
+_PIDFD = struct.Struct("=i")
+NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""Errors that say nothing of what was to be opened."""
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """The process at the other end of a connection, as the system names it; None: not known."""
 
     pid: int | None
     uid: int | None
+    start: float | None = field(default=None, compare=False)
+    """When the process of this id had begun, as soon as the connection was accepted."""
+    line: socket.socket | None = field(default=None, compare=False, repr=False)
+    """The connection itself, of a Unix socket."""
+
+    def handle(self) -> int | None:
+        """Return a descriptor of the very process that connected, for the caller to close.
+
+        An id can be used again once its process has ended, a descriptor cannot. None: the system
+        has none of these. Raises `ProcessLookupError` where it has ended, other errors where no
+        descriptor is left.
+        """
+        if sys.platform != "linux" or self.line is None:
+            return None
+        try:
+            came = self.line.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD, _PIDFD.size)
+        except OSError as error:
+            if error.errno == errno.ENOPROTOOPT:
+                return None
+            if error.errno in NO_DESCRIPTOR:
+                raise
+            raise ProcessLookupError(errno.ESRCH, "it has ended") from error
+        (handle,) = _PIDFD.unpack(came)
+        return int(handle)
 
 
 UNKNOWN = Peer(None, None)
@@ -56,7 +87,7 @@ def peer_of(connected: socket.socket) -> Peer:
             (pid,) = struct.unpack("=i", came)
     except (OSError, struct.error):
         return UNKNOWN
-    return Peer(pid if pid > 0 else None, uid)  # 0: a process of another pid namespace
+    return Peer(pid if pid > 0 else None, uid, line=connected)  # 0: of another pid namespace
 
 
 def listen(folder: Path) -> socket.socket:

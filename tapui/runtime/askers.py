@@ -5,6 +5,7 @@ other: a look sees the agents that were noted before it.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -20,8 +21,10 @@ from msgspec import Struct
 from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent, Sight
 from tapui.home import private_file
 from tapui.home.foreign_file import text_of
+from tapui.home.local_socket import NO_DESCRIPTOR, Peer
 from tapui.home.paths import private_folder
 from tapui.runtime.ports import Port
+from tapui.runtime.processes.peers import PeerProcess, begun
 from tapui.runtime.processes.sights import look, system
 from tapui.runtime.tasks import in_thread
 
@@ -34,6 +37,8 @@ FILE = "agents.json"
 """In the state folder: when the first agent began, and which ones run. A restarted gateway and
 another one of the same person know them, whether or not they come to it."""
 _VERSION = 1
+_AGAIN = 1.0
+"""Seconds until an agent is noted that could not be looked at."""
 
 Address = tuple[str, int]
 """An IP address and a port."""
@@ -75,15 +80,19 @@ class Agents:
         self._fault = ""
         self._lock = Lock()
 
-    def note(self, pid: int, what: str) -> None:
-        """Remember a process for as long as it runs, and when it began for good."""
-        with self._lock:
-            self._note(pid, what)
+    def note(self, pid: int, what: str, is_still: Callable[[], bool] = lambda: True) -> None:
+        """Remember a process for as long as it runs, and when it began for good.
 
-    def _note(self, pid: int, what: str) -> None:
+        `is_still` is asked whether the id is still that of the process that is meant. Raises
+        `OSError` where it cannot be looked at now.
+        """
+        with self._lock:
+            self._note(pid, what, is_still)
+
+    def _note(self, pid: int, what: str, is_still: Callable[[], bool]) -> None:
         self._read()
         found = system.status(pid)
-        if found is None or self._known.get(found.key) == what:
+        if found is None or self._known.get(found.key) == what or not is_still():
             return
         self._known[found.key] = what
         if self._start is None or found.start < self._start:
@@ -106,13 +115,18 @@ class Agents:
                 yield AgentProcess(found.pid, found.start, found.group, what, found.session)
 
     def _read(self) -> None:
-        """Take what is in the file, which other gateways write, too."""
+        """Take what is in the file, which other gateways write, too.
+
+        Raises `OSError` where no descriptor is left to read it with.
+        """
         try:
             kept = msgspec.json.decode(text_of(self._state / FILE), type=_First)
             fault = "" if kept.version == _VERSION else f"it is of version {kept.version}"
         except FileNotFoundError:
             return
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
+            if isinstance(error, OSError) and error.errno in NO_DESCRIPTOR:
+                raise
             fault = str(error)
         if fault:
             self._start, self._what = 0.0, "an agent that cannot be read from the state folder"
@@ -155,27 +169,19 @@ class Askers:
         self._into_core = into_core
         self._agents = agents
         self._thread = ThreadPoolExecutor(1, "askers")
-        self._starts: dict[ConnectionId, float] = {}
-        """When the process behind each Unix socket began: its id may be used again later."""
-
-    def opened(self, number: ConnectionId, port: Port) -> None:
-        """A client has connected."""
-        pid = port.peer.pid
-        found = system.status(pid) if pid is not None else None
-        if found is not None:
-            self._starts[number] = found.start
-
-    def closed(self, number: ConnectionId) -> None:
-        """A client is gone."""
-        self._starts.pop(number, None)
+        self._is_closed = False
 
     def begin(self, effect: Identify) -> None:
         """Look for the process; the answer comes later."""
         find = self._finder(effect.connection)
 
         def work() -> Identified:
-            pid = find()
-            return self._agents.identified(look(pid) if pid is not None else None)
+            process = find()
+            if process is None:
+                return self._agents.identified(None)
+            with contextlib.closing(process):
+                sight = look(process.pid)
+                return self._agents.identified(sight if process.is_still() else None)
 
         in_thread(
             self._loop,
@@ -196,51 +202,66 @@ class Askers:
         One that is named by its id is kept before the effects that follow: a session that was told
         that it is open is known to the next gateway, too.
         """
-        if effect.connection is None:
-            if effect.pid is not None:
-                self._agents.note(effect.pid, effect.what)
+        if self._is_closed:
             return
-        find = self._finder(effect.connection)
+        try:
+            if effect.connection is None:
+                if effect.pid is not None:
+                    self._agents.note(effect.pid, effect.what)
+                return
+            find = self._finder(effect.connection)
+        except OSError as error:
+            self._again(effect, error)
+            return
 
-        def work() -> None:
-            found = find()
-            if found is not None:
-                self._agents.note(found, effect.what)
+        def work() -> OSError | None:
+            try:
+                process = find()
+                if process is not None:
+                    with contextlib.closing(process):
+                        self._agents.note(process.pid, effect.what, process.is_still)
+            except OSError as error:
+                return error
+            return None
 
         in_thread(
             self._loop,
             work,
-            lambda _: None,
+            lambda error: None if error is None else self._again(effect, error),
             otherwise=lambda: None,
             about=effect,
             executor=self._thread,
         )
 
+    def _again(self, effect: NoteAgent, error: OSError) -> None:
+        """Note it later: an agent that is not known could pass for the person."""
+        _log.warning("not noted yet: %s: %s", effect.what, error)
+        self._loop.call_later(_AGAIN, self.note, effect)
+
     def close(self) -> None:
         """Look for nothing more."""
+        self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _answer(self, effect: Identify, found: Identified) -> None:
         self._into_core(lambda now: self._gateway.identified(effect.ticket, now, found))
 
-    def _finder(self, number: ConnectionId) -> Callable[[], int | None]:
-        """Return what finds the process behind a connection, in the thread."""
+    def _finder(self, number: ConnectionId) -> Callable[[], PeerProcess | None]:
+        """Return what finds the process behind a connection, in the thread. Raises `OSError`."""
         port = self._ports.get(number)
-        start = self._starts.get(number)
         if port is None:
             return lambda: None
-        pid, end = port.peer.pid, port.client_end
-        if pid is not None:
-
-            def same() -> int | None:
-                found = system.status(pid)
-                return pid if found is not None and found.start == start else None
-
-            return same
+        peer, end = port.peer, port.client_end
+        if peer.pid is not None:
+            try:
+                process = PeerProcess(peer)
+            except ProcessLookupError:
+                return lambda: None
+            return lambda: process
         return (lambda: _holder(end)) if end is not None else lambda: None
 
 
-def _holder(end: End) -> int | None:
+def _holder(end: End) -> PeerProcess | None:
     """Return the process of this user that holds a TCP socket; None also where there are several:
     any of them may have written to it."""
     holders = {
@@ -248,7 +269,7 @@ def _holder(end: End) -> int | None:
         for pid, one in _sockets()
         if one.raddr and ((one.laddr.ip, one.laddr.port), (one.raddr.ip, one.raddr.port)) == end
     }
-    return holders.pop() if len(holders) == 1 else None
+    return PeerProcess(begun(Peer(holders.pop(), None))) if len(holders) == 1 else None
 
 
 def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":

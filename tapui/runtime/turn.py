@@ -162,7 +162,6 @@ class LoopTurn:
         """A handshake was completed."""
         port.number = self._gateway.opened(port.origin, self._time(), port.way)
         self._ports[port.number] = port
-        self._askers.opened(port.number, port)
         self._schedule()
 
     def _received(self, port: SocketPort, data: bytes) -> None:
@@ -207,7 +206,6 @@ class LoopTurn:
     def _forget(self, number: ConnectionId) -> Port | None:
         """Send nothing more to a connection; return its port if it still had one."""
         self._slow.forget(number)
-        self._askers.closed(number)
         return self._ports.pop(number, None)
 
     # In-process ends

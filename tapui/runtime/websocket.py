@@ -17,6 +17,7 @@ from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN, Peer, peer_of
 from tapui.runtime import handshake, socket_table
 from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
+from tapui.runtime.processes.peers import begun
 from tapui.runtime.roster import Roster
 from tapui.runtime.websockets_internals import has_received_close, has_sent_eof, release
 from tapui.wire.codec import encode
@@ -81,7 +82,7 @@ class WebSocketPort(asyncio.Protocol):
         """See who is at the other end."""
         if end.family == socket.AF_UNIX:
             self.way = Way.SOCKET
-            self.peer = peer_of(end)
+            self.peer = begun(peer_of(end))
             if self.peer.uid not in (None, os.geteuid()):
                 self.abort()  # the folder is no other user's to enter: root, perhaps
         elif (ends := self.client_end) is not None:

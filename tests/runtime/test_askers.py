@@ -2,6 +2,7 @@
 
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -13,8 +14,10 @@ import msgspec
 import pytest
 
 from tapui.core.trust.person import Case, judge
+from tapui.runtime import askers
 from tapui.runtime.askers import FILE, Agents
 from tapui.runtime.processes.sights import look, system
+from tests.runtime.house import House, until
 
 
 @contextmanager
@@ -169,3 +172,44 @@ def test_a_file_that_cannot_be_written_costs_nothing_else(tmp_path: Path) -> Non
     agents = Agents(tmp_path)
     agents.note(os.getpid(), "session 'x'")
     assert agents.identified(None).earliest == own_start()
+
+
+@contextmanager
+def without_descriptors() -> Iterator[None]:
+    """Let this process open nothing more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with open(os.devnull) as free:  # noqa: PTH123 - the lowest number that is free
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free.fileno(), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_without_descriptors_no_agent_looks_ended_and_no_file_damaged(tmp_path: Path) -> None:
+    agents = Agents(tmp_path)
+    agents.note(os.getpid(), "session 'x'")
+    with without_descriptors():
+        for asked in (
+            agents.identified,
+            lambda _: agents.note(1, "y"),
+            lambda _: look(os.getpid()),
+        ):
+            with pytest.raises(OSError, match="Too many open files"):
+                asked(None)
+    found = agents.identified(None)
+    assert [one.what for one in found.agents] == ["session 'x'"]
+    assert found.earliest == own_start()
+
+
+async def test_an_agent_that_cannot_be_looked_at_is_noted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(askers, "_AGAIN", 0.01)
+    house = House(tmp_path)
+    with without_descriptors():
+        house.turn.note_agent(os.getpid(), "session 'x'")
+    await until((tmp_path / FILE).exists)
+    assert "session 'x'" in (tmp_path / FILE).read_text()
+    house.turn.close()
+    house.journal.close(1.0)

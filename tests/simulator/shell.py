@@ -41,6 +41,7 @@ from tapui.records.syncer import Syncer
 from tapui.runtime import askers, disk_work, tasks
 from tapui.runtime import turn as turn_module
 from tapui.runtime.askers import Agents
+from tapui.runtime.processes import peers
 from tapui.runtime.processes.status import Status
 from tapui.runtime.turn import LoopTurn
 from tapui.settings import Records
@@ -65,7 +66,7 @@ _quiet.addHandler(logging.NullHandler())
 class NoAgents(Agents):
     """Sees the person behind every tower, though all sockets have one process here."""
 
-    def note(self, pid: int, what: str) -> None:
+    def note(self, pid: int, what: str, is_still: Callable[[], bool] = lambda: True) -> None:
         pass
 
     def identified(self, sight: Sight | None) -> Identified:
@@ -263,7 +264,8 @@ class PortLink(Link):
         """A fault was injected here: it may be closed for it."""
         self.is_stalled = False
         self.sent_bytes = self.outbox_bytes = 0
-        self.peer, self.client_end = Peer(PERSON.line[0].pid, 0), None
+        person = PERSON.line[0]
+        self.peer, self.client_end = Peer(person.pid, 0, person.start), None
         self.last_seq = 0
         self.folded = State()
         self._held: list[Callable[[], None]] | None = None
@@ -385,6 +387,7 @@ class ShellWorld(World):
             (tasks, "_log", _quiet),
             (askers, "look", lambda _pid: PERSON),
             (askers, "system", SimpleNamespace(status=_status)),
+            (peers, "system", SimpleNamespace(status=_status)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
             (record_file, "os", FullDisk(self)),

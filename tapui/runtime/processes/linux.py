@@ -17,15 +17,20 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PTS = range(136, 144)
 """Major device numbers of pseudo-terminals; each has 256 of them."""
 _TTY = 4
+_ENDED = (FileNotFoundError, ProcessLookupError)
 _PTMX = ("/dev/ptmx", "/dev/pts/ptmx")
 
 
 def status(pid: int) -> Status | None:
-    """Return a process; None where there is none of this id."""
+    """Return a process; None where there is none of this id.
+
+    Raises `OSError` where it cannot be read, for example because no descriptor is left: an agent
+    must not look ended then.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - this is read very often
             text = file.read(4_096)
-    except OSError:
+    except _ENDED:
         return None
     head, _, rest = text.rpartition(b")")  # a name may have any character in it
     fields = rest.split()
@@ -56,11 +61,14 @@ def uid(pid: int) -> int:
 
 
 def is_marked(pid: int) -> bool:
-    """Return whether the environment of a process says that an agent started it."""
+    """Return whether the environment of a process says that an agent started it.
+
+    Raises `OSError` where no descriptor is left.
+    """
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
             text = file.read(_MAX_ENVIRONMENT)
-    except OSError:
+    except (PermissionError, *_ENDED):
         return False  # another user's: not started by an agent of ours
     return any(text.startswith(mark) or b"\0" + mark in text for mark in _MARKS)
 
