@@ -6,9 +6,7 @@ from pathlib import Path
 
 from tapui.cli import config, output
 from tapui.cli.failure import Failure
-from tapui.cli.starting import home, loaded
-from tapui.client.gateways import restart_line
-from tapui.home.run_folder import gateways
+from tapui.cli.starting import loaded, other_settings
 from tapui.policies.rules import PolicyRule
 from tapui.station.rule_files import FoundRules, RuleFiles
 from tapui.text import safe_text
@@ -31,12 +29,8 @@ def run(args: argparse.Namespace) -> int:
         _print_json(found, rules)
     else:
         _print_table(found, rules)
-    for gateway in gateways(home()):
-        if told := config.differences(found, gateway.settings or {}):
-            output.note(
-                f"the gateway at {gateway.url} (pid {gateway.pid}) began with other settings: "
-                f"{', '.join(told)}; apply these with {restart_line(gateway.port)}"
-            )
+    for text in other_settings(found):
+        output.note(text)
     if rules.faults:
         raise Failure("\n".join(safe_text(str(one)) for one in rules.faults))
     fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)

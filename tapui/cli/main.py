@@ -55,12 +55,14 @@ def _run(argv: list[str]) -> int:
 def _known_fault(error: Exception) -> int:
     """Tell an error that a command let through."""
     from tapui.cli.config import ConfigError
-    from tapui.client.errors import GatewayError, NoGateway
+    from tapui.client.errors import GatewayError, NoGateway, Refused
 
     if isinstance(error, ConfigError):
         return _told(str(error), WRONG_USE)
     if isinstance(error, NoGateway):
         return _told(str(error), NO_GATEWAY)
+    if isinstance(error, Refused) and error.code == "UNAUTHORIZED":
+        return _told("\n".join([str(error), *_other_settings()]), FAILED)
     if isinstance(error, GatewayError):
         return _told(str(error), FAILED)
     if isinstance(error, OSError):
@@ -69,6 +71,20 @@ def _known_fault(error: Exception) -> int:
     return _told(
         f"internal error: {type(error).__name__}: {error}\nset TAPUI_DEBUG=1 to see where", FAILED
     )
+
+
+def _other_settings() -> list[str]:
+    """Return which gateways go by other settings than the files have now: what was refused may be
+    allowed there."""
+    import argparse
+
+    from tapui.cli.config import ConfigError
+    from tapui.cli.starting import loaded, other_settings
+
+    try:
+        return list(other_settings(loaded(argparse.Namespace())))
+    except (ConfigError, OSError):
+        return []  # the refusal is told in any case
 
 
 def _told(text: str, code: int) -> int:

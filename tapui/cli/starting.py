@@ -4,12 +4,14 @@ import argparse
 import os
 import sys
 import termios
+from collections.abc import Iterator
 from pathlib import Path
 
 from tapui.cli import config, output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, restart_line
+from tapui.home import run_folder
 from tapui.home.paths import Home, typed_path
 from tapui.invocation import command
 from tapui.station.options import Options
@@ -27,6 +29,16 @@ def loaded(args: argparse.Namespace) -> config.Loaded:
     if hasattr(args, "no_attach"):
         flags["attach"] = ("--no-attach", False)
     return config.load(config.config_path(os.environ), os.environ, flags)
+
+
+def other_settings(found: config.Loaded) -> Iterator[str]:
+    """Yield which gateways began with other settings than those in force now, and what to do."""
+    for one in run_folder.gateways(home()):
+        if told := config.differences(found, one.settings or {}):
+            yield (
+                f"the gateway at {one.url} (pid {one.pid}) began with other settings: "
+                f"{', '.join(told)}; apply these with {restart_line(one.port)}"
+            )
 
 
 def port_is_explicit(found: config.Loaded) -> bool:

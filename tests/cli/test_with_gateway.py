@@ -23,10 +23,25 @@ from tests.cli.running import (
     run,
 )
 from tests.cli.schemas import check
-from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.gateway import ANYBODY, PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host
 from tests.rig.tmux import Tmux
 from tests.rig.waiting import until
+
+
+def test_a_setting_that_is_written_while_the_gateway_runs_is_named_where_it_would_allow(
+    home: Home, serve: Callable[..., Gateway]
+) -> None:
+    gateway = serve("--no-attach", env=PERSON)
+    refused = home.run("send", "local", "hello")
+    assert (refused.returncode, "has no terminal" in refused.stderr) == (1, True)
+    assert "other settings" not in refused.stderr
+    home.settle(ANYBODY)
+    refused = home.run("send", "local", "hello")
+    assert refused.returncode == 1
+    assert 'approvals.command-line is "person" there' in refused.stderr
+    assert f"apply these with tapui stop --port {gateway.port}" in refused.stderr
+
 
 # status
 
