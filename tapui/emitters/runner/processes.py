@@ -8,18 +8,16 @@ process group that a run began with is known.
 """
 
 import contextlib
-import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 MARK = "TAP_RUN"
 """The variable that a run's processes bear: the helper's mark, `/`, the run's id."""
 _PROC = Path("/proc")
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SWEEPS = 10
 """Times that leftovers are looked for: what forks meanwhile is found the next time."""
 
@@ -74,31 +72,6 @@ class ProcessTable:
         return [process for process in alive if not process.is_dead]
 
 
-def become_reaper() -> bool:
-    """Make this process the reaper of its descendants; return whether it is."""
-    return _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def die_with_parent() -> None:
-    """Have this process killed when the one that started it dies, where the system can."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def _load_prctl() -> Callable[[int, int], int] | None:
-    if sys.platform != "linux":
-        return None
-    prctl = ctypes.CDLL(None).prctl
-    prctl.argtypes = (ctypes.c_int, ctypes.c_ulong)
-    return lambda option, value: int(prctl(option, value))
-
-
-_loaded = _load_prctl()  # before any process is forked
-
-
-def _prctl(option: int, value: int) -> bool:
-    return _loaded is not None and _loaded(option, value) == 0
-
-
 def entry(pid: int) -> ProcessEntry | None:
     """Return a process, or None where it, or `/proc`, is not there."""
     try:
@@ -125,19 +98,6 @@ def processes() -> list[ProcessEntry]:
         return []
     found = (entry(int(at.name)) for at in _PROC.iterdir() if at.name.isdigit())
     return [process for process in found if process is not None]
-
-
-def children() -> list[int]:
-    """Return this process's children, the dead ones too; none without `/proc`."""
-    if not HAS_PROC:
-        return []
-    own = os.getpid()
-    try:
-        # Of the one thread that there is.
-        listed = (_PROC / "self" / "task" / str(own) / "children").read_bytes()
-    except FileNotFoundError:  # a kernel without this list
-        return [process.pid for process in processes() if process.parent == own]
-    return [int(pid) for pid in listed.split()]
 
 
 def mark_of(pid: int) -> str | None:

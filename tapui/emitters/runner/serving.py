@@ -50,13 +50,12 @@ from tapui.emitters.runner.messages import (
 from tapui.emitters.runner.processes import (
     HAS_PROC,
     ProcessTable,
-    become_reaper,
-    children,
     entry,
     processes,
 )
 from tapui.emitters.runner.run import Run
 from tapui.emitters.runner.spawning import SpawnError
+from tapui.runtime.processes.reaping import become_reaper, children
 
 MAX_RUNS = 250
 TURN_SECONDS = 0.005

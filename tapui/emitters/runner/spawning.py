@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 from tapui.emitters.runner.messages import RunStart
-from tapui.emitters.runner.processes import MARK, die_with_parent
+from tapui.emitters.runner.processes import MARK
+from tapui.runtime.processes.reaping import die_with_parent
 from tapui.runtime.processes.status import INSIDE
 
 _LOGIN_SHELLS = frozenset({"bash", "fish", "ksh", "zsh"})

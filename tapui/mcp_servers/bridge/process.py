@@ -21,6 +21,7 @@ from tapui.mcp_servers.messages import (
     line,
     read_by_bridge,
 )
+from tapui.runtime.processes.reaping import Orphans
 
 
 def main() -> None:
@@ -51,6 +52,7 @@ def main() -> None:
         tell = _Teller(out)
         bridge = Bridge(start, tell.tell)
         loop = asyncio.get_running_loop()
+        Orphans(loop).adopt()  # what the server leaves behind stays known as an agent's
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, lines.put_nowait, ServerStop())
         threading.Thread(
