@@ -6,7 +6,7 @@ import os
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home, loaded
 from tapui.core.effects import Identified
-from tapui.core.trust.person import ALWAYS, Case, PersonVerdict, judge
+from tapui.core.trust.person import ALWAYS, Case, inside, judge
 from tapui.runtime.processes.sights import look
 
 
@@ -20,7 +20,7 @@ def need_person(
     setting = loaded(args).settings.approvals
     if setting.command_line == ALWAYS:
         return
-    judged = _judged()
+    judged = judge(_found(), ())
     is_taken = judged.case is Case.TAKEN or (
         judged.case is Case.TERMINAL and setting.new_terminals == "take"
     )
@@ -36,24 +36,25 @@ def need_person(
 
 
 def refuse_agents(args: argparse.Namespace) -> None:
-    """Refuse to begin a tower below an agent: what is decided there would count as the person's.
+    """Refuse to begin a gateway or a tower below an agent: what is decided there would count as the
+    person's.
 
-    Only its environment tells, before any session is known. Raises `Failure`.
+    Its environment tells, and what is known of agents by now. Raises `Failure`.
     """
     if loaded(args).settings.approvals.command_line == ALWAYS:
         return
-    sight = look(os.getpid())
-    if sight is not None and sight.marked is not None:
-        why = judge(Identified(sight), ()).why
+    found = _found()
+    why = inside(found.sight, found.agents) if found.sight is not None else None
+    if why is not None:
         raise Failure(f"{why}: start tapui in a terminal of your own")
 
 
-def _judged() -> PersonVerdict:
-    from tapui.hosts.copilot.stored import stored_sessions
-    from tapui.runtime.askers import Agents
+def _found() -> Identified:
+    """Look at this process, and at the sessions that Copilot holds."""
+    from tapui.hosts.copilot.discovery import Discovery
+    from tapui.runtime.agents import Agents
 
     agents = Agents(home().state)
-    for session in stored_sessions(home().copilot):
-        if session.pid is not None:
-            agents.note(session.pid, f"session {session.id}")
-    return judge(agents.identified(look(os.getpid())), ())
+    for cli in Discovery(home().copilot).scan():
+        agents.note(cli.process.pid, f"session {cli.sessions[0]}")
+    return agents.identified(look(os.getpid()))

@@ -12,6 +12,7 @@ from typing import Any
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
+from tapui.cli.person_only import refuse_agents
 from tapui.cli.starting import home, options
 from tapui.invocation import command
 from tapui.text import safe_text
@@ -26,6 +27,7 @@ _LOGS_KEPT = 10
 def run(args: argparse.Namespace) -> int:
     """Serve until stopped; with `--detach`, return when the gateway in the background is ready."""
     chosen = options(args)
+    refuse_agents(args)
     if args.detach:
         return _detach(args)
     from tapui.station import headless

@@ -43,7 +43,8 @@ from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
-from tapui.runtime.askers import Agents, Askers
+from tapui.runtime.agents import Agents
+from tapui.runtime.askers import Askers
 from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +21,7 @@ from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime import tuning
-from tapui.runtime.askers import Agents
+from tapui.runtime.agents import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
@@ -72,6 +73,7 @@ class RunningGateway:
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, mint = new_run(), SystemMint()
+        agents = Agents(home.state, os.getpid(), lambda text: self._tell(text, "warning"))
         most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
@@ -93,11 +95,12 @@ class RunningGateway:
                 mint,
                 asyncio.get_running_loop(),
                 on_stop=self._on_stop,
-                agents=Agents(home.state),
+                agents=agents,
                 persist_dir=lambda name: persist_dir(home, name),
                 masks=masks,
                 folder_rules=self._rule_files.folder,
             )
+            agents.begin()
         except BaseException:
             _close(sockets)
             raise

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tapui.runtime.askers import Agents
+from tapui.runtime.agents import Agents
 from tapui.runtime.processes.sights import look
 
 CROWD = 5_000

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.rig import played_agent
 from tests.rig.gateway import PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Tower
+from tests.rig.played_agent import order
+from tests.rig.scene import python
 from tests.rig.tmux import Screen, Tmux
+from tests.rig.waiting import until_async
 
 pytestmark = pytest.mark.pty
 
@@ -46,18 +50,23 @@ async def test_who_asks_is_found_out_refused_and_recorded(
         await Host.hello(gateway.url, gateway.internal_token) as host,
         await Tower.hello(gateway.url, gateway.internal_token) as tower,
     ):
-        await host.open("s1", pid=agent.pid)
+        folder = home.root / "agent"
+        folder.mkdir()
+        agent.type(f"{python(played_agent, str(folder))}\n")
+        await until_async((folder / "pid").exists, what="the agent runs")
+        pid = int((folder / "pid").read_text())
+        await host.open("s1", pid=pid)
         ask: dict[str, Any] = {"type": "approval.request", "id": "r1", "sessionId": "s1"}
         await host.send({**ask, "kind": "permission", "detail": {"kind": "shell"}})
         approval = (await tower.event("approval.requested"))["approval"]["id"]
 
         assert "has no terminal; answer in the tower" in await without_terminal(home, approval)
         assert "has no terminal" in (await tower.event("command.asked"))["refused"]
-        agent.type(f"tapui deny {approval}; echo left with $?\n")
+        order(folder, f"tapui deny {approval}; echo left with $?")
         await agent.seen("left with 1")
         await agent.seen("was started by session")
         asked = await tower.event("command.asked")
-        assert agent.pid in [one["pid"] for one in asked["asker"]["ancestors"]]
+        assert pid in [one["pid"] for one in asked["asker"]["ancestors"]]
         assert asked["asker"]["terminal"].startswith("/dev/")
 
         person.type(f"tapui deny {approval}; echo left with $?\n")

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tapui.home.tools_token import ToolsTokenFile
@@ -20,7 +21,8 @@ from tests.gateway.serving_mcp import write_server
 from tests.rig.gateway import Home
 from tests.rig.machine import at, cron, need, need_user_manager, sshd
 from tests.rig.peers import Json
-from tests.rig.played_agent import OBEYS, order
+from tests.rig.played_agent import OBEYS, SIBLING, order
+from tests.rig.processes import has_ended
 from tests.rig.scene import Attempt, Scene, Verdict, escape
 from tests.rig.tmux import Tmux
 from tests.rig.waiting import until_async
@@ -72,6 +74,12 @@ REFUSED = (
     Way("without an environment", "env -i PATH=$PATH {answer}", SESSION),
     Way("su -", "su - -c '{answer}'", SESSION, needs=("root",)),
     Way("a namespace of processes", "unshare -pf {answer}", SESSION, needs=("root", "unshare")),
+    Way("its own /proc", "unshare -pf --mount-proc {answer}", SESSION, needs=("root", "unshare")),
+    Way("a namespace of users", "unshare -Urpf --mount-proc {answer}", SESSION, needs=("unshare",)),
+    Way(
+        "another clock", "unshare -Tf --boottime 99999 {answer}", SESSION, needs=("root", "unshare")
+    ),
+    Way("CLONE_PARENT", SIBLING + "{answer}", "started together with session 's1'"),
 )
 ASKED = (
     Way("setsid -f script", "setsid -f script -qfc '{answer}' /dev/null </dev/null"),
@@ -80,6 +88,7 @@ ASKED = (
     Way("the person's tmux", "{tmux} new-window -d '{answer}'"),
     Way("a pane of the person's", "{tmux} split-window -d -t s1 '{answer}'"),
     Way("screen", "SCREENDIR={folder} screen -dmS own {answer}", needs=("screen",)),
+    Way("CLONE_PARENT to the front", SIBLING + escape("front") + " {answer}", asked="command"),
     Way("double fork into the foreground", escape("foreground") + " {answer}", asked="command"),
 )
 
@@ -221,17 +230,15 @@ async def test_what_a_folder_starts_is_refused(scene: Scene, kind: str) -> None:
         check_refused(await tried(scene, Way(kind, leaving), repo), "")
 
 
-async def test_an_mcp_server_is_refused_and_asked_about_without_its_mark(scene: Scene) -> None:
+async def test_what_an_mcp_server_starts_is_refused(scene: Scene) -> None:
     both = f"({OBEYS}) </dev/null >/dev/null 2>&1 & exec {sys.executable} server.py"
     repo = scene.home.root / "repo"
     folder = write_server(repo, evil={"command": "sh", "args": ["-c", both]})
     await scene.host.open("s1", cwd=folder)
     await scene.attach_tower()
     await scene.person_answers(await scene.asked("mcpServer"), "approve")
-    for leaving, why in ((ITS_TERMINAL, "marked"), ("{answer}", "was started by")):
-        check_refused(await tried(scene, Way("server", leaving), repo), why)
-    verdict = await tried(scene, Way("server", WITHOUT_MARK), repo)
-    assert (verdict.fate, verdict.kind) == ("asked", "terminal"), verdict
+    for leaving in (WITHOUT_MARK, ITS_TERMINAL, "{answer}"):
+        check_refused(await tried(scene, Way("server", leaving), repo), "was started by")
 
 
 # By programs that come to the gateway
@@ -481,11 +488,7 @@ async def test_an_orphan_of_a_dead_agent_does_not_look_old(
     scene: Scene, has_restarted: bool
 ) -> None:
     agent = await scene.start_agent("s0")
-    waits = scene.home.root / "waits"
-    waits.mkdir()
-    order(agent, f"cd {waits}; setsid -f script -qfc {shlex.quote(OBEYS)} /dev/null </dev/null")
-    order(waits, f"touch {waits}/there")
-    await until_async((waits / "there").exists, what="the orphan runs")
+    waits = await leave_orphan(scene, agent)
     await scene.end_agent(agent, "s0")
     if has_restarted:
         scene.kill_gateway()
@@ -502,6 +505,101 @@ async def test_an_orphan_of_a_dead_agent_does_not_look_old(
 
 
 ORPHAN = Way("orphan", "{answer}")
+
+
+async def leave_orphan(scene: Scene, agent: Path, mark: str = "") -> Path:
+    """Have an agent leave an orphan on a terminal of its own that obeys; return its folder."""
+    waits = scene.home.root / "waits"
+    waits.mkdir()
+    script = f"env {mark} script -qfc {shlex.quote(OBEYS)} /dev/null </dev/null"
+    order(agent, f"cd {waits}; setsid -f {script}")
+    order(waits, f"touch {waits}/there")
+    await until_async((waits / "there").exists, what="the orphan runs")
+    return waits
+
+
+UNREADABLE = pytest.mark.expects_error_log("agents.json cannot be read, remove it")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param("rm {file}", id="removed"),
+        pytest.param("""sed -i 's/"boot":"/&x/' {file}""", id="of another boot"),
+        pytest.param("rm {file}; mkdir {file}", id="a folder", marks=UNREADABLE),
+        pytest.param("rm {file}; mkfifo {file}", id="a FIFO", marks=UNREADABLE),
+        pytest.param("mv {file} {file}.1; ln -s {file}.1 {file}", id="a link", marks=UNREADABLE),
+    ],
+)
+async def test_an_orphan_does_not_look_old_to_a_gateway_whose_file_was_spoilt(
+    scene: Scene, damage: str
+) -> None:
+    agent = await scene.start_agent("s0")
+    waits = await leave_orphan(scene, agent)
+    file = scene.home.tapui / "agents.json"
+    pid = scene.gateway["pid"]
+    order(agent, f"kill -9 {pid}; {damage.format(file=file)}; touch {waits}/spoilt")
+    await until_async((waits / "spoilt").exists, what="the file is spoilt")
+    await until_async(lambda: has_ended(pid), what="the gateway is gone")
+    psutil.Process(scene.pid_of(agent)).kill()
+    scene.start_gateway()
+    await scene.connect()
+    await scene.host.open("s1")
+    check_refused(await tried(scene, ORPHAN, waits), "was opened after an agent")
+
+
+async def test_an_agent_starts_no_gateway_that_the_person_comes_to(scene: Scene) -> None:
+    agent = await scene.start_agent()
+    for serve in ("tapui serve --port 0", "tapui serve --port 0 --detach"):
+        attempt = scene.attempt("", f"env -i TERM=xterm PATH=$PATH HOME=$HOME $HOMES {serve}")
+        order(agent, f"export HOMES=TAPUI_HOME={scene.home.tapui}; {attempt.command}")
+        await until_async(lambda one=attempt: one.code is not None, what="it has ended")
+        assert attempt.code == 1, attempt.said
+        assert SESSION in attempt.said
+    own = scene.home.root / "own"
+    own.mkdir()
+    order(
+        agent, f"cd {own}; TAPUI_HOME={own} tapui serve --port 0 --no-attach --json >said 2>faults"
+    )
+    said = own / "said"
+    ready = await until_async(lambda: said.exists() and said.read_text(), what="it serves")
+    assert await scene.person.run(f"tapui status --json >{own}/seen") == 0
+    assert scene.gateway["url"] in (own / "seen").read_text()
+    assert json.loads(ready)["url"] not in (own / "seen").read_text()
+
+
+async def test_what_an_agent_left_before_it_was_known_counts_as_the_persons(
+    scene: Scene,
+) -> None:
+    early = await scene.start_process("early")
+    waits = await leave_orphan(scene, early)
+    psutil.Process(scene.pid_of(early)).kill()
+    await scene.start_agent()
+    attempt = scene.attempt(await scene.request())
+    order(waits, attempt.command)
+    assert (await scene.verdict(attempt)).fate == "taken"
+
+
+async def test_what_copilot_left_before_it_was_known_is_seen_by_its_mark(scene: Scene) -> None:
+    early = await scene.start_process("early")
+    waits = await leave_orphan(scene, early, "COPILOT_CLI=1")
+    psutil.Process(scene.pid_of(early)).kill()
+    await scene.host.open("s1")
+    check_refused(await tried(scene, ORPHAN, waits), "is marked as such")
+
+
+async def test_a_sibling_of_an_agent_that_has_ended_counts_as_the_persons(scene: Scene) -> None:
+    agent = await scene.start_agent("s0")
+    waits = scene.home.root / "waits"
+    waits.mkdir()
+    order(agent, f"{SIBLING}cd {waits}; {OBEYS}")
+    order(waits, f"touch {waits}/there")
+    await until_async((waits / "there").exists, what="the sibling runs")
+    await scene.end_agent(agent, "s0")
+    await scene.host.open("s1")
+    attempt = scene.attempt(await scene.request())
+    order(waits, f"{escape('front')} {attempt.command}")
+    assert (await scene.verdict(attempt)).fate == "taken"
 
 
 async def test_an_agent_is_known_to_a_gateway_that_it_has_not_come_to_again(scene: Scene) -> None:

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 
+import psutil
 import pytest
 
 from tests.rig.gateway import ANYBODY, Home
@@ -203,6 +204,44 @@ async def test_a_command_in_the_background_is_asked_about_by_itself(scene: Scene
     attempt = scene.attempt(await scene.request())
     await scene.person.run(f"{attempt.command} & true")
     assert (await scene.verdict(attempt)).fate == "refused"
+
+
+# While others name what is the person's as an agent
+
+
+@pytest.mark.parametrize("what", ["shell", "tower", "gateway", "first process"])
+async def test_none_can_lock_the_person_out_by_naming_their_processes(
+    scene: Scene, what: str
+) -> None:
+    await scene.start_agent()
+    await scene.attach_tower()
+    pid = {
+        "shell": scene.person.screen.pid,
+        "tower": scene.tower_pid,
+        "gateway": scene.gateway["pid"],
+        "first process": 1,
+    }[what]
+    unreached = {"id": "s9", "cwd": "/", "pid": pid, "hint": "x"}
+    await scene.host.send({"type": "sessions.unattached", "unattached": [unreached]})
+    await scene.host.open("forged", pid=pid)
+    await answer(scene, scene.person)
+    later = scene.open_terminal()
+    attempt = scene.expected(await scene.request())
+    later.enter(f"tapui deny {attempt.approval}")
+    verdict = await scene.verdict(attempt)
+    assert (verdict.fate, verdict.kind) == ("asked", "terminal"), "the tower is still the person's"
+
+
+async def test_where_the_terminal_program_is_named_the_person_is_asked_in_the_tower(
+    scene: Scene,
+) -> None:
+    await scene.attach_tower()
+    server = psutil.Process(scene.person.screen.pid).ppid()
+    await scene.host.open("forged", pid=server)
+    attempt = scene.expected(await scene.request("forged"))
+    scene.person.enter(f"tapui deny {attempt.approval}")
+    verdict = await scene.verdict(attempt)
+    assert (verdict.fate, verdict.kind) == ("asked", "terminal")
 
 
 # With settings

@@ -75,6 +75,16 @@ def foreground(command: Command) -> None:
     os.tcsetpgrp(device, former)
 
 
+def front(command: Command) -> None:
+    """In a group of its own that takes the foreground of the terminal."""
+    device = os.open("/dev/tty", os.O_RDWR)
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    os.tcsetpgrp(device, os.getpgrp())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    _run(command)
+
+
 def daemon(command: Command) -> None:
     """As an orphan in a session of its own, without a terminal."""
     _orphaned()
@@ -113,7 +123,18 @@ def typed(command: Command) -> None:
 
 WAYS: dict[str, Callable[[Command], None]] = {
     one.__name__: one
-    for one in (terminal, orphan, group, foreground, daemon, daemon_terminal, deep, shown, typed)
+    for one in (
+        terminal,
+        orphan,
+        group,
+        foreground,
+        front,
+        daemon,
+        daemon_terminal,
+        deep,
+        shown,
+        typed,
+    )
 }
 
 if __name__ == "__main__":

@@ -256,6 +256,12 @@ class Scene:
         self._watching = self._for_tower.enter(f"clear; {watching}")
         await self._for_tower.screen.seen("^tower.snapshot", within=WITHIN)
 
+    @property
+    def tower_pid(self) -> int:
+        """The process of the tower that watches."""
+        below = psutil.Process(self._for_tower.screen.pid).children(recursive=True)
+        return below[-1].pid
+
     async def detach_tower(self) -> None:
         """End it, if there is one."""
         if self._watching is not None:

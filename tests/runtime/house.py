@@ -10,7 +10,7 @@ from tapui.core.gateway import Gateway
 from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
-from tapui.runtime.askers import Agents
+from tapui.runtime.agents import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.turn import LoopTurn

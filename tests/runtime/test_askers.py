@@ -15,7 +15,7 @@ import pytest
 
 from tapui.core.trust.person import Case, judge
 from tapui.runtime import askers
-from tapui.runtime.askers import FILE, Agents
+from tapui.runtime.agents import FILE, Agents
 from tapui.runtime.processes.sights import look, system
 from tests.runtime.house import House, until
 

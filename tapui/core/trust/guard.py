@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.clock import Clock
 from tapui.core.conversations.connections import Connections
-from tapui.core.effects import ConnectionId, Identified, Sight
+from tapui.core.effects import ConnectionId, Identified, SeenProcess, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.output import Output
 from tapui.core.tickets import Tickets
@@ -100,6 +102,8 @@ class PersonGuard:
         self._approvals = approvals
         self._is_open = setting.command_line == ALWAYS
         self._takes_new_terminals = setting.new_terminals == "take"
+        self._towers: dict[ConnectionId, SeenProcess] = {}
+        """The processes of the person's towers that stay: none of them is an agent."""
         self._held: dict[ConnectionId, list[Held]] = {}
         """What waits for the one look at the process behind each connection."""
         self._asked: list[AskedByCommand] = []
@@ -166,6 +170,7 @@ class PersonGuard:
     def gone(self, connection: Connection) -> None:
         """A connection has ended: the person is not asked on its behalf any more."""
         self._held.pop(connection.id, None)
+        self._towers.pop(connection.id, None)
         for asked in list(self._asked):
             asked.held = [one for one in asked.held if one.connection is not connection]
             if not asked.held and asked.waiting is not None and not asked.waiting.is_deciding:
@@ -180,9 +185,14 @@ class PersonGuard:
         held = self._held.pop(wanted.connection, [])
         if connection is None or not connection.is_open:
             return
+        towers = {(one.pid, one.start) for one in self._towers.values()}
+        agents = tuple(one for one in found.agents if (one.pid, one.start) not in towers)
+        found = replace(found, agents=agents)
         judged = judge(found, self._let_in)
         connection.by = YOU if judged.case is Case.TAKEN else _words(found)
         case, why, sight = judged.case, judged.why, found.sight
+        if case is Case.TAKEN and sight is not None and connection.is_interactive:
+            self._towers[connection.id] = sight.line[0]
         self._pass([one for one in held if one.need == "name"])
         if sight is not None and inside(sight, found.agents) is None:
             self._take([one for one in held if one.need == "no agent"], sight)

@@ -7,7 +7,7 @@ which was opened later has no name there.
 import contextlib
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tapui.runtime.processes.status import MARKS, Status
 
@@ -30,7 +30,7 @@ def status(pid: int) -> Status | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - this is read very often
             text = file.read(4_096)
-    except _ENDED:
+    except (PermissionError, *_ENDED):  # /proc may hide what is another user's (hidepid)
         return None
     head, _, rest = text.rpartition(b")")  # a name may have any character in it
     fields = rest.split()
@@ -58,6 +58,20 @@ def uid(pid: int) -> int:
     except OSError:
         return -1
     return int(text.partition(b"\nUid:")[2].split(None, 1)[0])
+
+
+def program(pid: int) -> str:
+    """Return the name of the file that a process runs; "" where that is not shown."""
+    try:
+        path = os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115
+    except OSError:
+        return ""
+    return os.path.basename(path.removesuffix(" (deleted)"))  # noqa: PTH119
+
+
+def children(pid: int) -> Iterator[Status]:
+    """Return the processes whose parent this one is."""
+    return (one for one in map(status, _pids()) if one is not None and one.parent == pid)
 
 
 def is_marked(pid: int) -> bool:

@@ -3,7 +3,7 @@
 import ctypes
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -67,6 +67,19 @@ def uid(pid: int) -> int:
     """Return the real user id; -1 where the process has ended."""
     info = _info(pid)
     return -1 if info is None else int(info.ruid)
+
+
+def program(pid: int) -> str:
+    """Return the name of the file that a process runs; "" where that is not shown."""
+    try:
+        return Path(psutil.Process(pid).exe()).name
+    except (psutil.Error, OSError):
+        return ""
+
+
+def children(pid: int) -> Iterator[Status]:
+    """Return the processes whose parent this one is."""
+    return (one for one in map(status, psutil.pids()) if one is not None and one.parent == pid)
 
 
 def is_marked(pid: int) -> bool:
