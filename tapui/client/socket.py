@@ -1,8 +1,6 @@
 """A socket to a running gateway: opened with a token, typed messages both ways."""
 
 import asyncio
-import logging
-import socket as sockets
 from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args
@@ -35,11 +33,7 @@ OPEN_SECONDS = 5.0
 """For the handshake, and again for the opening messages."""
 CLOSE_SECONDS = 2.0
 
-_ROOM_PAUSE = 0.02
-"""Between two tries of a socket with many connections that wait to be accepted."""
-
 M = TypeVar("M", bound=Message)
-_log = logging.getLogger(__name__)
 
 
 class GatewaySocket:
@@ -164,7 +158,7 @@ async def _connect(url: str, max_bytes: int, end: Path | None) -> ClientConnecti
         "ping_interval": None,  # the gateway pings
         "user_agent_header": None,
     }
-    line = await _line(end) if end is not None else None
+    line = await local_socket.reach(end, OPEN_SECONDS) if end is not None else None
     try:
         if line is not None:
             return await unix_connect(uri=url, sock=line, **how)
@@ -177,20 +171,6 @@ async def _connect(url: str, max_bytes: int, end: Path | None) -> ClientConnecti
         raise NoGateway(f"the gateway at {url} does not answer") from None
     except OSError:
         raise gone(url) from None
-
-
-async def _line(end: Path) -> sockets.socket | None:
-    """Return a connected Unix socket; None where the gateway can be reached by TCP alone."""
-    try:
-        async with asyncio.timeout(OPEN_SECONDS):
-            while True:
-                try:
-                    return local_socket.connect(end)
-                except BlockingIOError:  # many have connected in this moment
-                    await asyncio.sleep(_ROOM_PAUSE)
-    except (OSError, TimeoutError) as error:
-        _log.info("not by the socket %s: %s", end, error)
-        return None
 
 
 def _lost(error: ConnectionClosed) -> GatewayLost:

@@ -5,6 +5,7 @@ The system says which process is at the other end, and other users cannot open t
 
 import contextlib
 import errno
+import logging
 import os
 import socket
 import stat
@@ -16,9 +17,13 @@ from pathlib import Path
 
 from tapui.home.locked_folder import FILE_MODE
 
+_log = logging.getLogger(__name__)
+
 SOCKET_FILE = "gateway.sock"
 
 _BACKLOG = 256
+_ROOM_PAUSE = 0.02
+"""Seconds between two tries of a socket with many connections that wait to be accepted."""
 _MAX_PATH = 103
 """Bytes of a socket's path: 107 on Linux, 103 on macOS."""
 _SOL_LOCAL = 0
@@ -128,6 +133,25 @@ def connect(path: Path) -> socket.socket:
         opened.close()
         raise
     return opened
+
+
+async def reach(path: Path, seconds: float) -> socket.socket | None:
+    """Return a socket as `connect` does, waiting while too many others connect, too.
+
+    None: the gateway at `path` can be reached by TCP alone.
+    """
+    import asyncio  # what looks at a gateway once has no loop, and would wait for the import
+
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    return connect(path)
+                except BlockingIOError:
+                    await asyncio.sleep(_ROOM_PAUSE)
+    except (OSError, TimeoutError) as error:
+        _log.info("not by the socket %s: %s", path, error)
+        return None
 
 
 def _check(path: Path) -> None:

@@ -21,10 +21,14 @@ _MAX_TOKEN = 4096
 
 @dataclass(frozen=True)
 class FoundAt:
-    """A gateway's address, and the token for it where there is one."""
+    """A gateway's address, and the token for it where there is one.
+
+    `socket` is its Unix socket, where its run folder tells of one and nothing else was named.
+    """
 
     url: str
     token: Secret | None
+    socket: Path | None = None
 
 
 class GatewayFinder:
@@ -32,7 +36,8 @@ class GatewayFinder:
 
     `environ` may name its address and the token. Else it is the one on `port`, or on 9400, or the
     only one that runs in this home, or where it was found before. A token that is kept on this
-    machine goes to no other.
+    machine goes to no other. An address that is named is used as it is; one that was found by its
+    run folder is reached by the Unix socket there, where that is possible.
     """
 
     def __init__(self, environ: Mapping[str, str], port: int | None = None) -> None:
@@ -64,7 +69,7 @@ class GatewayFinder:
                 f"the token for {found.url} is not known: set {TOKEN_VARIABLE}, "
                 "for example to what `tapui token` prints"
             )
-        return await dial_socket(found.url)
+        return await dial_socket(found.url, found.socket)
 
     def _find(self) -> FoundAt:
         url, token = self._environ.get(URL_VARIABLE), self._environ.get(TOKEN_VARIABLE)
@@ -77,7 +82,8 @@ class GatewayFinder:
         if said is None and self._port is None:
             said = find_gateway(self._home)
         if said is not None:
-            return FoundAt(said.url, given or _kept(Path(said.token_file)))
+            end = Path(said.socket) if said.socket else None
+            return FoundAt(said.url, given or _kept(Path(said.token_file)), end)
         if others := gateways(self._home):
             ports = ", ".join(str(one.port) for one in others)
             raise LinkLost(f"choose one of the gateways with --port: {ports}")

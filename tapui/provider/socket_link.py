@@ -6,10 +6,12 @@ Messages of one turn of the loop go out with one write, and what one read brings
 import asyncio
 from collections import deque
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from tapui.home import local_socket
 from tapui.provider.link import LinkLost
 from tapui.text import safe_text
 from tapui.wire import codec
@@ -21,14 +23,19 @@ if TYPE_CHECKING:
     from websockets.client import ClientProtocol
 
 OPEN_SECONDS = 5.0
+REACH_SECONDS = 1.0
+"""For the Unix socket, before the port is tried."""
 CLOSE_SECONDS = 2.0
 _TRY_LATER = 1013
 MAX_FRAME = 2 * MAX_RESULT_BYTES
 """Bytes of a message of the gateway's."""
 
 
-async def dial_socket(url: str) -> "SocketLink":
-    """Open a link to the gateway at `url`, such as `ws://localhost:9400`. Raises `LinkLost`."""
+async def dial_socket(url: str, end: Path | None = None) -> "SocketLink":
+    """Open a link to the gateway at `url`, such as `ws://localhost:9400`. Raises `LinkLost`.
+
+    `end` is its Unix socket, which is used where it can be.
+    """
     from websockets.client import ClientProtocol
     from websockets.exceptions import InvalidURI
     from websockets.uri import parse_uri
@@ -41,9 +48,12 @@ async def dial_socket(url: str) -> "SocketLink":
     link = SocketLink(ClientProtocol(place, max_size=MAX_FRAME))
     try:
         async with asyncio.timeout(OPEN_SECONDS):
-            await loop.create_connection(
-                lambda: link, place.host, place.port, ssl=True if place.secure else None
-            )
+            line = None if end is None else await local_socket.reach(end, REACH_SECONDS)
+            if line is not None:
+                await loop.create_unix_connection(lambda: link, sock=line)
+            else:
+                ssl = True if place.secure else None
+                await loop.create_connection(lambda: link, place.host, place.port, ssl=ssl)
             await link.opened
     except TimeoutError:
         link.abort()

@@ -2,6 +2,9 @@
 
 import json
 import stat
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 
 import psutil
@@ -12,7 +15,8 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.client.glance import glance
 from tapui.home import paths as home_paths
-from tests.rig.gateway import Gateway, Home
+from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.waiting import until
 
 
 @pytest.fixture
@@ -41,6 +45,14 @@ def found(gateway: Gateway) -> FoundGateway:
 def own_tcp() -> list[int]:
     """Return the ports that this process has connections to."""
     return [one.raddr.port for one in psutil.Process().net_connections("tcp") if one.raddr]
+
+
+def ways_of(gateway: Gateway) -> Counter[str]:
+    """Return how the gateway's clients have come, as its own open sockets say."""
+    sockets = psutil.Process(gateway.pid).net_connections("all")
+    tcp = [one for one in sockets if one.raddr and one.laddr.port == gateway.port]
+    unix = [one for one in sockets if one.laddr == str(gateway.socket)]
+    return Counter({"tcp": len(tcp), "unix": len(unix)})
 
 
 def test_it_is_in_the_run_folder_until_the_end(home: Home) -> None:
@@ -74,6 +86,47 @@ async def test_clients_come_by_it(home: Home) -> None:
     with Gateway(home, "--no-attach") as gateway:
         async with await GatewayConnection.open(found(gateway)):
             assert gateway.port not in own_tcp()
+
+
+KIT = """
+from tapui.provider import Provider
+
+kit = Provider("kit")
+
+@kit.tool
+def greet() -> str:
+    return "hello"
+
+if __name__ == "__main__":
+    kit.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("argv", "names_it", "way"),
+    [
+        (tapui_argv("provider", "dev", "kit.py"), False, "unix"),
+        (tapui_argv("provider", "run", "kit.py"), False, "unix"),
+        ([sys.executable, "kit.py"], False, "unix"),
+        ([sys.executable, "kit.py"], True, "tcp"),
+    ],
+    ids=["provider dev", "provider run", "a kit's program", "TAP_GATEWAY"],
+)
+def test_programs_of_this_user_come_by_it_unless_they_were_given_an_address(
+    home: Home, tmp_path: Path, argv: list[str], names_it: bool, way: str
+) -> None:
+    (tmp_path / "kit.py").write_text(KIT)
+    with Gateway(home, "--no-attach") as gateway:
+        named = {"TAP_GATEWAY": gateway.url} if names_it else {}
+        others = ways_of(gateway)
+        with subprocess.Popen(
+            argv, cwd=tmp_path, env=home.env(**named), stdout=subprocess.DEVNULL
+        ) as program:
+            try:
+                came = until(lambda: ways_of(gateway) - others, what="it has connected")
+            finally:
+                program.kill()
+        assert set(came) == {way}
 
 
 @pytest.mark.parametrize("has_none", ["announced", "to be opened"])

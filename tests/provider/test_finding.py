@@ -1,6 +1,7 @@
 """Which gateway a provider's program connects to, and which token it shows to whom."""
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tapui.provider.finding import GatewayFinder
 from tapui.provider.link import LinkLost
+from tapui.provider.socket_link import SocketLink
 from tests.rig.gateway import Gateway, Home
 
 
@@ -61,3 +63,29 @@ async def test_a_gateway_that_is_lost_is_looked_for_where_it_was(tmp_path: Path)
         port = gateway.port
     with pytest.raises(LinkLost, match=f"ws://localhost:{port}"):
         await finder.dial()
+
+
+async def way_of(finder: GatewayFinder) -> str:
+    """Return how a link of a finder came."""
+    link = await finder.dial()
+    assert isinstance(link, SocketLink)
+    assert link._transport is not None
+    family = link._transport.get_extra_info("socket").family
+    await link.close()
+    return "unix" if family == socket.AF_UNIX else "tcp"
+
+
+async def test_a_gateway_that_was_found_is_reached_by_its_socket(running: Gateway) -> None:
+    assert await way_of(GatewayFinder(running.home.env())) == "unix"
+    assert await way_of(GatewayFinder(running.home.env(), running.port)) == "unix"
+
+
+async def test_one_that_is_named_is_reached_where_it_was_named(running: Gateway) -> None:
+    assert await way_of(GatewayFinder(running.home.env(TAP_GATEWAY=running.url))) == "tcp"
+
+
+async def test_one_whose_socket_is_gone_is_reached_by_its_port(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    with Gateway(home, "--no-attach") as gateway:
+        gateway.socket.unlink()
+        assert await way_of(GatewayFinder(home.env())) == "tcp"
