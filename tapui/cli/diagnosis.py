@@ -1,7 +1,9 @@
 """What `tapui doctor` makes of what it found: each finding with the command that mends it."""
 
 import json
+import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -149,7 +151,7 @@ def _skills(copilot_home: Path) -> Iterator[Diagnosed]:
 
 def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
     for one in gateways:
-        yield from _places(one)
+        yield from _asked(one)
         told = difference(one.version)
         if told is None:
             yield Diagnosed("gateway", "ok", f"the gateway at {one.url} is of this version")
@@ -166,13 +168,22 @@ def settings_in_use(gateways: Iterable[GatewayFile], found: config.Loaded) -> It
             yield Diagnosed("settings", "warning", text, restart_line(one.port))
 
 
-def _places(one: GatewayFile) -> Iterator[Diagnosed]:
-    """Say who has a gateway's connections; a gateway that does not answer is a finding as well."""
+def _asked(one: GatewayFile) -> Iterator[Diagnosed]:
+    """Yield what is wrong in the files of a gateway's folders, and who has its connections; a
+    gateway that does not answer is a finding as well."""
     try:
-        places = glance(found_in(one), name="tapui doctor").places
+        told = glance(found_in(one), name="tapui doctor")
     except GatewayError as error:
         yield Diagnosed("connections", "warning", str(error))
         return
+    here = os.path.realpath(Path.cwd())
+    for found in told.state.folder_problems:
+        if found.folder != here:  # whose file is looked at in any case
+            advice = command(f"emitters list --folder {shlex.quote(found.folder)}")
+            yield from (
+                Diagnosed("emitters", "warning", str(problem), advice) for problem in found.problems
+            )
+    places = told.places
     if places is None:
         return  # an older gateway does not say
     text = f"the gateway at {one.url} has {places.open} of {places.most} connections"

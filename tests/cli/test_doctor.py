@@ -1,5 +1,6 @@
 """`tapui doctor`: what this tapui runs on, and where its logs are."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -18,6 +19,7 @@ from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
 from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Host
 
 __all__ = ["copilot_home", "pretend"]
 
@@ -48,6 +50,19 @@ def test_it_names_the_gateway_that_runs_and_its_log(home: Home, gateway: Gateway
     text = home.run("doctor").stdout
     assert str(log) in text
     assert gateway.url in text
+
+
+async def test_what_is_wrong_in_the_file_of_a_session_s_folder_is_named_from_any_folder(
+    home: Home, gateway: Gateway, tmp_path: Path
+) -> None:
+    (tmp_path / "tap.config.json").write_text('{"emitters": [{"name": "one", "comand": "x"}]}')
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1", cwd=str(tmp_path))
+        await host.expect("session.log", sessionId="s1", within=20)
+        done = await asyncio.to_thread(home.run, "doctor")
+    assert f"{tmp_path}/tap.config.json:1: emitters[0]" in done.stdout
+    assert "“one”" in done.stdout
+    assert f"tapui emitters list --folder {tmp_path}" in done.stdout
 
 
 def test_it_says_why_a_session_cannot_be_attached_to(home: Home) -> None:
