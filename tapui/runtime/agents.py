@@ -128,13 +128,15 @@ class Agents:
         if why is None:
             return True
         self._unfit.add(found.key)
-        self.on_odd(
+        odd = (
             f"{what} names process {found.pid} ({found.name}) as its own, which is {why}: "
             "it is not taken as an agent"
         )
         if why == _SHOWS:
+            odd += f", but terminals count as opened after it; {self._way_out()}"
             self._began(found.start, what)  # it may be one: what it opens is asked about
             self._write()
+        self.on_odd(odd)
         return False
 
     def _why_not(self, found: Status) -> str | None:
@@ -146,6 +148,12 @@ class Agents:
         if found.terminal:
             return "a shell of yours" if system.program(found.pid) in _SHELLS else None
         return _SHOWS if any(map(_is_shown_shell, system.children(found.pid))) else None
+
+    def _way_out(self) -> str:
+        return (
+            "you are asked for each in the tower; where no agent was there, end the gateway, write "
+            f'"start":null into {self._state / FILE}, and start `tapui`'
+        )
 
     def _running(self) -> Iterator[AgentProcess]:
         for key, what in list(self._known.items()):
@@ -183,7 +191,7 @@ class Agents:
             self._start, self._what = 0.0, _LOST
             self.on_odd(
                 f"{self._state / FILE} is not there though a gateway has run since this machine "
-                "started: every terminal counts as opened after an agent began"
+                f"started: every terminal counts as opened after an agent began; {self._way_out()}"
             )
             self._write()
 

@@ -122,6 +122,10 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     refused = home.run("emitters", "allow", *where, "--yes")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "has no terminal: allow it in the tower or in a terminal" in refused.stderr
+    loosened = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
+    refused = home.run("emitters", "allow", *where, "--yes", env=loosened)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "a variable cannot loosen it" in refused.stderr
     home.settle(ANYBODY)
     allowed = home.run("emitters", "allow", *where, "--yes")
     assert (allowed.returncode, allowed.stdout) == (0, f"allowed good in {repo}\n")

@@ -179,8 +179,10 @@ def test_without_the_file_records_of_this_boot_make_every_terminal_younger(
         (tmp_path / FILE).unlink()
     made = (tmp_path / "sessions").stat().st_ctime
     until(lambda: time.time() > made + 0.05, what="the next process is younger")
-    assert earliest_of_a_new_gateway(tmp_path) == "0.0"
-    assert earliest_of_a_new_gateway(tmp_path) == "0.0"
+    for _ in range(2):
+        assert earliest_of_a_new_gateway(tmp_path) == "0.0"
+    written(tmp_path)  # the way out that is told
+    assert earliest_of_a_new_gateway(tmp_path) == "None"
 
 
 @pytest.mark.expects_error_log("agents.json cannot be read, remove it")
