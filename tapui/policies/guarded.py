@@ -4,6 +4,13 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tapui.policies.leads import (
+    UNKNOWN,
+    Leads,
+    handed_folders,
+    needs_leads,
+    written_folders,
+)
 from tapui.policies.programs import base_name
 from tapui.policies.requests import AskedFor
 from tapui.policies.rules import is_within
@@ -17,6 +24,9 @@ _MULTIPLEXERS = frozenset({"tmux", "screen", "zellij", "wezterm", "kitty", "kitt
 _TOKEN_FILES = re.compile(
     r"\.provider-token|gateway\.json|(?:internal|tools)[.-]token", re.IGNORECASE
 )
+_FILE_URL = re.compile(r"file:/", re.IGNORECASE)
+_HAS_PATTERN = re.compile(r"[*?\[]")
+_CONFIGURATION = "it is configuration of the shell, git or Copilot"
 _NUMBER = re.compile(r"\d+")
 _NAMES = re.compile(
     r"""(?:^|[/=:'"\s])(?:
@@ -46,8 +56,19 @@ class Guards:
     paths: tuple[str, ...] = ()
 
 
-def command_guard(text: str, command: "ParsedCommand", guards: Guards) -> str:
-    """Say why a command is asked about in any case; "" where nothing speaks for it."""
+def is_configuration(path: str) -> bool:
+    """Return whether a path names configuration of a shell, git or Copilot."""
+    return _NAMES.search(path) is not None
+
+
+def command_guard(
+    asked: AskedFor, command: "ParsedCommand", guards: Guards, folder: str | None = None
+) -> str:
+    """Say why a command is asked about in any case; "" where nothing speaks for it.
+
+    `folder` is the session's, without links.
+    """
+    text = asked.subject
     words = [word for part in command.all for word in part]
     whole = "\n".join([text, *words])
     if _TAPUI.search(whole):
@@ -62,6 +83,43 @@ def command_guard(text: str, command: "ParsedCommand", guards: Guards) -> str:
         return "it names configuration of the shell, git or Copilot"
     if any(path in whole for path in guards.paths):
         return "it names a folder of tapui or Copilot"
+    if _FILE_URL.search(whole):
+        return "it names a file by an address"
+    if not guards.paths:
+        return ""
+    if asked.leads is None:
+        return UNKNOWN if needs_leads(command.all) else ""
+    return _lead_guard(asked.leads, command, guards, folder)
+
+
+def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: str | None) -> str:
+    """Say which of the words of a command leads to what is asked about in any case."""
+    for word, paths in leads.words.items():
+        for path in paths:
+            below = path[len(folder) :] if folder and is_within(path, folder) else path
+            what = (is_configuration(below) and _CONFIGURATION) or _in_folder(path, guards)
+            if _TOKEN_FILES.search(path):
+                what = "it is a file with a token"
+            if what:
+                return f"{word} leads to {path}: {what}"
+
+    def holds_guarded(path: str) -> bool:
+        return any(is_within(one, path) for one in guards.paths)
+
+    is_above = any(map(holds_guarded, leads.folders))
+    if is_above:
+        for word in dict.fromkeys(word for words in command.all for word in words[1:]):
+            if _HAS_PATTERN.search(word):
+                return "it has a pattern of names in a folder that holds those of tapui or Copilot"
+            if any(_in_folder(path, guards) for path in leads.of(word)):
+                return "it names a folder of tapui or Copilot"
+    for word in handed_folders(command):
+        for path in leads.of(word) if is_above else leads.words.get(word, ()):
+            if holds_guarded(path):
+                return f"{path} holds folders of tapui or Copilot"
+    for word in written_folders(command):
+        if any(path in leads.holding or holds_guarded(path) for path in leads.of(word)):
+            return f"it writes files below {word}, which holds {_CONFIGURATION[6:]}"
     return ""
 
 
@@ -72,12 +130,17 @@ def path_guard(asked: AskedFor, guards: Guards) -> str:
             return "it is a file with a token"
         if asked.kind == "read":
             continue
-        if _NAMES.search(path):
-            return "it is configuration of the shell, git or Copilot"
-        if path.endswith("/tapui.toml") or "/.config/tapui/" in path:
-            return "it is configuration of tapui"
-        if any(is_within(path, one) for one in guards.paths):
-            return "it is in a folder of tapui or Copilot"
+        if why := (is_configuration(path) and _CONFIGURATION) or _in_folder(path, guards):
+            return why
+    return ""
+
+
+def _in_folder(path: str, guards: Guards) -> str:
+    """Say in which folder of tapui or Copilot a file is; "" where it is in none."""
+    if path.endswith("/tapui.toml") or "/.config/tapui/" in path:
+        return "it is configuration of tapui"
+    if any(is_within(path, one) for one in guards.paths):
+        return "it is in a folder of tapui or Copilot"
     return ""
 
 

@@ -6,6 +6,7 @@ request is only allowed when each of its parts is, and when nothing speaks again
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from tapui.policies import rules as patterns
 from tapui.policies.guarded import Guards, command_guard, path_guard, url_guard
@@ -61,7 +62,7 @@ def judge(
         why = "no rule is about such requests"
         return Judgement(None, why=why, unkeepable=why)
     if asked.kind == "shell":
-        return _of_command(asked, holding, guards)
+        return _of_command(asked, holding, folder, guards)
     return _of_one(asked, holding, guards)
 
 
@@ -118,9 +119,12 @@ def _settled(
 # Commands
 
 
-def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
+def _of_command(
+    asked: AskedFor, rules: Sequence[PolicyRule], folder: str | None, guards: Guards
+) -> Judgement:
     from tapui.policies.commands import CommandPart, parsed
     from tapui.policies.forbidding import every_command, means
+    from tapui.policies.operands import stray
 
     if asked.is_powershell:
         return _of_powershell(asked, rules, guards)
@@ -128,7 +132,10 @@ def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) ->
     strict = [one for one in rules if one.effect != "allow"]
     allowing = [one for one in rules if one.effect == "allow" and one.source != "session"]
     moves = any(part.words[:1] and part.words[0] in _MOVES for part in command.parts)
-    judged = {one: _of_part(one, strict, allowing, moves=moves) for one in set(command.parts)}
+    strays = partial(stray, leads=asked.leads, folder=folder)
+    judged = {
+        one: _of_part(one, strict, allowing, strays, moves=moves) for one in set(command.parts)
+    }
     parts = [judged[one] for one in command.parts]
     seen = {part.words for part in command.parts}
     for words in every_command(asked.subject) if strict and not command.is_vast else ():
@@ -136,13 +143,15 @@ def _of_command(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) ->
             continue
         rule = _best(one for one in strict if means(words, one.words))
         if rule is not None:
-            parts.append(_of_part(CommandPart(" ".join(words), words), strict, [], moves=moves))
+            parts.append(
+                _of_part(CommandPart(" ".join(words), words), strict, [], strays, moves=moves)
+            )
             seen.add(words)
     if command.is_vast:
         vast = (one for one in strict if patterns.occurs(asked.subject, one.words))
-        part = JudgedPart(asked.subject[:_HEAD], _best(vast))
-        return _settled(asked, rules, [part], command.doubts[0], "")
-    guard = command_guard(asked.subject, command, guards)
+        head = JudgedPart(asked.subject[:_HEAD], _best(vast))
+        return _settled(asked, rules, [head], command.doubts[0], "")
+    guard = command_guard(asked, command, guards, folder)
     why = command.doubts[0] if command.doubts else ""
     return _settled(asked, rules, parts, guard, why or _disagreement(asked, command.parts))
 
@@ -159,16 +168,20 @@ def _of_powershell(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards)
         if one.effect != "allow"
         and patterns.occurs(text, tuple(word.casefold() for word in one.words))
     )
-    guard = command_guard(asked.subject, parsed(asked.subject), guards)
+    guard = command_guard(asked, parsed(asked.subject), guards)
     return _settled(asked, rules, [JudgedPart(asked.subject[:_HEAD], strict)], guard, _POWERSHELL)
 
 
 def _of_part(
-    part: "object", strict: list[PolicyRule], allowing: list[PolicyRule], *, moves: bool
+    part: "object",
+    strict: list[PolicyRule],
+    allowing: list[PolicyRule],
+    strays: "Callable[[tuple[str, ...], tuple[str, ...]], str]",
+    *,
+    moves: bool,
 ) -> JudgedPart:
     from tapui.policies.commands import CommandPart
     from tapui.policies.forbidding import means
-    from tapui.policies.operands import stray
     from tapui.policies.programs import escape
 
     assert isinstance(part, CommandPart)
@@ -178,7 +191,7 @@ def _of_part(
         if not patterns.begins(part.words, one.words, is_exact=one.is_exact):
             continue
         hidden = escape(part.words, len(one.words), part.expanding, patterns.starred(one.words))
-        if not hidden and (word := stray(part.words, one.words)):
+        if not hidden and (word := strays(part.words, one.words)):
             hidden = f"the rule “{one.pattern}” does not name {word}"
         if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
             hidden = "the command changes its folder before"

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from tapui.policies.leads import Leads, readings
 from tapui.policies.options import operand_places
 from tapui.policies.programs import base_name, runs_scripts
-from tapui.policies.rules import starred, word_fits
+from tapui.policies.rules import is_within, starred, word_fits
 
 _SETTERS = frozenset({"make", "gmake", "bmake", "rake", "just", "task"})
 """To them a word with `=` sets a variable."""
@@ -55,13 +56,31 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def stray(words: tuple[str, ...], rule: tuple[str, ...]) -> str:
+def stray(
+    words: tuple[str, ...], rule: tuple[str, ...], leads: Leads | None, folder: str | None
+) -> str:
     """Return the first operand behind a rule's words that the rule does not name; "" where there
-    is none, or where the rule holds no operand."""
+    is none, or where the rule holds no operand.
+
+    What stands in a star's place must also be one where it leads to, as far as that is known.
+    """
     named = _named(rule)
     if not named:
         return ""
-    return next((one for one in _operands(words, len(rule)) if not _is_one(one, named)), "")
+    for one in _operands(words, len(rule)):
+        if not _is_one(one, named):
+            return one
+    if leads is None or not leads.words or not any("*" in one for one in named):
+        return ""
+    named = tuple(leads.home + one[1:] if one.startswith("~/") else one for one in named)
+    for word in words:
+        for one in readings(word) if word not in rule else ():
+            for path in leads.words.get(one, ()):
+                is_below = folder is not None and is_within(path, folder)
+                shown = path[len(folder or "") :].lstrip("/") if is_below else path
+                if not any(_is_one(text, named) for text in (shown, f"./{shown}", path)):
+                    return f"{one}, which leads to {path}"
+    return ""
 
 
 def _is_one(word: str, named: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tapui.policies.leads import Leads, leads_of
 from tapui.policies.rules import RuleKind
 
 POWERSHELL = "powershell"
@@ -48,6 +49,7 @@ class AskedFor:
 
     `subjects` are the command, the URL, the tool …, each as rules may name it; for files, the
     absolute paths. `real_paths` are the same files without links, where that is known.
+    `leads` are what the words of a command lead to, where that is known.
     `segments` are the parts of a command as the CLI sees them; `is_powershell`, which no rule that
     allows reads. `key` is the same for requests for
     exactly the same.
@@ -60,6 +62,7 @@ class AskedFor:
     real_paths: tuple[str, ...] = ()
     segments: tuple[str, ...] | None = None
     is_powershell: bool = False
+    leads: Leads | None = None
 
     @property
     def subject(self) -> str:
@@ -85,6 +88,7 @@ def of_permission(detail: Mapping[str, Any], folder: str) -> AskedFor:
                 key,
                 segments=_segments(detail),
                 is_powershell=detail.get("shell") == POWERSHELL,
+                leads=leads_of(detail.get("leads")),
             )
         case "write" | "read":
             paths = _paths(detail)

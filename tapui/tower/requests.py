@@ -247,6 +247,8 @@ def _told(approval: subjects.Approval, detail: Mapping[str, Any]) -> frozenset[s
     key = _subject_key(approval, detail)
     if detail.get("resolvedPath") == detail.get(key):
         told.add("resolvedPath")
+    if detail.get("kind") == "shell":
+        told.add("leads")
     return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
 
 

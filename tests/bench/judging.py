@@ -5,6 +5,7 @@ import time
 from tapui.policies import commands
 from tapui.policies.guarded import Guards
 from tapui.policies.judging import judge
+from tapui.policies.leads import Leads
 from tapui.policies.requests import of_permission
 from tapui.policies.rules import PolicyRule
 
@@ -36,8 +37,13 @@ def longest() -> float:
     return max(min(_took(one) for _ in range(5)) for one in LONGEST)
 
 
+def _detail(text: str) -> dict[str, object]:
+    leads = Leads(folders=(FOLDER, f"{FOLDER}/web"), home="/home/me")
+    return {"kind": "shell", "fullCommandText": text, "leads": leads.as_detail()}
+
+
 def _took(text: str) -> float:
-    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    asked = of_permission(_detail(text), FOLDER)
     commands.parsed.cache_clear()
     begun = time.thread_time()
     judge(asked, RULES, FOLDER, Guards(frozenset({9400}), (f"{FOLDER}/.tapui",)))
@@ -47,7 +53,7 @@ def _took(text: str) -> float:
 def times(seconds: float) -> list[float]:
     """Return what single verdicts took of CPU, in milliseconds, each with a new parse."""
     guards = Guards(frozenset({9400}), (f"{FOLDER}/.tapui",))
-    asked = [of_permission({"kind": "shell", "fullCommandText": one}, FOLDER) for one in COMMANDS]
+    asked = [of_permission(_detail(one), FOLDER) for one in COMMANDS]
     judge(asked[0], RULES, FOLDER, guards)  # the parser is loaded with the first
     found: list[float] = []
     end = time.thread_time() + seconds

@@ -11,7 +11,7 @@ from tapui.policies.judging import judge
 from tapui.policies.proposing import ProposedRule, proposed
 from tapui.policies.reading import RuleReader
 from tapui.policies.requests import of_permission
-from tests.policies.judged import FOLDER, GUARDS
+from tests.policies.judged import FOLDER, GUARDS, LEADS, command
 from tests.policies.test_options import ASKED, PLAIN, spelt
 
 ROWS = [(rule, f"{rule} {rest}") for rule, rest in [*spelt(PLAIN), *spelt(ASKED)]]
@@ -70,7 +70,7 @@ def test_a_proposal_is_narrow(text: str, wanted: list[str]) -> None:
 
 @pytest.mark.parametrize("text", [*(one for _, one in ROWS), "make CC=x", "tar xIf x y", "sh"])
 def test_no_rule_is_proposed_that_would_not_allow_its_part(text: str) -> None:
-    asked = of_permission({"kind": "shell", "fullCommandText": text}, FOLDER)
+    asked = command(text)
     rules = [one.as_rule() for one in proposed(asked, FOLDER)]
     if rules and len(rules) == len(parsed(text).parts):
         assert judge(asked, rules, FOLDER, GUARDS).effect == "allow"
@@ -89,7 +89,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("detail", REQUESTS, ids=lambda one: str(one["kind"]))
 def test_what_is_proposed_allows_what_it_was_made_from(detail: dict[str, object]) -> None:
-    asked = of_permission(detail, FOLDER)
+    asked = of_permission({**detail, "leads": LEADS.as_detail()}, FOLDER)
     made = proposed(asked, FOLDER)
     assert made
     assert judge(asked, [one.as_rule() for one in made], FOLDER, GUARDS).effect in ("allow", None)

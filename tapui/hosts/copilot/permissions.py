@@ -1,6 +1,7 @@
 """The CLI's permission requests, answered here or there, whichever comes first."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.word_leads import word_leads
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 SETTLE_TIME = 0.15
 """Seconds after which a request that the CLI has not answered by its own rules is shown."""
+_LEADS_TIME = 2.0
+"""Seconds within which it is found out where the words of a command lead."""
 ALLOW_ALL = "allow-all"
 """The CLI's word for asking about nothing."""
 _PERSON = "human_response"
@@ -65,6 +69,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     shown = {key: value for key, value in request.items() if key not in left_out}
     kind = str(request.get("kind", "permission"))
     shown["kind"] = _KINDS.get(kind, kind)
+    shown.pop("leads", None)  # it is this host's to say
     name = _FILES.get(shown["kind"])
     path = request.get(name) if name is not None else None
     if isinstance(path, str) and path.startswith("/") and "\0" not in path:
@@ -113,6 +118,8 @@ class Permissions:
         self._session_id = session_id
         self._uplink = uplink
         self._spawn = spawn
+        self.folder: str | None = None
+        """Where the session works, once it is known."""
         self._settling: dict[str, asyncio.TimerHandle] = {}
         self._shown: set[str] = set()
         self._answered: set[str] = set()
@@ -135,6 +142,25 @@ class Permissions:
     def _show(self, request_id: str, detail: dict[str, Any]) -> None:
         del self._settling[request_id]
         self._shown.add(request_id)
+        text, folder = detail.get("fullCommandText"), self.folder
+        if detail["kind"] == "shell" and isinstance(text, str) and folder is not None:
+            self._spawn(self._show_leads(request_id, detail, text, folder))
+        else:
+            self._send(request_id, detail)
+
+    async def _show_leads(
+        self, request_id: str, detail: dict[str, Any], text: str, folder: str
+    ) -> None:
+        """Show a command with where its words lead, as far as that is soon known."""
+        leads = None
+        with contextlib.suppress(TimeoutError):  # a folder does not answer: rules know nothing
+            leads = await asyncio.wait_for(asyncio.to_thread(word_leads, text, folder), _LEADS_TIME)
+        if leads is not None:
+            detail["leads"] = leads.as_detail()
+        if request_id in self._shown:
+            self._send(request_id, detail)
+
+    def _send(self, request_id: str, detail: dict[str, Any]) -> None:
         self._uplink.send(
             ApprovalRequest(
                 id=request_id, session_id=self._session_id, kind="permission", detail=raw(detail)

@@ -140,6 +140,7 @@ class AttachedSession:
         opening = await beginning.open(
             client, session, abilities, foreground=foreground, replaces=replaces
         )
+        self._permissions.folder = opening.session.cwd
         self._opened = asyncio.get_running_loop().create_future()
         self._uplink.send(opening)
         try:
@@ -330,6 +331,8 @@ class AttachedSession:
                 if name in _WRITTEN and event.agent_id is None:
                     self._writing.close()
                 for message in self._translator.translate(event):
+                    if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
+                        self._permissions.folder = message.cwd
                     self._uplink.send(message)
 
     def _steered(self, name: str, event: "CopilotEvent") -> None:

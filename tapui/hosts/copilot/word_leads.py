@@ -1,0 +1,158 @@
+"""Finds out where the words of a command lead, for rules: it reads folders, and changes nothing."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from posixpath import dirname, join, normpath
+
+from tapui.policies.commands import ParsedCommand, parsed
+from tapui.policies.guarded import is_configuration
+from tapui.policies.leads import Leads, readings
+
+_MOST_WORDS = 1_500
+_MOST_FOLDERS = 8
+_MOST_ENTRIES = 8_000
+"""Names in folders that are looked at for one command."""
+_MOST_PATHS = 200
+"""Paths that a request has; one with more is asked about."""
+_PATTERN = re.compile(r"[*?\[]")
+_MOVES = frozenset({"cd", "pushd", "chdir"})
+_SPACED = frozenset({"-C", "--directory"})
+_INTO = re.compile(r"-C|--directory=")
+
+
+class _TooMuchError(Exception):
+    """What is to be looked at goes beyond the bounds."""
+
+
+def word_leads(text: str, folder: str) -> Leads | None:
+    """Return where the words of a command lead that runs in a folder; None where that would take
+    too long, or is not known. Bash's names for files are meant, at their most."""
+    try:
+        return _Search(parsed(text), folder).leads()
+    except (_TooMuchError, ValueError, OSError):
+        return None  # the command is asked about
+
+
+class _Search:
+    def __init__(self, command: ParsedCommand, folder: str) -> None:
+        self._all = command.all
+        self._folder = os.path.realpath(folder)
+        self._home = str(Path.home())
+        self._left = _MOST_ENTRIES
+        self._folders = [self._folder]
+
+    def leads(self) -> Leads:
+        self._move()
+        given = dict.fromkeys(one for all_ in self._all for w in all_[1:] for one in readings(w))
+        if len(given) * len(self._folders) > _MOST_WORDS:
+            raise _TooMuchError
+        words: dict[str, tuple[str, ...]] = {}
+        folders: set[str] = set(self._folders)
+        for word in given:
+            found: dict[str, None] = {}
+            for path in self._meant(word):
+                real = os.path.realpath(path)
+                if Path(real).is_dir():
+                    folders.add(real)
+                if self._is_odd(word, path, real):
+                    found[real] = None
+            if found:
+                words[word] = tuple(found)
+        if sum(map(len, words.values())) > _MOST_PATHS:
+            raise _TooMuchError
+        holding = frozenset(one for one in folders if self._holds(one))
+        return Leads(words, tuple(self._folders), holding, self._home)
+
+    def _is_odd(self, word: str, path: str, real: str) -> bool:
+        """Return whether a path is elsewhere than it seems, or outside of the folder."""
+        plain = normpath(path)
+        is_inside = real == self._folder or real.startswith(self._folder.rstrip("/") + "/")
+        if is_inside and (real == plain or word == "."):
+            below = real[len(self._folder) :]
+            return _PATTERN.search(word) is not None and is_configuration(below)
+        return os.path.lexists(real) or os.path.lexists(dirname(real))
+
+    def _move(self) -> None:
+        """Take note of the folders in which the command may be when it takes a word."""
+        for words in self._all:
+            name = words[0].rpartition("/")[2]
+            targets = [words[at + 1 : at + 2] for at, one in enumerate(words) if one in _SPACED]
+            named = [one for found in targets for one in found]
+            named += [_INTO.sub("", one, count=1) for one in words[1:] if _INTO.match(one)]
+            if name in _MOVES:
+                plain = [one for one in words[1:] if not one.startswith(("-", "+"))]
+                if plain or name == "cd":
+                    named += plain or ["~"]
+                if (not plain and len(words) > 1) or (not plain and name != "cd"):
+                    raise _TooMuchError  # to where an earlier command was
+            elif name == "popd":
+                raise _TooMuchError
+            for one in filter(None, named):
+                for path in list(self._meant(one)):
+                    real = os.path.realpath(path)
+                    if Path(real).is_dir() and real not in self._folders:
+                        self._folders.append(real)
+            if len(self._folders) > _MOST_FOLDERS:
+                raise _TooMuchError
+
+    def _meant(self, word: str) -> Iterator[str]:
+        """Yield the paths that a word may mean."""
+        if "\0" in word or not word:
+            return
+        text = self._home + word[1:] if word == "~" or word.startswith("~/") else word
+        for folder in ["/"] if text.startswith("/") else self._folders:
+            yield join(folder, text)
+            if _PATTERN.search(text):
+                yield from self._matching(folder, text.split("/"))
+
+    def _matching(self, folder: str, names: list[str]) -> Iterator[str]:
+        """Yield the files below a folder that a pattern's names may mean."""
+        for at, name in enumerate(names):
+            if not _PATTERN.search(name):
+                folder = join(folder, name)
+                continue
+            means = re.compile(_regular(name), re.DOTALL)
+            for entry in self._entries(folder):
+                if means.fullmatch(entry):
+                    below = join(folder, entry)
+                    if at + 1 == len(names):
+                        yield below
+                    else:
+                        yield from self._matching(below, names[at + 1 :])
+                if name == "**" and not entry.startswith("."):  # with globstar, any folders
+                    yield from self._matching(join(folder, entry), names[at:])
+            if name == "**" and at + 1 < len(names):
+                yield from self._matching(folder, names[at + 1 :])
+            return
+        yield folder
+
+    def _entries(self, folder: str) -> list[str]:
+        try:
+            found = [one.name for one in os.scandir(folder)]
+        except OSError:
+            return []  # nothing in it can be named
+        self._left -= len(found) + 1
+        if self._left < 0:
+            raise _TooMuchError
+        return found
+
+    def _holds(self, folder: str) -> bool:
+        """Return whether a folder has configuration of a shell, git or Copilot in it, or a folder
+        of it is a repository."""
+        for name in self._entries(folder):
+            path = join(folder, name)
+            if is_configuration(path[len(folder) :]) or os.path.lexists(f"{path}/.git"):
+                return True
+            if folder == "/etc" and is_configuration(path):
+                return True
+        return False
+
+
+def _regular(name: str) -> str:
+    """Return a regular expression that fits at least what a pattern of names means to bash."""
+    begins = r"(?!\.)" if not name.startswith(".") else ""
+    fixed, bracket, _ = name.partition("[")
+    signs = {"*": ".*", "?": "."}
+    return begins + "".join(signs.get(one, re.escape(one)) for one in fixed) + ".*" * bool(bracket)
