@@ -45,6 +45,7 @@ from tests.bench import (
     tail_lag,
     terminal,
     using,
+    ways,
 )
 from tests.bench import (
     kit as kit_costs,
@@ -526,6 +527,22 @@ def person(_seconds: float) -> Iterator[Row]:
     yield f"  beside {looking.CROWD:,} processes", f"{beside:7.2f} ms", "< 15 ms"
 
 
+def both_ways(seconds: float) -> Iterator[Row]:
+    """The gateway's CPU for a call by the Unix socket against one over TCP; calls beside looks."""
+    for in_flight in (1, 64):
+        with scratch() as home, Gateway(home, "--no-attach") as gateway:
+            found = ways.compare(gateway, SMALL, in_flight, seconds / ways.TURNS)
+        yield f"over TCP, {in_flight} in flight", _calls(found.tcp), ""
+        ratio = f"  cpu x {found.ratio:.2f}"
+        yield f"by the Unix socket, {in_flight} in flight", _calls(found.unix) + ratio, "cpu ≤ TCP"
+    asking = {"TAPUI_APPROVALS_COMMAND_LINE": "person"}
+    with scratch() as home, Gateway(home, "--no-attach", env=asking) as gateway:
+        alone, beside = ways.beside_looks(gateway, SMALL, seconds / ways.TURNS)
+    yield f"{ways.CALLS_PER_SECOND} calls/s", _calls(alone), ""
+    ratio = f"  p99 x {beside.p99 / alone.p99:.2f}"
+    yield f"  beside {ways.LOOKS_PER_SECOND} looks/s at a process", _calls(beside) + ratio, ""
+
+
 def memory(_seconds: float) -> Iterator[Row]:
     """Resident memory, idle."""
     with scratch() as home, Gateway(home, "--no-attach") as gateway:
@@ -593,6 +610,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "start": start,
     "run": run,
     "person": person,
+    "ways": both_ways,
     "memory": memory,
 }
 

@@ -34,16 +34,21 @@ class Frames:
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if sock.family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._pending = bytearray()
         self._early: list[bytes] = []
 
     @classmethod
     def connect(cls, url: str, token: str, hello: dict[str, Any]) -> "Frames":
         """Connect, authenticate, say `hello` and wait for its ack (`session` defaults to the
-        first one on offer)."""
+        first one on offer). A fragment of `url` is the Unix socket by which to come."""
         parts = urlsplit(url)
-        sock = socket.create_connection((parts.hostname or "localhost", parts.port or 80))
+        if parts.fragment:
+            sock = socket.socket(socket.AF_UNIX)
+            sock.connect(parts.fragment)
+        else:
+            sock = socket.create_connection((parts.hostname or "localhost", parts.port or 80))
         sock.settimeout(30)
         key = base64.b64encode(os.urandom(16)).decode()
         sock.sendall(
