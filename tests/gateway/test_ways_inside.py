@@ -550,7 +550,8 @@ async def test_an_orphan_does_not_look_old_to_a_gateway_whose_file_was_spoilt(
 
 async def test_an_agent_starts_no_gateway_that_the_person_comes_to(scene: Scene) -> None:
     agent = await scene.start_agent()
-    for serve in ("tapui serve --port 0", "tapui serve --port 0 --detach"):
+    tower = "script -qec 'tapui --port 0' /dev/null </dev/null"
+    for serve in ("tapui serve --port 0", "tapui serve --port 0 --detach", tower):
         attempt = scene.attempt("", f"env -i TERM=xterm PATH=$PATH HOME=$HOME $HOMES {serve}")
         order(agent, f"export HOMES=TAPUI_HOME={scene.home.tapui}; {attempt.command}")
         await until_async(lambda one=attempt: one.code is not None, what="it has ended")
