@@ -235,7 +235,7 @@ def test_what_cannot_be_declared_says_why() -> None:
         provider.deny(tool=str(number), reason="r")
     with pytest.raises(DeclarationError, match="at most 50 rules"):
         provider.context_rule("more")
-    for number in range(100):
+    for number in range(1000):
         provider.tool(name=f"t{number}")(lambda: None)
-    with pytest.raises(DeclarationError, match="at most 100 tools"):
+    with pytest.raises(DeclarationError, match="at most 1,000 tools"):
         provider.tool(name="one_more")(lambda: None)
