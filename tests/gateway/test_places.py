@@ -12,11 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tapui.cli.install_mcp import _is_refused
 from tapui.client import gateways
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.client.glance import glance
 from tapui.home.paths import Home as Folders
+from tapui.home.run_folder import find_gateway
+from tapui.secret import Secret
 from tapui.wire.limits import MAX_CONNECTIONS, MAX_TOKEN_CONNECTIONS
 from tapui.wire.tower import PlacesTaken
 from tests.gateway.serving_mcp import McpWatcher, entry, write_server
@@ -50,9 +53,12 @@ def strangers(gateway: Gateway, how: str, user: int, origins: int, address: str)
         running.communicate()
 
 
+def folders(gateway: Gateway) -> Folders:
+    return Folders.at(gateway.home.tapui, gateway.home.copilot)
+
+
 def found(gateway: Gateway) -> FoundGateway:
-    home = Folders.at(gateway.home.tapui, gateway.home.copilot)
-    return gateways.find(home, gateway.port, is_explicit=True)
+    return gateways.find(folders(gateway), gateway.port, is_explicit=True)
 
 
 async def towers_commands_and_providers_come(gateway: Gateway) -> None:
@@ -147,11 +153,14 @@ async def test_where_all_places_are_taken_commands_and_towers_name_who_has_them(
             )
             looked = await asyncio.to_thread(gateway.home.run, "doctor")
             assert f"{full} are taken: {holders};" in looked.stdout
+            said = find_gateway(folders(gateway), gateway.port)
+            assert said is not None
+            assert not await _is_refused(said, Secret(gateway.token)), "its token is in force"
             assert (await asyncio.to_thread(gateway.home.run, "status")).stderr.startswith(
                 f"tapui: {full} are taken: {holders};"
             )
         looked = await asyncio.to_thread(gateway.home.run, "doctor")
-        assert "it refused 3 because all its places were taken" in looked.stdout
+        assert "it refused 4 because all its places were taken" in looked.stdout
 
 
 SERVERS, SESSIONS = 17, 8
