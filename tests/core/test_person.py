@@ -38,6 +38,8 @@ NEW_SHELL = SeenProcess(6020, "zsh", 150.0, 1000)
 """A shell that was opened after every agent."""
 NEW_WINDOW = SeenProcess(6001, "kitty", 140.0, 1000)
 SSHD = SeenProcess(6002, "sshd", 140.0, 0)
+SERVER = SeenProcess(4001, "emacs", 2.0, 0)
+"""A server of the person's that can be handed a terminal."""
 NEW_TERMINAL = seen(NEW_SHELL, TMUX, leader=NEW_SHELL, terminal="/dev/pts/7")
 BROKEN = seen(INIT)
 
@@ -104,7 +106,7 @@ def test_it_is_refused(sight: Sight | None, why: str) -> None:
 
 
 def test_an_id_that_was_used_again_is_no_agents() -> None:
-    assert judged(seen(SHELL, began(NODE, 90.0)))[0] is Case.TAKEN
+    assert judged(seen(SHELL, began(NODE, 90.0), TMUX))[0] is Case.TAKEN
 
 
 def began(process: SeenProcess, start: float) -> SeenProcess:
@@ -123,7 +125,7 @@ def test_seventy_processes_deep_it_is_still_an_agents() -> None:
     [
         PERSON,
         seen(SHELL, SSHD, holder=SSHD),
-        seen(SHELL, began(TMUX, 0.5)),
+        seen(SHELL, began(TMUX, 0.5), holder=began(TMUX, 0.5)),
     ],
     ids=["pane", "ssh", "old window"],
 )
@@ -138,9 +140,19 @@ def test_a_terminal_that_is_older_than_every_agent_is_the_persons(sight: Sight) 
         seen(SHELL, NEW_WINDOW, holder=NEW_WINDOW),
         seen(NEW_SHELL, SSHD, leader=NEW_SHELL, holder=SSHD),
         seen(holder=None),
+        seen(SERVER, leader=SERVER, holder=SERVER),
+        seen(holder=SERVER),
         seen(began(SHELL, AGENT_START), TMUX, leader=began(SHELL, AGENT_START)),
     ],
-    ids=["new pane", "new window", "new login", "unknown holder", "the same moment"],
+    ids=[
+        "new pane",
+        "new window",
+        "new login",
+        "unknown holder",
+        "its own holder",
+        "holder elsewhere",
+        "the same moment",
+    ],
 )
 def test_a_younger_terminal_is_asked_about_once(sight: Sight) -> None:
     assert judged(sight) == (

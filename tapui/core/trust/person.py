@@ -165,7 +165,9 @@ def _is_older(sight: Sight, earliest: float | None) -> bool:
         return True
     if not sight.leader_line or sight.leader_line[0].start >= earliest:
         return False
-    if not sight.holder_line:
+    # The holder is above the leader that it has started. An old process elsewhere was handed the
+    # other end, and so may an old leader without a terminal have been given this one.
+    if not sight.holder_line or sight.holder_line[0] not in sight.leader_line[1:]:
         return False
     holder = sight.holder_line[0]
     return holder.uid == 0 or holder.start < earliest
