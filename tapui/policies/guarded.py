@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tapui.policies.leads import (
+    OTHER_NAMES,
     UNKNOWN,
     Leads,
     handed_folders,
@@ -103,6 +104,9 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
             if what:
                 return f"{word} leads to {path}: {what}"
 
+    if leads.linked:
+        return f"{leads.linked[0]}: {OTHER_NAMES}"
+
     def holds_guarded(path: str) -> bool:
         return any(is_within(one, path) for one in guards.paths)
 
@@ -132,7 +136,7 @@ def path_guard(asked: AskedFor, guards: Guards) -> str:
             continue
         if why := (is_configuration(path) and _CONFIGURATION) or _in_folder(path, guards):
             return why
-    return ""
+    return OTHER_NAMES if asked.has_other_names else ""
 
 
 def _in_folder(path: str, guards: Guards) -> str:

@@ -15,6 +15,7 @@ from tapui.policies.programs import base_name
 if TYPE_CHECKING:
     from tapui.policies.commands import ParsedCommand
 
+OTHER_NAMES = "it has hard links, so it may be a file of another folder, too"
 UNKNOWN = "it is not known where its words lead"
 _ATTACHED = re.compile(r"-{0,2}[\w.-]*=|-[A-Za-z]|@", re.ASCII)
 _PATH = re.compile(r"[/~*?\[]|^\.")
@@ -70,13 +71,15 @@ class Leads:
 
     `words` are those that lead through a link or a pattern, or out of the folder, with real paths.
     `folders` are where the command may be when it takes a word. `holding` are real folders that
-    hold configuration of a shell, git or Copilot. `home` is the person's folder.
+    hold configuration of a shell, git or Copilot. `home` is the person's folder. `linked` are words
+    that name a file with hard links.
     """
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     folders: tuple[str, ...] = ()
     holding: frozenset[str] = frozenset()
     home: str = ""
+    linked: tuple[str, ...] = ()
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the real paths that a word may be."""
@@ -92,6 +95,7 @@ class Leads:
             "folders": list(self.folders),
             "holding": sorted(self.holding),
             "home": self.home,
+            "linked": list(self.linked),
         }
 
 
@@ -103,15 +107,19 @@ def leads_of(given: object) -> Leads | None:
             "folders": [*folders],
             "holding": [*holding],
             "home": str(home),
+            "linked": [*linked],
         }:
             paths = [path for found in words.values() if isinstance(found, list) for path in found]
             is_fit = all(isinstance(found, list) for found in words.values())
-            if is_fit and all(isinstance(one, str) for one in (*paths, *folders, *holding)):
+            if is_fit and all(
+                isinstance(one, str) for one in (*paths, *folders, *holding, *linked)
+            ):
                 return Leads(
                     {word: tuple(found) for word, found in words.items()},
                     tuple(folders),
                     frozenset(holding),
                     home,
+                    tuple(linked),
                 )
     return None
 

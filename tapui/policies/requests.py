@@ -4,7 +4,7 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tapui.policies.leads import Leads, leads_of
@@ -48,7 +48,8 @@ class AskedFor:
     """One thing that is asked for. `kind` None is one that no rule is about.
 
     `subjects` are the command, the URL, the tool …, each as rules may name it; for files, the
-    absolute paths. `real_paths` are the same files without links, where that is known.
+    absolute paths. `real_paths` are the same files without links, where that is known;
+    `has_other_names`: the file has hard links.
     `leads` are what the words of a command lead to, where that is known.
     `segments` are the parts of a command as the CLI sees them; `is_powershell`, which no rule that
     allows reads. `key` is the same for requests for
@@ -63,6 +64,7 @@ class AskedFor:
     segments: tuple[str, ...] | None = None
     is_powershell: bool = False
     leads: Leads | None = None
+    has_other_names: bool = False
 
     @property
     def subject(self) -> str:
@@ -93,7 +95,8 @@ def of_permission(detail: Mapping[str, Any], folder: str) -> AskedFor:
         case "write" | "read":
             paths = _paths(detail)
             real = detail.get("resolvedPath")
-            return _files(kind, paths, folder, key, (real,) if isinstance(real, str) else ())
+            files = _files(kind, paths, folder, key, (real,) if isinstance(real, str) else ())
+            return replace(files, has_other_names=detail.get("hardLinks") is True)
         case "url":
             return AskedFor(kind, (_text(detail, "url"),), key)
         case "mcp":

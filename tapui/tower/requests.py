@@ -52,6 +52,7 @@ _TITLES = {
     "hasWriteFileRedirection": "writes to a file",
     "possiblePaths": "paths in it",
     "resolvedPath": "where it really is",
+    "hardLinks": "has other names",
 }
 _BODIES = ("warning", "hookMessage", "args", "toolArgs", "diff", "newFileContents")
 """Fields that follow what is asked, in this order; all others come after them by name."""

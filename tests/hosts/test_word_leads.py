@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.permissions import Permissions
+from tapui.hosts.copilot.permissions import Permissions, describe
 from tapui.hosts.copilot.word_leads import word_leads
 from tapui.policies.guarded import Guards
 from tapui.policies.judging import Judgement, judge
@@ -312,6 +312,21 @@ def test_without_what_is_known_of_the_words_they_are_asked(leads: object) -> Non
     assert on("cat docs").why == UNKNOWN
     assert on("git log docs/a").why == UNKNOWN
     assert on("npm ci").effect == "allow"
+
+
+def test_a_file_with_hard_links_is_asked(work: Path) -> None:
+    token = work.parents[1] / ".local/state/tapui/run/19400/internal-token"
+    (work / "docs" / "hl.txt").hardlink_to(token)
+    for text in ("cat docs/hl.txt", "cat docs/*.txt", "cp docs/hl.txt build", "wc -l docs/hl*"):
+        found = verdict(text, [*FREELY, *DOCS], work)
+        assert found.effect is None, text
+        assert "hard links" in found.why
+    rules = [PolicyRule("allow", kind, "/**", targets=("/**",)) for kind in ("read", "write")]
+    for kind, name in (("read", "path"), ("write", "fileName")):
+        for file, effect in (("docs/a.txt", "allow"), ("docs/hl.txt", None), ("new", "allow")):
+            detail = describe({"kind": kind, name: f"{work}/{file}", "hardLinks": False})
+            asked_for = of_permission(detail, str(work))
+            assert judge(asked_for, rules, str(work), guards()).effect == effect
 
 
 # The request

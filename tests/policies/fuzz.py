@@ -69,13 +69,14 @@ _TARGET = re.compile(r"(?:^|[\s'\"/\\])W")
 class Subject:
     """A rule that is fuzzed, and the words with which its command does something.
 
-    `writes` says that its program may make files. `needs` is the program that must be there.
+    `writes` says that its program may make files. `more` follows what a star stands for.
     """
 
     rule: str
     words: tuple[str, ...] = ()
     writes: bool = False
     options: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
 
     @property
     def program(self) -> str:
@@ -118,6 +119,10 @@ SUBJECTS = [
     Subject("test", ("-n x", "", "", "a = b"), False, ("-v 'a[$(./canary)]'",)),
     Subject("cat docs/*", ("docs/a", "docs/b.md")),
     Subject("head docs/*", ("docs/a",)),
+    Subject("tail docs/*", ("docs/a",), more=(*PATHS, "docs/a", "docs/../secret", "-n", "-n1")),
+    Subject(
+        "diff docs/*", ("docs/a",), more=("docs/b.md", "secret", "--to-file", "--to-file=secret")
+    ),
 ]
 NAMES = [one.rule for one in SUBJECTS]
 
@@ -192,6 +197,8 @@ def command(dice: Random, subject: Subject) -> str:
     if "*" in subject.rule:
         path = "/".join(["docs", *dice.choices(PATHS, k=dice.randint(1, 4))])
         words = [subject.program, dice.choice([path, f"'{path}'", dice.choice(subject.words)])]
+        if subject.more:
+            words += dice.choices(subject.more, k=dice.randint(1, 3))
     else:
         words = [*subject.rule.split(), *(dice.choice(subject.words or ("",))).split()]
         for _ in range(dice.choice((0, 1, 1, 1, 2, 3))):

@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from tapui.policies import commands, programs, rules
+from tapui.policies import commands, operands, programs, rules
 from tests.policies.fuzz import fuzz
 
 QUICK = ["git fetch", "git grep", "git merge", "sort", "uniq", "make", "tar", "find", "test"]
 
 
 def test_what_is_allowed_runs_and_writes_nothing_else() -> None:
-    found = fuzz(500, 1, [*QUICK, "echo", "cat docs/*"])
+    found = fuzz(500, 1, [*QUICK, "echo", "cat docs/*", "tail docs/*", "diff docs/*"])
     assert found.judged == 500
     assert found.ran > 50
     assert not found.faults
@@ -40,6 +40,15 @@ def test_without_the_tables_of_options_it_finds_what_runs(
 def test_with_stars_that_climb_it_finds_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rules, "_leaves", lambda *_: False)
     assert any(": read" in one for one in fuzz(250, 1, ["cat docs/*"]).faults)
+
+
+@pytest.mark.parametrize("rule", ["tail docs/*", "diff docs/*"])
+def test_with_other_operands_it_finds_what_is_read(
+    monkeypatch: pytest.MonkeyPatch, rule: str
+) -> None:
+    assert not fuzz(150, 1, [rule]).faults
+    monkeypatch.setattr(operands, "stray", lambda *_, **__: "")
+    assert any(": read" in one for one in fuzz(150, 1, [rule]).faults)
 
 
 def test_with_other_descriptors_it_finds_what_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.uplink import Uplink
-from tapui.hosts.copilot.word_leads import word_leads
+from tapui.hosts.copilot.word_leads import has_other_names, word_leads
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 
@@ -63,17 +63,21 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     `kind` is one of shell, write, read, url, mcp, custom-tool, memory, path, hook … and with it
     come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole;
     `wish` says in words what a request of another kind wants.
-    `resolvedPath` is where a file really is, as this host finds it: rules go by that.
+    `resolvedPath` is where a file really is, as this host finds it, and `hardLinks` that it has
+    other names: rules go by that.
     """
     left_out = _LEFT_OUT if request.get("diff") else _LEFT_OUT - {"newFileContents"}
     shown = {key: value for key, value in request.items() if key not in left_out}
     kind = str(request.get("kind", "permission"))
     shown["kind"] = _KINDS.get(kind, kind)
-    shown.pop("leads", None)  # it is this host's to say
+    for said in ("leads", "hardLinks"):
+        shown.pop(said, None)  # it is this host's to say
     name = _FILES.get(shown["kind"])
     path = request.get(name) if name is not None else None
     if isinstance(path, str) and path.startswith("/") and "\0" not in path:
-        shown["resolvedPath"] = os.path.realpath(path)
+        shown["resolvedPath"] = real = os.path.realpath(path)
+        if has_other_names(real):
+            shown["hardLinks"] = True
     if "paths" in request and "path" not in request:
         shown["path"] = "\n".join(map(str, request["paths"]))
     if (wish := _wish(request)) is not None:

@@ -2,7 +2,9 @@
 
 import os
 import re
+import stat
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from posixpath import dirname, join, normpath
 
@@ -31,8 +33,17 @@ def word_leads(text: str, folder: str) -> Leads | None:
     too long, or is not known. Bash's names for files are meant, at their most."""
     try:
         return _Search(parsed(text), folder).leads()
-    except (_TooMuchError, ValueError, OSError):
+    except (_TooMuchError, ValueError, OSError, RecursionError):
         return None  # the command is asked about
+
+
+def has_other_names(path: str) -> bool:
+    """Return whether a file has hard links, by which it may be one of another folder, too."""
+    try:
+        info = Path(path).stat()
+    except (OSError, ValueError):
+        return False  # there is no such file
+    return stat.S_ISREG(info.st_mode) and info.st_nlink > 1
 
 
 class _Search:
@@ -50,12 +61,15 @@ class _Search:
             raise _TooMuchError
         words: dict[str, tuple[str, ...]] = {}
         folders: set[str] = set(self._folders)
+        linked: list[str] = []
         for word in given:
             found: dict[str, None] = {}
             for path in self._meant(word):
                 real = os.path.realpath(path)
                 if Path(real).is_dir():
                     folders.add(real)
+                elif has_other_names(real):
+                    linked.append(word)
                 if self._is_odd(word, path, real):
                     found[real] = None
             if found:
@@ -63,7 +77,7 @@ class _Search:
         if sum(map(len, words.values())) > _MOST_PATHS:
             raise _TooMuchError
         holding = frozenset(one for one in folders if self._holds(one))
-        return Leads(words, tuple(self._folders), holding, self._home)
+        return Leads(words, tuple(self._folders), holding, self._home, tuple(dict.fromkeys(linked)))
 
     def _is_odd(self, word: str, path: str, real: str) -> bool:
         """Return whether a path is elsewhere than it seems, or outside of the folder."""
@@ -130,7 +144,8 @@ class _Search:
 
     def _entries(self, folder: str) -> list[str]:
         try:
-            found = [one.name for one in os.scandir(folder)]
+            with os.scandir(folder) as entries:
+                found = [one.name for one in islice(entries, self._left + 1)]
         except OSError:
             return []  # nothing in it can be named
         self._left -= len(found) + 1
