@@ -46,13 +46,14 @@ class TmuxPanes:
 
     def open(self, argv: Sequence[str], folder: str) -> None:
         """Run a command in a new pane beside this one; in a new window where there is no room."""
-        where = ("-c", folder, "--", *argv)
+        # Not by `-c`: there tmux runs what stands in `#(…)`, and the folder is a stranger's text.
+        command = ("--", "sh", "-c", 'cd -- "$0" && exec "$@"', folder, *argv)
         try:
-            _run(self._program, "split-window", "-h", *where)
+            _run(self._program, "split-window", "-h", *command)
         except PaneFault as fault:
             if "no space" not in str(fault):
                 raise
-            _run(self._program, "new-window", *where)
+            _run(self._program, "new-window", *command)
 
     def go_to(self, pid: int) -> None:
         """Show the pane of a process: what runs in it, or was started by that."""

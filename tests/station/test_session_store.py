@@ -1,14 +1,18 @@
 """The stored sessions as the tower has them: Copilot's files, and our own command for deleting."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tapui.station.panes import TmuxPanes
 from tapui.station.session_store import CopilotSessions
 from tapui.tower.stored import StoreFault
 from tests.rig.gateway import Home
 from tests.rig.stored import store
+from tests.rig.tmux import Tmux
+from tests.rig.waiting import until
 
 
 def sessions_of(home: Home, **more: str) -> CopilotSessions:
@@ -55,6 +59,24 @@ def test_a_tmux_that_refuses_is_quoted(home: Home, tmp_path: Path) -> None:
     (session,) = found.sessions()
     with pytest.raises(StoreFault, match="tmux: no server running"):
         found.resume(session)
+
+
+@pytest.mark.pty
+def test_a_folders_name_is_no_format_of_tmux(
+    home: Home, tmux: Tmux, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "w#(touch $RAN)#{session_name}%H"
+    folder.mkdir()
+    screen = tmux.start(["sh"], env=home.env(), cwd=tmp_path)
+    tmux.command("set-environment", "-g", "RAN", str(tmp_path / "ran"))
+    monkeypatch.setenv("TMUX", f"{tmux.command('display', '-p', '#{socket_path}').strip()},1,0")
+    monkeypatch.setenv("TMUX_PANE", screen.ask("pane_id"))
+    program = shutil.which("tmux")
+    assert program is not None
+    TmuxPanes(program).open(["sh", "-c", "pwd > here.new; mv here.new here"], str(folder))
+    until((folder / "here").exists, what="the pane's command has run")
+    assert (folder / "here").read_text() == f"{folder}\n"
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_zellij_opens_panes_and_cannot_be_gone_to(home: Home, tmp_path: Path) -> None:
