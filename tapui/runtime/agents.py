@@ -182,10 +182,12 @@ class Agents:
             self._start, self._what = 0.0, _LOST
             if fault != self._fault:
                 _log.error("%s cannot be read, remove it: %s", self._state / FILE, fault)
-            self._fault = fault
-        elif kept is not None and kept.boot == system.boot():
+        self._fault = fault
+        if fault:
+            return
+        if kept is not None and kept.boot == system.boot():
             self._merge(kept)
-        elif self._is_kept:
+        elif self._is_kept or self._start is not None:
             self._write()  # it was removed, or an old one put in its place
         elif _has_records_of_this_boot(self._state):
             self._start, self._what = 0.0, _LOST

@@ -195,7 +195,11 @@ def test_what_is_no_file_makes_every_terminal_younger(tmp_path: Path, what: str)
         file.symlink_to("elsewhere")
     else:
         file.mkdir() if what == "a folder" else os.mkfifo(file)
-    assert known(Agents(tmp_path)) == (set(), 0.0)
+    agents = Agents(tmp_path)
+    assert known(agents) == (set(), 0.0)
+    file.rmdir() if what == "a folder" else file.unlink()
+    assert known(agents) == (set(), 0.0)
+    assert earliest_of_a_new_gateway(tmp_path) == "0.0"
 
 
 HIDDEN = r"""
