@@ -11,7 +11,8 @@ from tapui.wire.limits import MAX_FRAME_BYTES, MAX_RESULT_BYTES
 
 MAX_TRANSIENT = 100
 """Sockets that came one way and are in their handshake or past their close; above it the oldest of
-them is cut off."""
+those past their close is cut off, or else the oldest of all: those who are refused and linger cut
+off none whose handshake is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +61,23 @@ class Roster:
     """Why the server itself takes no further connection, or None."""
     sockets: dict[Socket, None] = field(default_factory=dict)
     """All sockets that exist."""
-    transient: dict[Way, dict[Socket, None]] = field(
+    transient: dict[Way, dict[Socket, bool]] = field(
         default_factory=lambda: {way: {} for way in Way}
     )
-    """Those before the end of their handshake and after the begin of their close, oldest first."""
+    """Those before the end of their handshake and after the begin of their close, oldest first, and
+    whether they are leaving."""
     empty: asyncio.Event = field(default_factory=asyncio.Event)
     """Set while there is none."""
 
-    def to_transient(self, connection: Socket) -> None:
-        """Count a socket that is not an open connection; cut the oldest off if there are many."""
+    def to_transient(self, connection: Socket, *, is_leaving: bool = False) -> None:
+        """Count a socket that is not an open connection; cut one off if there are many."""
         transient = self.transient[connection.way]
-        transient[connection] = None
-        if len(transient) > self.max_transient:
-            oldest = next(iter(transient))
+        if len(transient) >= self.max_transient and connection not in transient:
+            left = next((one for one, leaves in transient.items() if leaves), None)
+            oldest = left or next(iter(transient))
             del transient[oldest]
             oldest.abort()
+        transient[connection] = is_leaving
 
     def to_open(self, connection: Socket) -> None:
         """Count an open connection."""

@@ -260,13 +260,13 @@ class WebSocketPort(asyncio.Protocol):
             if rest:
                 self._receive(rest)
         elif has_sent_eof(protocol):
-            self._arm(self._roster.timing.close, self.abort)
+            self._leave()
 
     def _respond(self, response: Response) -> None:
         self._protocol.send_response(response)
         self._collect()
         if self._protocol.state is not OPEN:
-            self._arm(self._roster.timing.close, self.abort)
+            self._leave()
 
     def _greet(self) -> None:
         self._head.clear()
@@ -358,11 +358,15 @@ class WebSocketPort(asyncio.Protocol):
         protocol = self._protocol
         if self._open:
             self._open = False
-            self._roster.to_transient(self)
-            self._arm(self._roster.timing.close, self.abort)
+            self._leave()
             self.resume_reading()  # for the client's close frame
         if has_received_close(protocol) or has_sent_eof(protocol):
             self._farewell()
+
+    def _leave(self) -> None:
+        """What was sent last may still be read, for a while."""
+        self._roster.to_transient(self, is_leaving=True)
+        self._arm(self._roster.timing.close, self.abort)
 
     def _farewell(self) -> None:
         """Tell the door, once, that nothing reaches this client any more."""

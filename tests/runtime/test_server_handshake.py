@@ -6,6 +6,7 @@ import itertools
 import pytest
 import websockets
 
+from tapui.runtime.roster import MAX_TRANSIENT
 from tests.runtime.conftest import ONLY_TCP, Running
 from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.rawclient import RawClient, open_descriptors, request
@@ -198,6 +199,20 @@ async def test_only_so_many_handshakes_wait_at_once(recording: Running) -> None:
     assert open_descriptors() - before <= 130 + 1 + 100 + 5
     for one in [*idle, client]:
         one.close()
+
+
+async def test_those_who_are_refused_and_linger_cut_off_no_handshake(recording: Running) -> None:
+    slow = await RawClient.connect(recording.end)
+    refused = []
+    for _ in range(MAX_TRANSIENT + 20):
+        client = await RawClient.connect(recording.end)
+        client.send(request(recording.port, host="evil.example"))
+        assert b"403" in await client.reader.readuntil(b"\r\n\r\n")
+        refused.append(client)
+    slow.send(request(recording.port))
+    assert (await slow.response())[0] == 101
+    for client in (slow, *refused):
+        client.close()
 
 
 async def test_a_refused_client_that_lingers_is_cut_off(quick: Running) -> None:
