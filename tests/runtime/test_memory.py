@@ -144,6 +144,8 @@ async def round_of_clients(house: House, servers: tuple[Server, Server], number:
     parts, syncer = house.gateway._parts, house.journal._syncer
     await until(lambda: not parts.connections.by_number and not parts.providers._departed)
     await until(lambda: not (syncer._dirty or syncer._retired or syncer._busy))
+    looks = house.turn._askers._thread  # one after the other: behind this one there is none
+    await asyncio.get_running_loop().run_in_executor(looks, lambda: None)
 
 
 @pytest.fixture
