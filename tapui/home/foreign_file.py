@@ -39,10 +39,18 @@ class ManagedFileError(Exception):
 
 
 def managed_text(path: Path, owner: int = ROOT) -> str | None:
-    """Return the administrator's file, None where there is none. Raises `ManagedFileError`."""
+    """Return the administrator's file, None where there is none. Raises `ManagedFileError`.
+
+    Its folder counts as the file does: who can write it can take the file away.
+    """
     try:
+        folder = path.parent.stat()
+        if folder.st_uid != owner or folder.st_mode & 0o022:
+            raise OSError(0, f"others than root can write {path.parent}")
         return text_of(path, owner)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
+        if path.parent.is_symlink() and not path.parent.exists():
+            raise ManagedFileError(f"{path.parent} is a link that leads nowhere") from None
         return None
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1

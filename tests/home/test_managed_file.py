@@ -1,6 +1,7 @@
 """The administrator's file: there whole, not there, or a fault that names why."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,24 @@ def test_it_is_read_or_not_there(tmp_path: Path) -> None:
     path.write_text(TEXT)
     path.chmod(0o644)
     assert managed_text(path, os.getuid()) == TEXT
-    assert managed_text(path / "below", os.getuid()) is None
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (lambda folder: folder.mkdir(mode=0o755) or folder.chmod(0o777), "others than root"),
+        (lambda folder: folder.mkdir(mode=0o755) or folder.chmod(0o775), "others than root"),
+        (lambda folder: folder.write_text("x") and folder.chmod(0o644), "Not a directory"),
+        (lambda folder: folder.symlink_to(folder.parent / "gone"), "leads nowhere"),
+    ],
+    ids=["open to all", "open to its group", "a file", "a link to nothing"],
+)
+def test_a_folder_that_others_rule_is_a_fault(
+    tmp_path: Path, spoil: Callable[[Path], object], why: str
+) -> None:
+    spoil(tmp_path / "tapui")
+    with pytest.raises(ManagedFileError, match=why):
+        managed_text(tmp_path / "tapui" / "managed.toml", os.getuid())
 
 
 @pytest.mark.parametrize("name", [name for name in SPOILT if name != "a torn write"])
