@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tapui.policies.leads import (
     OTHER_NAMES,
+    PROCESS,
     UNKNOWN,
     Leads,
     handed_folders,
@@ -101,6 +102,8 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
             what = (is_configuration(below) and _CONFIGURATION) or _in_folder(path, guards)
             if _TOKEN_FILES.search(path):
                 what = "it is a file with a token"
+            elif PROCESS.match(path):
+                what = "it is another place for each process"
             if what:
                 return f"{word} leads to {path}: {what}"
 
@@ -108,8 +111,13 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
         return f"{leads.linked[0]}: {OTHER_NAMES}"
 
     def holds_guarded(path: str) -> bool:
-        return any(is_within(one, path) for one in guards.paths)
+        return any(is_within(one.casefold(), path.casefold()) for one in guards.paths)
 
+    for path in leads.below:
+        if _TOKEN_FILES.search(path) or is_configuration(path) or PROCESS.match(path):
+            return f"a link leads to {path}"
+        if _in_folder(path, guards) or holds_guarded(path):
+            return f"a link leads to {path}, a folder of tapui or Copilot, or above it"
     is_above = any(map(holds_guarded, leads.folders))
     if is_above:
         for word in dict.fromkeys(word for words in command.all for word in words[1:]):
@@ -143,7 +151,7 @@ def _in_folder(path: str, guards: Guards) -> str:
     """Say in which folder of tapui or Copilot a file is; "" where it is in none."""
     if path.endswith("/tapui.toml") or "/.config/tapui/" in path:
         return "it is configuration of tapui"
-    if any(is_within(path, one) for one in guards.paths):
+    if any(is_within(path.casefold(), one.casefold()) for one in guards.paths):
         return "it is in a folder of tapui or Copilot"
     return ""
 

@@ -62,6 +62,25 @@ _INTO = {
     "cpio": re.compile(r"-D|--di"),
 }
 """Options that name the folder into which files are written."""
+_FOLLOW = {
+    **dict.fromkeys(
+        ["grep", "egrep", "fgrep", "ggrep"], re.compile(r"-[A-Za-z]*R|--dereference-r")
+    ),
+    **dict.fromkeys(["rg", "ripgrep"], re.compile(r"-[A-Za-z]*L|--follow")),
+    **dict.fromkeys(["ag", "ack"], re.compile(r"-[A-Za-z]*f|--follow")),
+    **dict.fromkeys(["diff", "gdiff", "colordiff"], re.compile(r"-[A-Za-z]*r|--rec")),
+    **dict.fromkeys(["cp", "gcp"], re.compile(r"-[A-Za-z]*[LH]|--deref")),
+    **dict.fromkeys(
+        ["tar", "gtar", "bsdtar"], re.compile(r"-[A-Za-z]*h|[A-Za-z]*h[A-Za-z]*$|--deref")
+    ),
+    "rsync": re.compile(r"-[A-Za-z]*[LkK]|--copy|--keep"),
+    "scp": re.compile(r"-[A-Za-z]*r"),
+    "zip": re.compile(r"-[A-Za-z]*[rR]|--rec"),
+    **dict.fromkeys(["7z", "7za", "7zr"], re.compile("")),
+}
+"""Programs that follow the links below a folder, with the options that have them do so."""
+PROCESS = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev/fd)(?:/|$)")
+"""Paths whose meaning depends on the process that reads them."""
 _NEVER = re.compile(r"(?!)")
 
 
@@ -72,7 +91,8 @@ class Leads:
     `words` are those that lead through a link or a pattern, or out of the folder, with real paths.
     `folders` are where the command may be when it takes a word. `holding` are real folders that
     hold configuration of a shell, git or Copilot. `home` is the person's folder. `linked` are words
-    that name a file with hard links.
+    that name a file with hard links. `below` are the real paths outside of the folder to which
+    links below the folders lead that words name, where the command follows them.
     """
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -80,6 +100,7 @@ class Leads:
     holding: frozenset[str] = frozenset()
     home: str = ""
     linked: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the real paths that a word may be."""
@@ -96,6 +117,7 @@ class Leads:
             "holding": sorted(self.holding),
             "home": self.home,
             "linked": list(self.linked),
+            "below": list(self.below),
         }
 
 
@@ -108,11 +130,12 @@ def leads_of(given: object) -> Leads | None:
             "holding": [*holding],
             "home": str(home),
             "linked": [*linked],
+            "below": [*below],
         }:
             paths = [path for found in words.values() if isinstance(found, list) for path in found]
             is_fit = all(isinstance(found, list) for found in words.values())
             if is_fit and all(
-                isinstance(one, str) for one in (*paths, *folders, *holding, *linked)
+                isinstance(one, str) for one in (*paths, *folders, *holding, *linked, *below)
             ):
                 return Leads(
                     {word: tuple(found) for word, found in words.items()},
@@ -120,6 +143,7 @@ def leads_of(given: object) -> Leads | None:
                     frozenset(holding),
                     home,
                     tuple(linked),
+                    tuple(below),
                 )
     return None
 
@@ -156,6 +180,14 @@ def handed_folders(command: "ParsedCommand") -> Iterator[str]:
             given["."] = None
     for word in given:
         yield from readings(word)
+
+
+def following(command: "ParsedCommand") -> Iterator[tuple[str, ...]]:
+    """Yield the programs of a command, with their words, that follow links below a folder."""
+    for words in command.all:
+        option = _FOLLOW.get(base_name(words[0]))
+        if option is not None and any(map(option.match, words[1:])):
+            yield words
 
 
 def written_folders(command: "ParsedCommand") -> Iterator[str]:

@@ -70,7 +70,7 @@ def stray(
     for one in _operands(words, len(rule)):
         if not _is_one(one, named):
             return one
-    if leads is None or not leads.words or not any("*" in one for one in named):
+    if leads is None or not any("*" in one for one in named):
         return ""
     named = tuple(leads.home + one[1:] if one.startswith("~/") else one for one in named)
     for word in words:
@@ -80,6 +80,8 @@ def stray(
                 shown = path[len(folder or "") :].lstrip("/") if is_below else path
                 if not any(_is_one(text, named) for text in (shown, f"./{shown}", path)):
                     return f"{one}, which leads to {path}"
+    if leads.below:
+        return f"{leads.below[0]}, to which a link leads"
     return ""
 
 

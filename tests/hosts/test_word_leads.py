@@ -43,6 +43,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (work / "docs" / "lnk").symlink_to("/etc/hostname")
     (work / "docs" / "up").symlink_to("..")
     (work / "docs" / "same.md").symlink_to("b.md")
+    (work / "docs" / "proc").symlink_to("/proc/self")
+    (work / "docs" / "cwd").symlink_to("proc/cwd")
     (work / "rc").symlink_to(home / ".bashrc")
     (work / "key").symlink_to(home / ".ssh" / "id")
     (work / "home").symlink_to(home)
@@ -108,6 +110,29 @@ PRINTS_A_TOKEN = [
     "dd if=docs/st/19400/int*",
     "curl 'file://HOME/.local/state/[t-t]apu[i-i]/x'",
     "ls ~/.l*/s*/t*/run",
+    "grep -R . docs",
+    "grep -nR secret .",
+    "grep --dereference-recursive . docs",
+    "cd docs && grep -R .",
+    "rg -L secret",
+    "rg --follow . docs",
+    "diff -r docs build",
+    "cp -rL docs build",
+    "cp -r --dereference docs build",
+    "cp -RH docs/st build",
+    "rsync -aL docs/ build/",
+    "tar chf x.tar docs",
+    "tar -c --dereference -f x.tar docs",
+    "zip -r x.zip docs",
+    "cat /proc/self/cwd/docs/a.txt",
+    "cat /proc/self/root/etc/hostname",
+    "cat /proc/1/environ",
+    "cat /proc/[1-9]*/environ",
+    "cat /pro?/se*/cwd/docs/a.txt",
+    "cat docs/proc/cwd/docs/a.txt",
+    "cat docs/cwd/docs/a.txt",
+    "cat docs/../docs/cwd/docs/a.txt",
+    "cat /dev/fd/3/x",
     "ln -s ~/.local docs/x",
     "ln -s / docs/x",
     "mv ~/.local docs",
@@ -185,6 +210,12 @@ HARMLESS = [
     "find . -name '*.py'",
     "grep -rn one .",
     "grep -rn one docs package.json",
+    "grep -R one build packages",
+    "rg -L one build",
+    "diff -r build packages",
+    "zip -r x.zip build",
+    "cat /proc/meminfo",
+    "cat /dev/null",
     "rg one",
     "cp -r docs/sub build",
     "cp -r docs new",

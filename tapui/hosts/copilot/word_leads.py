@@ -10,10 +10,11 @@ from posixpath import dirname, join, normpath
 
 from tapui.policies.commands import ParsedCommand, parsed
 from tapui.policies.guarded import is_configuration
-from tapui.policies.leads import Leads, readings
+from tapui.policies.leads import PROCESS, Leads, following, readings
 
 _MOST_WORDS = 1_500
 _MOST_FOLDERS = 8
+_MOST_LINKS = 40
 _MOST_ENTRIES = 8_000
 """Names in folders that are looked at for one command."""
 _MOST_PATHS = 200
@@ -46,9 +47,35 @@ def has_other_names(path: str) -> bool:
     return stat.S_ISREG(info.st_mode) and info.st_nlink > 1
 
 
+def _real(path: str) -> str:
+    """Return a path without links; of one through the folder of a process, what is there for it."""
+    real = os.path.realpath(path)
+    if PROCESS.match(normpath(path)):
+        return normpath(path)
+    if real == normpath(path):
+        return real
+    for _ in range(_MOST_LINKS):
+        at = next((one for one in _prefixes(path) if Path(one).is_symlink()), None)
+        if at is None:
+            return real
+        path = join(dirname(at), str(Path(at).readlink()), path[len(at) + 1 :])
+        if PROCESS.match(normpath(path)):
+            return normpath(path)
+    return real
+
+
+def _prefixes(path: str) -> Iterator[str]:
+    """Yield the folders on a path, and the path."""
+    for at, sign in enumerate(path):
+        if sign == "/" and at:
+            yield path[:at]
+    yield path.rstrip("/")
+
+
 class _Search:
     def __init__(self, command: ParsedCommand, folder: str) -> None:
         self._all = command.all
+        self._following = list(following(command))
         self._folder = os.path.realpath(folder)
         self._home = str(Path.home())
         self._left = _MOST_ENTRIES
@@ -65,7 +92,7 @@ class _Search:
         for word in given:
             found: dict[str, None] = {}
             for path in self._meant(word):
-                real = os.path.realpath(path)
+                real = _real(path)
                 if Path(real).is_dir():
                     folders.add(real)
                 elif has_other_names(real):
@@ -77,13 +104,47 @@ class _Search:
         if sum(map(len, words.values())) > _MOST_PATHS:
             raise _TooMuchError
         holding = frozenset(one for one in folders if self._holds(one))
-        return Leads(words, tuple(self._folders), holding, self._home, tuple(dict.fromkeys(linked)))
+        return Leads(
+            words,
+            tuple(self._folders),
+            holding,
+            self._home,
+            tuple(dict.fromkeys(linked)),
+            tuple(self._below()),
+        )
+
+    def _below(self) -> dict[str, None]:
+        """Return where links lead, out of the session's folder, that programs follow."""
+        found: dict[str, None] = {}
+        seen: set[str] = set()
+        for words in self._following:
+            texts = dict.fromkeys(text for word in words[1:] for text in readings(word))
+            named = {_real(path) for text in texts for path in self._meant(text)}
+            seen.update({one for one in named if Path(one).is_dir()} or self._folders)
+        waiting = list(seen)
+        while waiting:
+            folder = waiting.pop()
+            for name in self._entries(folder):
+                path = join(folder, name)
+                real = _real(path) if Path(path).is_symlink() else path
+                if not self._is_inside(real) and real != path:
+                    found[real] = None
+                elif real not in seen and Path(real).is_dir():
+                    seen.add(real)
+                    waiting.append(real)
+        if len(found) > _MOST_PATHS:
+            raise _TooMuchError
+        return found
+
+    def _is_inside(self, real: str) -> bool:
+        return real == self._folder or real.startswith(self._folder.rstrip("/") + "/")
 
     def _is_odd(self, word: str, path: str, real: str) -> bool:
         """Return whether a path is elsewhere than it seems, or outside of the folder."""
         plain = normpath(path)
-        is_inside = real == self._folder or real.startswith(self._folder.rstrip("/") + "/")
-        if is_inside and (real == plain or word == "."):
+        if PROCESS.match(real):
+            return True
+        if self._is_inside(real) and (real == plain or word == "."):
             below = real[len(self._folder) :]
             return _PATTERN.search(word) is not None and is_configuration(below)
         return os.path.lexists(real) or os.path.lexists(dirname(real))
