@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tapui.policies.programs import nested
+from tapui.policies.programs import scripts_within
 from tapui.text import is_invisible
 
 if TYPE_CHECKING:
@@ -164,12 +164,10 @@ def _stand_in(text: str) -> bytes:
 
 
 def _add(found: ParsedCommand, words: tuple[str, ...], nesting: int) -> None:
-    """Add a program, those that it is told to run, and those of a text that a shell is given."""
+    """Add a program, and those of a text that a shell is given."""
     found.all.append(words)
-    commands, scripts = nested(words)
-    found.all += commands
     if nesting < _MAX_NESTED:
-        for script in scripts:
+        for script in scripts_within(words):
             found.all += _parse(script, nesting + 1).all
 
 

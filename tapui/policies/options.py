@@ -46,8 +46,11 @@ _SETTINGS = {
     "rake": "=",
     "just": "=",
     "task": "=",
-    "git": "::",
-    "git push": r"::|^[+:]|^[./~]|^file:",
+    "git": "::|://-",
+    "git push": r"::|^[+:]|^[./~]|^file:|://|@.*:",
+    "git push 1": ":",
+    "curl": r"^(?!https?://)[^/]*://",
+    "dd": "^of=",
     "tar": ":",
     "gtar": ":",
     "bsdtar": "^@|:",
@@ -66,7 +69,7 @@ _SETTINGS = {
     **dict.fromkeys(["pytest", "py.test", "mypy", "ruff"], "^@"),
 }
 """Words of a program or verb which are no options and still more than names: settings, files of
-options, remote programs. They are asked."""
+options, remote programs. They are asked. Behind a 1, what is asked of the first such word only."""
 _OLD_BUNDLE = frozenset({"tar", "gtar", "bsdtar"})
 """Their first word is a bundle of options, also without a dash: `tar xzf a.tgz`."""
 _NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
@@ -326,7 +329,8 @@ class _Walk:
             return
         if self._entry.most is not None and self._seen > self._entry.most:
             raise _UnknownError(f"{self._entry.name} may write to {word}")
-        if any(one is not None and one.search(word) for one in self._settings):
+        first = [_setting(f"{self._entry.name} 1")] if self._seen == 1 else []
+        if any(one is not None and one.search(word) for one in (*self._settings, *first)):
             raise _UnknownError(f"{self._entry.name} takes {word} for more than a name")
 
     def _option(self, at: int, word: str) -> None:

@@ -8,82 +8,17 @@ import re
 
 from tapui.policies.options import unknown_option
 
-_RUN_WHAT_FOLLOWS = frozenset(
-    [
-        "env",
-        "xargs",
-        "sudo",
-        "doas",
-        "su",
-        "pkexec",
-        "runuser",
-        "command",
-        "builtin",
-        "noglob",
-        "nocorrect",
-        "exec",
-        "eval",
-        "source",
-        ".",
-        "nohup",
-        "nice",
-        "ionice",
-        "time",
-        "timeout",
-        "gtimeout",
-        "watch",
-        "parallel",
-        "setsid",
-        "stdbuf",
-        "chrt",
-        "taskset",
-        "strace",
-        "ltrace",
-        "script",
-        "ssh",
-        "mosh",
-        "unshare",
-        "chroot",
-        "nsenter",
-        "systemd-run",
-        "at",
-        "batch",
-        "crontab",
-        "entr",
-        "busybox",
-        "toybox",
-        "coproc",
-        "flock",
-        "caffeinate",
-        "arch",
-        "setarch",
-        "unbuffer",
-        "expect",
-        "tclsh",
-        "rlwrap",
-        "proxychains",
-        "torsocks",
-        "firejail",
-        "bwrap",
-        "fakeroot",
-        "dbus-run-session",
-        "xvfb-run",
-        "direnv",
-        "chpst",
-        "daemonize",
-        "start-stop-daemon",
-        "screen",
-        "zellij",
-        "dtach",
-        "nc",
-        "ncat",
-        "netcat",
-        "socat",
-        "gdb",
-        "lldb",
-        "valgrind",
-        "perf",
-    ]
+RUNNERS = frozenset(
+    """env xargs sudo doas su pkexec runuser run0 command builtin noglob nocorrect exec eval
+    source . nohup nice ionice time timeout gtimeout watch parallel setsid stdbuf chrt taskset
+    strace ltrace script ssh mosh sshpass autossh unshare chroot nsenter systemd-run
+    systemd-inhibit at batch crontab entr watchexec nodemon hyperfine busybox toybox coproc
+    flock caffeinate arch setarch linux32 linux64 unbuffer expect tclsh rlwrap proxychains
+    proxychains4 torsocks firejail bwrap proot fakeroot faketime dbus-run-session xvfb-run
+    direnv chpst daemonize start-stop-daemon screen zellij dtach abduco nc ncat netcat socat gdb
+    lldb rr valgrind perf catchsegv sg setpriv runcon choom prlimit numactl schedtool cgexec
+    capsh gosu su-exec tini dumb-init s6-setuidgid apptainer singularity flatpak distrobox
+    toolbox wine cross-env dotenv dotenvx concurrently foreman honcho""".split()  # noqa: SIM905 - readable
 )
 """They run a program or a text among their words."""
 _CHANGE_THE_SHELL = frozenset(
@@ -160,35 +95,27 @@ _TAKE_A_SCRIPT = frozenset(
 )
 """They run commands out of their words or of what is typed in them."""
 _TAKE_A_SCRIPT_SAFELY = frozenset({"jq", "bc", "less", "more"})
-_SHELLS = frozenset(
-    [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "mksh",
-        "ash",
-        "fish",
-        "csh",
-        "tcsh",
-        "nu",
-        "elvish",
-        "xonsh",
-        "pwsh",
-    ]
+SHELLS = frozenset(
+    "sh bash rbash dash zsh ksh mksh ash fish csh tcsh nu elvish xonsh pwsh".split()  # noqa: SIM905
 )
-_INTERPRETER = re.compile(
+INTERPRETER = re.compile(
     r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|luajit|deno|bun|tsx|ts-node|Rscript|R|julia|"
     r"ghci|scala|groovy|swift|erl|elixir|iex|clojure|racket|guile|java|jshell|tclsh|wish)"
     r"[0-9.]*(?:w|\.exe)?"
 )
-_LAUNCHERS: tuple[tuple[str, ...], ...] = (
+LAUNCHERS: tuple[tuple[str, ...], ...] = (
     ("npx",),
     ("bunx",),
     ("uvx",),
     ("npm", "exec"),
     ("npm", "x"),
+    ("npm", "init"),
+    ("npm", "innit"),
+    ("npm", "create"),
+    ("npm", "explore"),
+    ("pnpm", "create"),
+    ("yarn", "create"),
+    ("bun", "create"),
     ("pnpm", "exec"),
     ("pnpm", "dlx"),
     ("yarn", "exec"),
@@ -277,7 +204,6 @@ _DESTROY = frozenset(
 """What they do is in their words; a rule that is proposed for one names all of them."""
 _MOST_WORDS = 64
 """How many words behind a program that runs others are looked at."""
-_SCRIPT_OPTION = re.compile(r"-(?!-)[A-Za-z]*c")
 
 
 def base_name(word: str) -> str:
@@ -287,7 +213,7 @@ def base_name(word: str) -> str:
 
 def runs_scripts(name: str) -> bool:
     """Return whether a program is a shell or an interpreter: its first word is what it runs."""
-    return name in _SHELLS or _INTERPRETER.fullmatch(name) is not None
+    return name in SHELLS or INTERPRETER.fullmatch(name) is not None
 
 
 def is_destructive(word: str) -> bool:
@@ -311,7 +237,7 @@ def escape(
     if _runs_what_it_reads(name, words):
         return f"{name} runs what it reads"
     if covered < len(words):
-        if name in _RUN_WHAT_FOLLOWS:
+        if name in RUNNERS:
             return f"{name} runs what follows it"
         if name in _CHANGE_THE_SHELL:
             return f"{name} changes what later commands do"
@@ -319,7 +245,7 @@ def escape(
             return f"{name} runs commands out of its words"
     elif not starred:
         return ""
-    for launcher in _LAUNCHERS:
+    for launcher in LAUNCHERS:
         if name == launcher[0]:
             why = _launched(words, covered, launcher, expanding, starred)
             if why is not None:
@@ -347,7 +273,7 @@ def _runs_what_it_reads(name: str, words: tuple[str, ...]) -> bool:
     others = words[1:]
     if others and set(others) <= _ONLY_TOLD:
         return False
-    inputs = _INPUTS if name in _SHELLS else _INPUTS - {"-s"}
+    inputs = _INPUTS if name in SHELLS else _INPUTS - {"-s"}
     return not set(others).isdisjoint(inputs) or all(word.startswith("-") for word in others)
 
 
@@ -384,24 +310,9 @@ def _script(words: tuple[str, ...], covered: int) -> str:
     return "runs code out of its words" if words[1].startswith("-") else ""
 
 
-def nested(words: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return the commands that a program is told to run, and the texts that a shell is given.
-
-    It says rather too much than too little: what stands behind `sudo -u me`, say, from each word.
-    """
-    name = base_name(words[0])
-    commands: list[tuple[str, ...]] = []
-    scripts: list[str] = []
-    is_launcher = any(words[: len(one)] == one for one in _LAUNCHERS)
-    if name in _RUN_WHAT_FOLLOWS or is_launcher:
-        commands += [words[at : at + _MOST_WORDS] for at in range(1, min(len(words), _MOST_WORDS))]
-        if name in ("eval", "ssh", "watch", "su", "script", "parallel", "tmux"):
-            scripts.append(" ".join(words[1:]))
-    if name in ("find", "gfind", "fd", "fdfind"):
-        runs = (at for at, word in enumerate(words) if re.match(r"-(?:exec|ok|x$|X$|-exec)", word))
-        commands += [words[at + 1 : at + _MOST_WORDS] for at in runs if at + 1 < len(words)]
-    for runner, rest in [(name, words), *((base_name(one[0]), one) for one in commands)]:
-        if runner in _SHELLS:
-            at = next((n for n, w in enumerate(rest) if n and _SCRIPT_OPTION.match(w)), None)
-            scripts += rest[at + 1 : at + 2] if at is not None else ()
-    return commands, scripts
+def scripts_within(words: tuple[str, ...]) -> list[str]:
+    """Return the words that a shell, or a program that runs others, may run as a text."""
+    names = {base_name(word) for word in words[:_MOST_WORDS]}
+    if names.isdisjoint(SHELLS) and base_name(words[0]) not in RUNNERS:
+        return []
+    return [word for word in words[1:_MOST_WORDS] if any(map(str.isspace, word))]

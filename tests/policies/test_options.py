@@ -14,7 +14,7 @@ git diff: --stat | HEAD~1 -- src | --cached --name-only | -U3 main...HEAD | -w -
 git show: HEAD --stat | HEAD:README.md | --name-only abc
 git fetch: origin main | --prune --all | -p --tags | --depth 1 origin | -q
 git pull: --rebase | --ff-only origin main
-git push: origin main | -u origin feature/x | --dry-run | --tags
+git push: origin HEAD:main | origin main | -u origin feature/x | --dry-run | --tags
 git commit: -m 'a message' | -am 'x' | --amend --no-edit | -m x --all
 git branch: -a | -vv | --show-current | feature/x
 git add: . | -A | src/a.py b.py | -u
@@ -101,6 +101,8 @@ git: --git-dir=/x status | -C /tmp status | -c a=b status | --exec-path=/x statu
 git clone: -u x y | --config core.x=y z | --template=/x y | -c a=b y | ext::sh | foo::bar
 git fetch: ext::sh | foo::x y | --upload-pack x y | -u | --multiple --exec=x
 git push: ../x | /tmp/x main | origin +main | origin :main | --force | -f | -o x | --no-verify
+git push: host:path main | https://x.test/y main | me@x:y main | ssh://x/y
+git fetch: ssh://-ox/y
 git rebase: -x node | --exec node main | -i | -s evil | --strategy=evil
 git merge: -s evil x
 git grep: -O x | -Onode x | -nOnode x
@@ -132,6 +134,16 @@ rg: --pre x | --pre=x y | --hostname-bin=x | -z x | --search-z | -nz x
 rsync: -e x a b | --rs=x a b | -ave x a b | --rsync-p=x a b | -M--x a b | --daemon | -aex a b
 curl: -o x y | -so x y | -O y | --out=x y | --output x | -K x | -T x y | -w '%output{x}' y | -c
     x y | -d @x y
+curl: gopher://x/_y | telnet://x | file:///x | '{http,gopher}://x' | --url gopher://x
+dd if=a: of=b
+npm init: evil
+npm create: evil
+npm: init evil | explore x -- y
+pnpm create: evil
+yarn create: evil
+dotnet test: -- RunConfiguration.TestAdaptersPaths=x
+deno test: -A x | --allow-run x | --import-map=x
+hyperfine: x
 wget: -O x y | -qO x y | --exec=x | -e x | --use-ask=x | -P / x | -i x | --output-d=x y |
     --post-file=x y
 cargo: +nightly test | frob | run | --config x test | install x

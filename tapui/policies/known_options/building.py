@@ -342,6 +342,7 @@ dotnet build,dotnet test,dotnet restore -c: --configuration: -v: --verbosity: --
                 --no-build --nologo -f: --framework: --filter: --no-incremental -t --list-tests
                 --blame --interactive !-o: !--output: !-s: !--settings: !-r: !-a: !-l: !-d:
                 !--source: !--configfile: !-p? !--property? !-e: !--collect:
+dotnet test --  {0}
 dotnet list     --outdated --vulnerable --include-transitive
 !dotnet run
 !dotnet exec

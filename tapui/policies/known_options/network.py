@@ -7,7 +7,7 @@ curl            -s --silent -S --show-error -f --fail --fail-with-body -L --loca
                 --compressed -G --get -A: --user-agent: -4 --ipv4 -6 --ipv6 --http1.0 -0
                 --http1.1 --http2 --http3 -r: --range: -g --globoff --no-progress-meter -#
                 --progress-bar -N --no-buffer -X:GET|HEAD|OPTIONS --request:GET|HEAD|OPTIONS
-                --tlsv1.2 --tlsv1.3 --max-redirs: --limit-rate: --url: -e: --referer:
+                --tlsv1.2 --tlsv1.3 --max-redirs: --limit-rate: --url:http* -e: --referer:
                 --tcp-nodelay --keepalive-time: --styled-output -o:/dev/null --output:/dev/null
                 -w:%{http_code}|%{http_code}\\n --write-out:%{http_code} -V -h
                 --no-styled-output !-K: !--config: !-O !--remote-name !--remote-name-all !-J

@@ -171,6 +171,9 @@ bun test        --timeout: -t: --test-name-pattern: --bail? --only --todo --cove
 !bun run        +
 !bun x
 bun pm ls       --all
+deno test,deno check,deno lint,deno fmt,deno bench -q --quiet --filter: --fail-fast? --parallel
+                --check --json --no-run --watch --doc --all --ignore: --rules --reporter: !-A
+                !--allow-all !-c: !--config: !--import-map:
 bun outdated
 tsc             --noEmit -p: --project: -w --watch --pretty? --incremental --strict
                 --skipLibCheck --listFiles -v --showConfig -b --build --diagnostics
