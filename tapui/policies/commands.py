@@ -25,6 +25,8 @@ MAX_STRUCTURE = 400
 with their square, and the gateway waits for it."""
 MAX_BLANKS = 1_000
 """Blanks, which part words, up to which a command is parsed: each word takes its time."""
+_MAX_NODES = 2_000
+"""Parts of the tree up to which it is gone through."""
 _MAX_DEPTH = 200
 _MAX_NESTED = 4
 """How many shells within shells are looked into."""
@@ -142,6 +144,10 @@ def _parse(text: str, nesting: int) -> ParsedCommand:
         found.doubt(f"it has the character U+{ord(strange):04X}, which does not show")
     source = _stand_in(text)
     root = _parser().parse(source).root_node
+    if root.descendant_count > _MAX_NODES:
+        found.doubt("it has too many parts")
+        found.is_vast = True
+        return found
     if root.has_error:
         found.doubt(_WORDS["ERROR"])
         found.all += naive_words(text)

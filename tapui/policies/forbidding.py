@@ -2,283 +2,641 @@
 
 Such a rule is the only guard where Copilot asks about nothing, so it rather catches too much than
 too little. A text is only taken for a command where a program runs it: `echo "rm -rf x"` is none.
+What cannot be followed and may be what a rule is about is not denied: the person is asked.
 """
 
 import re
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import dropwhile, pairwise
 
-from tapui.policies.commands import MAX_COMMAND, UNPARSED, naive_words, parsed
-from tapui.policies.programs import base_name
-from tapui.policies.rules import fits
+from tapui.policies.code_texts import deletes_files, runs_programs, takes_text, texts_of
+from tapui.policies.options import entry_of
+from tapui.policies.programs import (
+    CONTAINERS,
+    FIND_RUNS,
+    GIT_RUNS,
+    INTERPRETER,
+    INTO_CONTAINER,
+    LAUNCHER_NAMES,
+    LAUNCHING,
+    OPERAND_FIRST,
+    RUNNERS,
+    SHELLS,
+    base_name,
+)
+from tapui.policies.rules import occurs
+from tapui.policies.same_effect import LIKE, SAME, Words, may_be_program, program_names
+from tapui.policies.shell_words import (
+    HOLE,
+    MAX_READ,
+    QUOTED,
+    ShellCommand,
+    ShellText,
+    VastCommandError,
+    told_by,
+)
 
-_SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("git", "--force"): ("-f", "--force-with-lease", "--force-if-includes", "+?*"),
-    ("git", "-f"): ("--force", "--force-with-lease", "--force-if-includes", "+?*"),
-    ("rm", "-r"): ("-R", "--recursive"),
-    ("rm", "-R"): ("-r", "--recursive"),
-    ("rm", "-f"): ("--force",),
-    ("rm", "--recursive"): ("-r", "-R"),
-    ("rm", "--force"): ("-f",),
-    ("cp", "-r"): ("-R", "-a", "--recursive", "--archive"),
-    ("chmod", "-R"): ("--recursive",),
-    ("chown", "-R"): ("--recursive",),
-    ("docker", "-f"): ("--force",),
-    ("docker", "--force"): ("-f",),
-    ("npm", "-g"): ("--global", "--location=global"),
-    ("npm", "--global"): ("-g", "--location=global"),
-}
-"""Other words for an option of a program. `?*` stands for what is not empty."""
-_VERBS: dict[tuple[str, str], frozenset[str]] = {
-    ("npm", "install"): frozenset(
-        {"i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"}
-    ),
-    ("npm", "uninstall"): frozenset({"unlink", "remove", "rm", "r", "un"}),
-    ("npm", "run"): frozenset({"run-script", "rum", "urn"}),
-    ("npm", "test"): frozenset({"tst", "t"}),
-    ("npm", "exec"): frozenset({"x"}),
-    ("pnpm", "install"): frozenset({"i", "add"}),
-    ("pnpm", "remove"): frozenset({"rm", "uninstall", "un"}),
-    ("docker", "rm"): frozenset({"remove"}),
-    ("kubectl", "delete"): frozenset({"del"}),
-}
-_ABBREVIATE = frozenset({"npm", "pnpm", "hg", "svn", "ip", "nmcli", "apt", "systemctl"})
-"""Programs that take the beginning of a verb for it."""
-_WHOLE_OPTIONS = frozenset({"find", "gfind", "go", "java", "gcc", "cc", "terraform", "openssl"})
-"""Programs of which `-name` is one option and no bundle of letters."""
-_SHELLS = frozenset(
-    [
-        "sh",
-        "bash",
-        "dash",
-        "zsh",
-        "ksh",
-        "mksh",
-        "ash",
-        "fish",
-        "csh",
-        "tcsh",
-        "nu",
-        "pwsh",
-        "rbash",
-    ]
+_RUN = RUNNERS | {"trap", "shell", "spawn", "corepack"}
+_WITH_VALUE = frozenset({"-u", "-g", "-n", "-k", "-s", "-w", "-p", "-I", "-P", "-L", "-h", "-a"})
+_SSH_VALUES = frozenset("bcDEeFIiJLlmOopQRSWw")
+_INPUT_VALUES = frozenset("nPdILsEajNSJ")
+_JOIN = frozenset({"eval", "ssh", "watch", "su", "trap", "mosh"})
+"""They make one text out of their words."""
+_READ_INPUT = frozenset({"at", "batch", "ssh", "parallel", "su", "busybox", "crontab", "expect"})
+_TEXTS = frozenset(
+    """man info whereis apropos sed awk gawk mawk vi vim nvim view emacs nano ed ex set export
+    alias declare typeset local readonly unset read printf for case select function in type
+    hash return exit break continue shift [ [[ ]] : let bat less more history complete getopts
+    open xdg-open code subl jq yq sqlite3 psql mysql bc dc brew apt dpkg rpm dnf yum
+    pacman""".split()  # noqa: SIM905 - readable
 )
-_RUNNERS = frozenset(
-    """env xargs sudo doas su pkexec runuser command builtin exec eval nohup nice ionice time
-    timeout gtimeout watch parallel setsid stdbuf chrt taskset strace ltrace script ssh mosh
-    unshare chroot nsenter systemd-run at batch entr busybox toybox coproc flock caffeinate arch
-    setarch unbuffer expect rlwrap proxychains proxychains4 torsocks firejail bwrap fakeroot
-    dbus-run-session xvfb-run direnv chpst daemonize start-stop-daemon
-    screen tmux zellij dtach socat nc ncat trap valgrind perf gdb sg
-    setpriv runcon choom prlimit cgexec faketime catchsegv gosu su-exec
-    tini dumb-init s6-setuidgid sshpass autossh apptainer singularity nix-shell npx bunx uvx
-    then do else""".split()  # noqa: SIM905 - readable
+"""Programs that are not in the tables of options, and run nothing out of plain words."""
+_RUN_OPTION = re.compile(
+    r"exec|command|cmd\b|program|-pack\b|pager|shell|rsh|filter|askpass|editor|hook|wrapper|alias\.|action"
+    r"|^-e$|^-I$|^-x$|^-F$|^-S$|^-P$|^-u$|^-TT?$|^-o$|ProxyCommand|prefix|run",
+    re.IGNORECASE,
 )
-"""Programs that run others out of their words, or texts as commands."""
-_CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc"})
-_INTO_CONTAINER = frozenset({"exec", "run", "debug", "shell"})
-_GIT_RUNS = frozenset({"-x", "--exec", "foreach", "run", "filter-branch", "--tree-filter"})
-_LAUNCHING = {
-    "npm": {"exec", "x"},
-    "pnpm": {"exec", "dlx"},
-    "yarn": {"exec", "dlx"},
-    "uv": {"run"},
-    "poetry": {"run"},
-    "pipenv": {"run"},
-    "bundle": {"exec"},
-    "mise": {"exec", "x"},
-    "nix": {"run", "shell", "develop"},
-    "conda": {"run"},
-}
-_FIND_RUNS = re.compile(r"-(?:exec|ok)(?:dir)?|-[xX]|--exec(?:-batch)?")
-_ATTACHED = re.compile(r"(?:--?[A-Za-z][\w-]*=|-[A-Za-z]|[A-Za-z_]\w*:?=)(.+)", re.DOTALL)
-_READ_SCRIPTS = _SHELLS | frozenset({"at", "batch", "ssh", "parallel", "xargs", "su", "busybox"})
-_QUOTED = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"")
-_HERE = re.compile(
-    r"<<-?[ \t]*['\"\\]?(\w+)['\"]?[^\n]{0,200}\n(.*?)(?:\n[ \t]*\1[ \t]*(?:\n|$)|$)", re.DOTALL
-)
-_ASSIGNED = re.compile(r"(?:^|[\s;&|(])([A-Za-z_]\w*)=('[^']*'|\"[^\"$`]*\"|[^\s;&|()'\"$`]+)")
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
-_BREAKS = re.compile(r"[\s;&|()`{}'\"\\]+")
-_BUNDLE = re.compile(r"-[A-Za-z]+")
-_MOST_TEXTS = 40
-_MOST_COMMANDS = 1_000
+"""Options and variables of which the value is a command."""
+_RUN_SHORT = frozenset({"rsync", "tar", "gtar", "scp", "sftp", "zip", "man", "git", "ssh", "xterm"})
+_BREAKS = re.compile(r"[\s;&|()`{}\[\],'\"\\!:]+")
+_SEPARATORS = re.compile(r"[;&|()`{}\n]+")
+_TEXTS_MOST = 40
+_MOST_ALIASES = 3
+_MOST_RUNS = 600
+_MOST_GUESSES = 400
 _MOST_WORDS = 64
-"""Words behind a program that runs others, from each of which a command may begin."""
+"""Words of a command that is only guessed at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """What was found for a rule: the words, and whether it is only that they may be what it means.
+
+    `why` says what cannot be followed.
+    """
+
+    words: tuple[str, ...]
+    is_unsure: bool = False
+    why: str = ""
 
 
 def means(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Return whether words run the pattern's program, by whatever path, with its other words.
-
-    Options may stand in any order, in bundles or apart, abbreviated or in another word for the
-    same; the other words in the pattern's order.
-    """
+    """Return whether words, as they stand, run the pattern's program with its other words."""
     if not words or not words[0]:
         return False
-    name = base_name(words[0])
-    if not (fits(pattern[0], words[0]) or fits(pattern[0], name)):
-        return False
-    rest = words[1:]
-    others = iter(rest)
-    for wanted in pattern[1:]:
-        if wanted.startswith("-") and len(wanted) > 1:
-            if not _has_option(name, wanted, rest):
-                return False
-        elif not any(_is_word(name, wanted, word) for word in others):
-            return False
-    return True
+    found = Words(words)
+    return found.has_program(pattern[0]) and found.mean(pattern)
 
 
-def _is_word(name: str, wanted: str, word: str) -> bool:
-    if fits(wanted, word) or word in _VERBS.get((name, wanted), ()):
-        return True
-    return name in _ABBREVIATE and len(word) >= 3 and wanted.startswith(word)
+@lru_cache(maxsize=64)
+def meaning(text: str, programs: frozenset[str] | None) -> "Meaning":
+    """Return what a command may run, as far as it is of these programs; None is of any."""
+    return Meaning(text, programs)
 
 
-def _has_option(name: str, wanted: str, words: tuple[str, ...]) -> bool:
-    if any(fits(wanted, word) for word in words):
-        return True
-    is_bundle = _BUNDLE.fullmatch(wanted) is not None and name not in _WHOLE_OPTIONS
-    if is_bundle and len(wanted) > 2:
-        return all(_has_option(name, f"-{letter}", words) for letter in wanted[1:])
-    also = _SYNONYMS.get((name, wanted), ())
-    return any(_is_option(name, one, word) for one in (wanted, *also) for word in words)
-
-
-def _is_option(name: str, wanted: str, word: str) -> bool:
-    if wanted == "+?*":
-        return word.startswith("+") and len(word) > 1
-    if not word.startswith("-"):
-        return False
-    if wanted.startswith("--"):
-        given = word.partition("=")[0]
-        return wanted in (word, given) or (len(given) > 2 and wanted.startswith(given))
-    is_bundle = len(wanted) == 2 and name not in _WHOLE_OPTIONS
-    return word == wanted or (
-        is_bundle and _BUNDLE.match(word) is not None and wanted[1] in word[1:]
+def programs_of(patterns: Iterable[tuple[str, ...]]) -> frozenset[str] | None:
+    """Return the programs that have a part in what patterns mean; None for any."""
+    firsts = {pattern[0] for pattern in patterns}
+    if any("*" in one for one in firsts):
+        return None
+    return (
+        frozenset(SAME) | frozenset(LIKE) | {name for one in firsts for name in program_names(one)}
     )
 
 
-def every_command(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield the words of all commands that a text may run, also behind other programs.
+class Meaning:
+    """All commands that a text may run, also behind other programs."""
 
-    What goes beyond the bounds of nesting, or cannot be parsed, is cut into words at blanks, quotes
-    and signs, and from each of them a command may begin.
-    """
-    texts, seen_texts = [text], {text}
-    seen: set[tuple[str, ...]] = set()
-    values = {name: value.strip("'\"") for name, value in _ASSIGNED.findall(text)}
-    while texts:
-        if len(seen_texts) > _MOST_TEXTS or len(seen) > _MOST_COMMANDS:
-            yield from _roughly(texts)
+    def __init__(self, text: str, programs: frozenset[str] | None) -> None:
+        self._programs = programs
+        self._sure: dict[str, list[Words]] = {}
+        self._unsure: dict[str, list[Words]] = {}
+        self._unknown: list[Words] = []
+        self._why = ""
+        self._waiting: list[str] = []
+        self._seen: set[str] = set()
+        self._done: set[tuple[str, ...]] = set()
+        self._size = 0
+        self._runs = 0
+        self._guesses = 0
+        self._aliases: dict[str, tuple[str, ...]] = {}
+        self._vast = ""
+        try:
+            self._add_text(text)
+            while self._waiting:
+                self._read(self._waiting.pop())
+        except VastCommandError:
+            self._give_up("it is too long, or has too many parts")
+            self._vast = text
+            self._read_roughly(text[:MAX_READ])
+            self._read_roughly(text[-MAX_READ // 4 :])
+
+    def of(self, pattern: tuple[str, ...]) -> Meant | None:
+        """Return what a rule with a pattern means of it."""
+        for found in self._named(self._sure, pattern[0]):
+            if found.mean(pattern):
+                return Meant(found.words)
+        for found in self._unknown:
+            first = found.words[0]
+            is_known = not _HOLES_OF.search(first) and may_be_program(pattern[0], first)
+            if is_known and found.mean(pattern):
+                return Meant(found.words)
+        if self._vast and occurs(self._vast, pattern):
+            return Meant(pattern)
+        why = self._why or "a part of it is not known before it runs"
+        for found in self._named(self._unsure, pattern[0]):
+            if found.mean(pattern) or found.could_mean(pattern):
+                return Meant(found.words, is_unsure=True, why="it may do the same")
+        for found in self._named(self._sure, pattern[0]):
+            if found.holes and found.could_mean(pattern):
+                return Meant(found.words, is_unsure=True, why=why)
+        for found in self._unknown:
+            first = found.words[0]
+            if may_be_program(pattern[0], first) and (
+                first.startswith(HOLE) or found.could_mean(pattern)
+            ):
+                return Meant(found.words, is_unsure=True, why=why)
+        return None
+
+    def _named(self, found: dict[str, list[Words]], program: str) -> Iterable[Words]:
+        if "*" in program:
+            return [one for many in found.values() for one in many if one.has_program(program)]
+        return found.get(base_name(program).lower(), ())
+
+    # Texts
+
+    def _add_text(self, text: str) -> None:
+        if text.strip() and text not in self._seen:
+            self._seen.add(text)
+            self._size += len(text)
+            if len(self._seen) > _TEXTS_MOST or self._size > 2 * MAX_READ:
+                raise VastCommandError
+            self._waiting.append(text)
+
+    def _give_up(self, why: str) -> None:
+        """Take it that anything may run."""
+        self._why = self._why or why
+        self._unknown.append(Words((HOLE,)))
+
+    def _read(self, text: str) -> None:
+        shell = ShellText(text)
+        writes = {
+            base_name(shell.plain(one)) for command in shell.commands for one in command.writes
+        }
+        for command in shell.commands:
+            if command.words and base_name(command.words[0]) == "tee":
+                writes.update(map(base_name, command.words[1:]))
+        for command in shell.commands:
+            for name, value in command.assigned:
+                if _RUN_OPTION.search(name) or name in ("BROWSER", "VISUAL", "PS4", "SHELL"):
+                    self._add_text(shell.plain(value))
+                elif name.startswith("GIT_CONFIG"):
+                    told = shell.plain(value)
+                    self._add_text(told[1:] if told.startswith("!") else f"git {told}")
+                    self._git_setting(("git", told))
+            for words in shell.variants(command):
+                if words not in self._done or command.feeds or command.given:
+                    self._done.add(words)
+                    self._command(words, command, shell, writes)
+
+    def _read_roughly(self, text: str) -> None:
+        """Take each word of a text for the beginning of a command, up to a sign."""
+        if self._programs is not None and not any(one in text for one in self._programs):
             return
-        one = texts.pop()
-        if len(one) > MAX_COMMAND:
-            continue
-        if UNPARSED in parsed(one).doubts:
-            yield from _roughly([one])  # a shell may read it otherwise than the grammar does
-        waiting = list(_of_text(one, values))
-        readers = False
-        while waiting:
-            words = waiting.pop()
-            if not words or words in seen:
-                readers = readers or (bool(words) and base_name(words[0]) in _READ_SCRIPTS)
+        named = set(filter(self._is_named, set(_BREAKS.split(text))))
+        for segment in _SEPARATORS.split(text) if named else ():
+            words = tuple(one for one in _BREAKS.split(segment) if one)
+            for at, word in enumerate(words):
+                if word in named and self._guesses < _MOST_GUESSES:
+                    self._guesses += 1
+                    made = Words(words[at : at + _MOST_WORDS])
+                    for name in program_names(word):
+                        self._sure.setdefault(name, []).append(made)
+
+    def _is_named(self, word: str) -> bool:
+        """Return whether a rule may be about a program of that name."""
+        if self._programs is None:
+            return True
+        base = base_name(word).lower()
+        return base in self._programs or not base.isalpha()
+
+    # Commands
+
+    def _add(self, words: tuple[str, ...], found: dict[str, list[Words]]) -> None:
+        first = words[0]
+        if not first or not self._is_named(first):
+            return
+        self._runs += 1
+        if self._runs > _MOST_RUNS:
+            raise VastCommandError
+        made = Words(words)
+        if _ODD.search(first):
+            self._unknown.append(made)
+            first = _ODD.sub("", first)
+            if not first:
+                return
+        for name in program_names(first):
+            found.setdefault(name, []).append(made)
+        for table, into in ((SAME, found), (LIKE, self._unsure)):
+            for needed, same in table.get(made.name, ()):
+                is_there = not needed or needed[0][:1] == "-" or needed[0] in words
+                if is_there and made.mean((made.name, *needed)):
+                    other = Words((*same, *words[1:]))
+                    for name in program_names(same[0]):
+                        into.setdefault(name, []).append(other)
+        if made.name == "docker" and "container" in words:
+            rest = tuple(one for one in words if one != "container")
+            found.setdefault("docker", []).append(Words(rest))
+
+    def _command(
+        self, words: tuple[str, ...], command: ShellCommand, shell: ShellText, writes: set[str]
+    ) -> None:
+        """Take a command, and all that it runs out of its words and its input."""
+        if words[0] == HOLE:  # it may be empty
+            first = next((at for at, word in enumerate(words) if word != HOLE), len(words))
+            if first < len(words):
+                self._command(words[first:], command, shell, writes)
+        name = base_name(words[0])
+        if given := self._aliases.get(name):
+            words = (*given, *words[1:])
+            name = base_name(words[0])
+        if name in ("alias", "cp", "ln", "mv", "install", "hash"):
+            self._alias(name, words)
+        if name in ("find", "gfind", "fd", "fdfind"):
+            runs = zip(("", *words), words, strict=False)
+            words = tuple(
+                one.replace("{}", "./x")
+                if one != "{}" or not (FIND_RUNS.fullmatch(before) or before == "-c")
+                else QUOTED
+                for before, one in runs
+            )
+        names = [base_name(one) for one in words[:64]]
+        has_input = False
+        if "xargs" in names[:12] or ("parallel" in names[:12] and ":::" not in words):
+            words = self._with_input(words, command)
+            has_input = words[-1] == HOLE and any(
+                _is_program(words[at + 1]) for at in _operands(words[1:-1], _INPUT_VALUES)
+            )
+            names = [base_name(one) for one in words[:64]]
+        self._add(words, self._sure)
+        begins, is_sure = self._begins(name, words)
+        skipped = name in OPERAND_FIRST
+        seen = {names[0]}
+        for at in begins:
+            word = words[at]
+            is_odd = _ODD.search(base_name(word)) is not None
+            if is_odd and has_input and at == len(words) - 1:
                 continue
-            seen.add(words)
-            yield words
-            readers = readers or base_name(words[0]) in _READ_SCRIPTS
-            commands, scripts = _inside(words)
-            waiting += commands
-            texts += [script for script in scripts if script not in seen_texts]
-            seen_texts.update(scripts)
-        if readers:
-            given = [script for script in _given(one) if script not in seen_texts]
-            texts += given
-            seen_texts.update(given)
+            if is_odd and (skipped or words[at - 1] in _WITH_VALUE):
+                skipped = False
+                continue
+            if at and not word.startswith("-"):
+                skipped = False
+            if word.startswith("--") and "=" in word:
+                self._add((word.partition("=")[2], *words[at + 1 :]), self._sure)
+            if word in seen or (word.startswith("-") and len(word) > 1):
+                continue
+            seen.add(word)
+            if is_sure or not is_odd:
+                self._add(words[at:], self._sure if is_sure else self._unsure)
+        special: set[str] = set()
+        for at in (0, *(begins if is_sure else ())):
+            if words[at] not in special:
+                special.add(words[at])
+                self._special(words, at, command, shell, writes)
+        self._options(name, words)
+
+    @staticmethod
+    def _begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
+        """Return the places at which a command may begin, and whether it surely runs."""
+        rest = words[1:]
+        first = -1
+        if name in _RUN or name in LAUNCHER_NAMES:
+            first = 1
+        elif name in CONTAINERS and not INTO_CONTAINER.isdisjoint(rest):
+            first = 1 + next(n for n, word in enumerate(words) if n and word in INTO_CONTAINER)
+        elif name in LAUNCHING and not LAUNCHING[name].isdisjoint(rest):
+            first = next(n for n, word in enumerate(words) if n and word in LAUNCHING[name])
+            first += words[first] != "pip"
+        elif INTERPRETER.fullmatch(name) and "-m" in rest:
+            first = 2 + rest.index("-m")
+        elif INTERPRETER.fullmatch(name) and rest and rest[0].endswith("-cli.js"):
+            first = 1
+        elif name in ("find", "gfind", "fd", "fdfind"):
+            runs = [n + 1 for n, word in enumerate(words) if n and FIND_RUNS.fullmatch(word)]
+            return [at for at in runs if at < len(words)], True
+        elif name == "git":
+            runs = []
+            for at in (n + 1 for n, word in enumerate(words) if n and word in GIT_RUNS):
+                runs += [n for n, one in enumerate(words) if n >= at and one[:1] != "-"][:1]
+            return runs, True
+        elif (
+            name not in _TEXTS
+            and name not in _ALL_SHELL
+            and entry_of(name) is None
+            and not _ODD.search(name)
+        ):
+            return list(range(1, len(words))), False
+        return (list(range(first, len(words))), True) if first > 0 else ([], True)
+
+    def _alias(self, name: str, words: tuple[str, ...]) -> None:
+        """Keep what another name stands for from here on."""
+        if name == "alias":
+            for word in words[1:]:
+                alias, sign, value = word.partition("=")
+                if sign and value.split():
+                    self._aliases[alias] = tuple(value.split())
+                    self._add_text(value)
+            return
+        others = [one for one in words[1:] if not one.startswith("-")]
+        if len(others) == 2 and name != "mv":
+            before, after = others
+            if entry_of(base_name(before)) is not None or "/bin/" in before:
+                self._aliases[base_name(after) or base_name(before)] = (base_name(before),)
+
+    def _with_input(self, words: tuple[str, ...], command: ShellCommand) -> tuple[str, ...]:
+        """Return the words of `xargs` or `parallel` with what they may get as their input."""
+        told = told_by(command.before) if command.before is not None else None
+        if command.feeds == "text" and len(command.given) == 1:
+            told = command.given[0]
+        comes_from = base_name(command.before.words[0]) if command.before is not None else ""
+        for at, word in enumerate(words):
+            if word in ("-I", "-J"):
+                mark = words[at + 1] if at + 1 < len(words) else "{}"
+            elif word[:2] in ("-I", "-i") and not word.startswith("--"):
+                mark = word[2:] or "{}"
+            elif word.startswith("--replace"):
+                mark = word.partition("=")[2] or "{}"
+            else:
+                continue
+            hole = told if told is not None else "./x" if comes_from == "find" else QUOTED
+            return tuple(
+                one.replace(mark, hole) if n > at + 1 else one for n, one in enumerate(words)
+            )
+        if told is not None:
+            if base_name(words[0]) == "parallel" and not any(one[0] != "-" for one in words[1:]):
+                self._add_text(told)
+            return (*words, *told.split())
+        return (*words, "./x") if comes_from == "find" else (*words, HOLE)
+
+    def _special(
+        self,
+        words: tuple[str, ...],
+        at: int,
+        command: ShellCommand,
+        shell: ShellText,
+        writes: set[str],
+    ) -> None:
+        """Take what a program runs beside a command out of its words."""
+        name = base_name(words[at])
+        if at and name not in writes and not _is_special(name):
+            return
+        rest = words[at + 1 :]
+        runs_files = name in SHELLS or name in ("source", ".") or INTERPRETER.fullmatch(name)
+        if name in writes or (runs_files and any(base_name(one) in writes for one in rest[:3])):
+            self._written(name, shell)
+        if name in SHELLS:
+            self._shell(rest, command, shell)
+        elif name in _RUN or (name in LAUNCHER_NAMES and at == 0):
+            for one in _texts(rest):
+                self._add_text(one)
+            if name in _JOIN:
+                told = rest
+                if name in ("ssh", "mosh"):  # behind its options and the host
+                    told = rest[next(_operands(rest, _SSH_VALUES), len(rest)) + 1 :]
+                told = tuple(dropwhile(lambda one: one in (name, "--"), told))
+                self._add_text(_loosened(" ".join(told)))
+            for option, one in pairwise(rest):
+                if one[:1] in (HOLE, QUOTED) and re.fullmatch(r"-[A-Za-z]*c|--command", option):
+                    self._add_text(_loosened(one))
+            if name in ("source", ".") and rest and rest[0].startswith("/dev/"):
+                self._give_up(f"{name} runs what it reads")
+            if name in _READ_INPUT and (command.feeds in ("text", "pipe")):
+                is_told = name not in ("ssh", "su") or len(rest) < 2 or rest[-1].startswith("-")
+                self._input(name, command, shell, must_follow=is_told)
+        elif takes_text(name):
+            self._code(name, rest, command, shell)
+        elif name in ("make", "gmake"):
+            for one in (*_texts(rest), *command.given):
+                self._add_text(_loosened(one))
+        elif name == "git":
+            self._git_setting(words[at:])
+        elif (at == 0 and name in CONTAINERS) or name in LAUNCHING:
+            for one in _texts(rest):
+                self._add_text(one)
+        elif at == 0 and entry_of(name) is None and name not in _TEXTS:
+            for one in _texts(rest):
+                self._unsure_text(one)
+
+    def _options(self, name: str, words: tuple[str, ...]) -> None:
+        """Take the values of options that are commands."""
+        before = ""
+        for word in words[1:]:
+            option, sign, value = word.partition("=")
+            if sign and value and _RUN_OPTION.search(option) and len(option) > 2:
+                self._add_text(re.sub(r"^[a-z]+=", "", value))
+            elif before.startswith("-") and " " in word and _RUN_OPTION.search(before):
+                if len(before) > 3 or name in _RUN_SHORT:
+                    self._add_text(word.partition("=")[2] or word)
+            elif word.startswith("ext::"):
+                self._add_text(word.removeprefix("ext::").replace("% ", " "))
+            before = word
+
+    def _unsure_text(self, text: str) -> None:
+        """Take a text that an unknown program may run."""
+        self._guesses += 1
+        if self._guesses > _TEXTS_MOST // 4:
+            raise VastCommandError
+        try:
+            for command in ShellText(text).commands:
+                if command.words:
+                    self._add(tuple(command.words), self._unsure)
+                break
+        except VastCommandError:
+            return
+
+    def _git_setting(self, words: tuple[str, ...]) -> None:
+        """Take aliases and commands out of the settings of git."""
+        rest = words[1:]
+        if sum("alias." in word for word in rest) > _MOST_ALIASES:
+            raise VastCommandError
+        for at, word in enumerate(rest):
+            found = "alias." in word and re.search(
+                r"alias\.[\w.-]{1,64}(?:=(.*))?$", word, re.DOTALL
+            )
+            if not found:
+                if word.startswith("--exec="):
+                    self._add_text(word.partition("=")[2])
+                continue
+            value = found[1] if found[1] is not None else " ".join(rest[at + 1 : at + 2])
+            value = value.strip("'")
+            told = " ".join(rest[at + 1 :])
+            if value.startswith("!"):
+                self._add_text(_loosened(value[1:]))
+            elif value:
+                self._add_text(_loosened(f"git {value} {told if found[1] is not None else ''}"))
+        for at, word in enumerate(rest):
+            if word in GIT_RUNS:
+                for one in rest[at + 1 : at + 2]:
+                    self._add_text(one)
+
+    # Texts that are run
+
+    def _shell(self, rest: tuple[str, ...], command: ShellCommand, shell: ShellText) -> None:
+        """Take what a shell runs: a text, a file, or its input."""
+        for one in _texts(rest):
+            self._add_text(_loosened(one))
+        has_text, operand = False, ""
+        for at, word in enumerate(rest):
+            if word.startswith("--") and len(word) > 2:
+                continue
+            if word[:1] in ("-", "+") and len(word) > 1:
+                has_text = has_text or "c" in word[1:]
+                if word[-1:] in ("o", "O") and at + 1 < len(rest):
+                    operand = operand or ""
+                continue
+            if at and rest[at - 1][-1:] in ("o", "O") and rest[at - 1][:1] in ("-", "+"):
+                continue
+            operand = word
+            break
+        if has_text:
+            if operand:
+                self._add_text(_loosened(operand))
+            return
+        is_input = not operand or "-s" in rest or operand in ("-", "/dev/stdin")
+        if operand.startswith(("/dev/", HOLE)):
+            self._give_up("a shell runs what is not known before")
+        if is_input and command.feeds:
+            self._input("a shell", command, shell)
+
+    def _input(
+        self, name: str, command: ShellCommand, shell: ShellText, *, must_follow: bool = True
+    ) -> None:
+        """Take what a program runs of its input, as far as that can be known."""
+        told = None
+        if command.feeds == "text":
+            for one in command.given:
+                self._add_text(shell.plain(one))
+            return
+        if command.before is not None:
+            told = told_by(command.before)
+        if told is not None:
+            self._add_text(_loosened(shell.plain(told)))
+            return
+        self._all_texts(shell)
+        if must_follow:
+            self._give_up(f"{name} runs what it reads")
+
+    def _all_texts(self, shell: ShellText) -> None:
+        """Take each text that is printed or given anywhere, since any may be run."""
+        for command in shell.commands:
+            for one in command.given:
+                self._add_text(shell.plain(one))
+            words = [shell.plain(one) for one in command.words]
+            if words and base_name(words[0]) in ("echo", "printf", "cat"):
+                self._add_text(" ".join(words[1:]))
+                for one in words[1:]:
+                    if " " in one:
+                        self._add_text(one)
+
+    def _written(self, name: str, shell: ShellText) -> None:
+        """Take a script that the command itself writes, and then runs."""
+        if INTERPRETER.fullmatch(name):
+            for command in shell.commands:
+                for one in command.given:
+                    self._text_of(name, one)
+            return
+        self._all_texts(shell)
+        for command in shell.commands:
+            files = [one for one in command.writes if one not in ("/dev/null", "1", "2")]
+            if files and command.words and told_by(command) is None:
+                self._give_up("it runs a file that it writes")
+
+    def _code(
+        self, name: str, rest: tuple[str, ...], command: ShellCommand, shell: ShellText
+    ) -> None:
+        """Take a text for an interpreter: out of its words, or of its input."""
+        texts, is_whole = texts_of(name, rest)
+        if command.feeds == "text" and not (is_whole and INTERPRETER.fullmatch(name)):
+            texts += map(shell.plain, command.given)
+        elif not is_whole and command.feeds:
+            told = told_by(command.before) if command.before is not None else None
+            if told is None:
+                self._give_up(f"{name} runs what it reads")
+            else:
+                texts.append(shell.plain(told))
+        for one in texts:
+            self._text_of(name, one)
+
+    def _text_of(self, name: str, text: str) -> None:
+        """Take a text for an interpreter: what runs programs, or deletes files, is asked about."""
+        if text in (HOLE, QUOTED):
+            self._give_up(f"{name} runs what is not known before")
+            return
+        if deletes_files(name, text):
+            self._add(("rm", "-r", "-f", "x", "y"), self._unsure)
+        if runs_programs(name, text):
+            self._read_roughly(text)
+            for one in re.findall(r"'([^']*)'|\"([^\"]*)\"|`([^`]*)`", text):
+                self._read_roughly("".join(one))
+            words = tuple(one for one in _BREAKS.split(text) if one)[:200]
+            for at, word in enumerate(words):
+                if word.isalpha() and len(words) - at > 1:
+                    self._add(words[at : at + 24], self._sure)
+            self._give_up(f"{name} runs programs out of a text")
 
 
-def _of_text(text: str, values: dict[str, str]) -> Iterator[tuple[str, ...]]:
-    """Yield the commands of a text, with the variables that are set in it."""
-    for words in parsed(text).all:
-        yield words
-        if values and any("$" in word for word in words):
-            filled: list[str] = []
-            for word in words:
-                made = _VARIABLE.sub(lambda v: values.get(v[1] or v[2], v[0]), word)
-                filled += made.split() if made != word else [word]
-            yield tuple(filled)
+_ODD = re.compile(f"[{HOLE}{QUOTED}*?\\[]")
+_HOLES_OF = re.compile(f"[{HOLE}{QUOTED}]")
+_ALL_SHELL = SHELLS | _RUN | frozenset(LIKE)
 
 
-def _inside(words: tuple[str, ...]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return the commands that a program may run out of its words, and the texts that it runs."""
-    name = base_name(words[0])
-    rest = words[1:]
-    begins: list[int] = []
-    if name in _RUNNERS:
-        begins = list(range(1, min(len(words), _MOST_WORDS)))
-    elif name in _CONTAINERS and not _INTO_CONTAINER.isdisjoint(rest):
-        at = next(n for n, word in enumerate(words) if n and word in _INTO_CONTAINER)
-        begins = list(range(at + 1, min(len(words), at + _MOST_WORDS)))
-    elif name in _LAUNCHING and not _LAUNCHING[name].isdisjoint(rest):
-        at = next(n for n, word in enumerate(words) if n and word in _LAUNCHING[name])
-        begins = list(range(at + 1, min(len(words), at + _MOST_WORDS)))
-    elif name in ("find", "gfind", "fd", "fdfind"):
-        begins = [n + 1 for n, word in enumerate(words) if _FIND_RUNS.fullmatch(word)]
-    elif name == "git":
-        begins = [n + 1 for n, word in enumerate(words) if word in _GIT_RUNS]
-    commands = [words[at : at + _MOST_WORDS] for at in begins if at < len(words)]
-    scripts: list[str] = []
-    if name in _SHELLS or name in _RUNNERS:
-        scripts += _texts(rest)
-        if name in ("eval", "ssh", "watch", "su", "trap"):
-            scripts.append(" ".join(rest))
-    elif name == "git":
-        for word in rest:
-            alias = re.match(r"(?:-c)?alias\.[^=]+=(!?)(.*)", word, re.DOTALL)
-            if alias:
-                scripts.append(alias[2] if alias[1] else f"git {alias[2]} {' '.join(rest)}")
-            elif word.startswith("--exec="):
-                scripts.append(word.partition("=")[2])
-        scripts += [words[at] for at in begins if at < len(words)]
-    elif begins:
-        scripts += _texts(words[begins[0] :])
-    elif name in ("make", "gmake"):
-        scripts += _texts(rest)
-    return commands, [one for one in scripts if one.strip()]
-
-
-def _texts(words: tuple[str, ...]) -> Iterator[str]:
-    """Yield the words that may be a command as a whole, also behind the option that they are of."""
-    for word in words[:_MOST_WORDS]:
+def _texts(words: Iterable[str]) -> Iterable[str]:
+    """Return the words that may be a command as a whole, also behind an option."""
+    for word in words:
         if any(sign.isspace() or sign in ";|&$`(<'\"" for sign in word):
             yield word
-        if (attached := _ATTACHED.fullmatch(word)) and any(map(str.isspace, attached[1])):
-            yield attached[1]
+            found = re.match(
+                r"(?:EXEC:|SYSTEM:|--?[A-Za-z][\w-]*=|-[A-Za-z]|[A-Za-z_]\w*:?=)(.+)",
+                word,
+                re.DOTALL,
+            )
+            if found is not None:
+                yield found[1]
 
 
-def _given(text: str) -> Iterator[str]:
-    """Yield the texts that a shell in a command may be given as its input."""
-    for found in _HERE.finditer(text):
-        yield found[2]
-    if "|" not in text and "<" not in text:
-        return
-    for found in _QUOTED.finditer(text):
-        yield (found[1] if found[1] is not None else re.sub(r'\\([\\"$`])', r"\1", found[2]))
-    try:
-        whole = shlex.split(text)
-    except ValueError:
-        whole = []
-    for word in whole:  # texts in quotes of several kinds that stand together
-        if any(map(str.isspace, word)):
-            yield word.lstrip("<")
-    for words in parsed(text).all:
-        if base_name(words[0]) in ("echo", "printf", "cat") and len(words) > 1:
-            yield " ".join(words[1:])
+@lru_cache(maxsize=1_024)
+def _is_special(name: str) -> bool:
+    """Return whether a program may run more than a command out of its words."""
+    return (
+        name in SHELLS
+        or name in _RUN
+        or name in ("make", "gmake", "git")
+        or name in LAUNCHING
+        or takes_text(name)
+    )
 
 
-def _roughly(texts: list[str]) -> Iterator[tuple[str, ...]]:
-    for text in texts:
-        yield from naive_words(text)
-        words = tuple(one for one in _BREAKS.split(text[:MAX_COMMAND]) if one)
-        for at in range(min(len(words), _MOST_COMMANDS)):
-            yield words[at : at + _MOST_WORDS]
+def _is_program(word: str) -> bool:
+    """Return whether a word behind `xargs` is a program that runs no other."""
+    name = base_name(word)
+    return word[:1] != "-" and "=" not in word and not name.isdigit() and name not in _RUN
+
+
+def _operands(words: tuple[str, ...], with_value: frozenset[str]) -> Iterator[int]:
+    """Yield the places of words that are no options, and no values of these."""
+    skips = False
+    for at, word in enumerate(words):
+        if skips:
+            skips = False
+        elif word.startswith("-") and len(word) > 1:
+            skips = len(word) == 2 and word[1] in with_value
+        else:
+            yield at
+
+
+def _loosened(text: str) -> str:
+    """Return a text as a shell reads it again: what stayed in one word does not any more."""
+    return text.replace(QUOTED, HOLE)

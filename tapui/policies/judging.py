@@ -5,14 +5,18 @@ request is only allowed when each of its parts is, and when nothing speaks again
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tapui.policies import rules as patterns
 from tapui.policies.guarded import Guards, command_guard, path_guard, url_guard
 from tapui.policies.requests import AskedFor
 from tapui.policies.rules import PolicyRule, UrlParts
 from tapui.wire.subjects import RuleEffect
+
+if TYPE_CHECKING:
+    from tapui.policies.forbidding import Meant
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _HEAD = 200
@@ -35,7 +39,8 @@ class Judgement:
     """A verdict. `effect` None: no rule, so the person is asked as ever.
 
     `why` says what keeps rules from allowing the request. `unkeepable` says why not even exactly
-    this can be allowed until the session ends; "" where it can.
+    this can be allowed until the session ends; "" where it can. `suspect` is a rule that denies or
+    asks, made one that asks: the command may be what it means, but cannot be followed.
     """
 
     effect: RuleEffect | None
@@ -43,6 +48,7 @@ class Judgement:
     parts: list[JudgedPart] = field(default_factory=list)
     why: str = ""
     unkeepable: str = ""
+    suspect: PolicyRule | None = None
 
     @property
     def is_automatic(self) -> bool:
@@ -74,14 +80,45 @@ def strictest(
     asking: PolicyRule | None = None
     for one in asked:
         held = [rule for rule in rules if rule.kind == one.kind and rule.holds_in(folder)]
-        if all(rule.effect == "allow" for rule in held) or not one.subject:
+        strict = [rule for rule in held if rule.effect != "allow"]
+        if not strict or not one.subject:
             continue
+        if one.kind == "shell" and not one.is_powershell:
+            sure, suspects = _meant(one.subject, strict)
+            found = _best([rule for rule, _ in sure]) or _best(suspects)
+            if found is None:
+                continue
+            if len(strict) == len(held):  # no rule allows it: the command need not be taken apart
+                if found.effect == "deny":
+                    return found
+                asking = asking or found
+                continue
         verdict = judge(one, held, folder, Guards())
         if verdict.effect == "deny":
             return verdict.rule
-        if verdict.effect == "ask":
-            asking = asking or verdict.rule
+        asking = asking or (verdict.rule if verdict.effect == "ask" else verdict.suspect)
     return asking
+
+
+def _meant(
+    command: str, strict: Sequence[PolicyRule]
+) -> tuple[list[tuple[PolicyRule, "Meant"]], list[PolicyRule]]:
+    """Return which rules that deny or ask mean a command, and those by which the person is asked
+    whether they do."""
+    from tapui.policies.forbidding import meaning, programs_of
+
+    sure: list[tuple[PolicyRule, Meant]] = []
+    suspects: list[PolicyRule] = []
+    if not strict:
+        return sure, suspects
+    read = meaning(command, programs_of(rule.words for rule in strict))
+    for rule in strict:
+        found = read.of(rule.words)
+        if found is not None and found.is_unsure:
+            suspects.append(_suspect(rule, found.why))
+        elif found is not None:
+            sure.append((rule, found))
+    return sure, suspects
 
 
 def _best(rules: Iterable[PolicyRule]) -> PolicyRule | None:
@@ -122,8 +159,8 @@ def _settled(
 def _of_command(
     asked: AskedFor, rules: Sequence[PolicyRule], folder: str | None, guards: Guards
 ) -> Judgement:
-    from tapui.policies.commands import CommandPart, parsed
-    from tapui.policies.forbidding import every_command, means
+    from tapui.policies.commands import parsed
+    from tapui.policies.forbidding import means
     from tapui.policies.operands import stray
 
     if asked.is_powershell:
@@ -137,23 +174,29 @@ def _of_command(
         one: _of_part(one, strict, allowing, strays, moves=moves) for one in set(command.parts)
     }
     parts = [judged[one] for one in command.parts]
-    seen = {part.words for part in command.parts}
-    for words in every_command(asked.subject) if strict and not command.is_vast else ():
-        if words in seen:
-            continue
-        rule = _best(one for one in strict if means(words, one.words))
-        if rule is not None:
-            parts.append(
-                _of_part(CommandPart(" ".join(words), words), strict, [], strays, moves=moves)
-            )
-            seen.add(words)
+    sure, suspects = _meant(asked.subject, strict)
+    for rule, found in sure:
+        if not any(means(part.words, rule.words) for part in judged):
+            parts.append(JudgedPart(" ".join(found.words), rule))
     if command.is_vast:
-        vast = (one for one in strict if patterns.occurs(asked.subject, one.words))
-        head = JudgedPart(asked.subject[:_HEAD], _best(vast))
-        return _settled(asked, rules, [head], command.doubts[0], "")
-    guard = command_guard(asked, command, guards, folder)
-    why = command.doubts[0] if command.doubts else ""
-    return _settled(asked, rules, parts, guard, why or _disagreement(asked, command.parts))
+        strictest = _best(part.rule for part in parts if part.rule is not None)
+        part = JudgedPart(asked.subject[:_HEAD], strictest)
+        verdict = _settled(asked, rules, [part], command.doubts[0], "")
+    else:
+        guard = command_guard(asked, command, guards, folder)
+        why = command.doubts[0] if command.doubts else ""
+        why = why or _disagreement(asked, command.parts)
+        verdict = _settled(asked, rules, parts, guard, why)
+    if verdict.effect is None and suspects:
+        return replace(verdict, suspect=_best(suspects))
+    return verdict
+
+
+def _suspect(rule: PolicyRule, why: str) -> PolicyRule:
+    """Return the rule by which the person is asked about what may be what another forbids."""
+    pattern = rule.pattern if len(rule.pattern) <= _HEAD else f"{rule.pattern[:_HEAD]}…"
+    reason = f"this may be what your rule “{pattern}” is about, and tapui cannot follow it: {why}"
+    return replace(rule, effect="ask", reason=reason)
 
 
 def _of_powershell(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:

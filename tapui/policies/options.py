@@ -72,6 +72,7 @@ _SETTINGS = {
 options, remote programs. They are asked. Behind a 1, what is asked of the first such word only."""
 _OLD_BUNDLE = frozenset({"tar", "gtar", "bsdtar"})
 """Their first word is a bundle of options, also without a dash: `tar xzf a.tgz`."""
+_MOST_NAME = 100
 _NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
 _TOKEN = re.compile(r"(!?)(--?[^:?*]*)([:?]?)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?[0-9]+")
@@ -159,7 +160,7 @@ def known_programs() -> list[str]:
 def entry_of(name: str) -> KnownVerb | None:
     """Return what is known of a program, also of `pip3.11` and `gcc-12`."""
     programs, sets = _tables()
-    if name not in programs:
+    if name not in programs and len(name) < _MOST_NAME:
         name = _NUMBERED.sub("", name)
     if name not in programs:
         return None

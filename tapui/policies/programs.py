@@ -165,6 +165,22 @@ LAUNCHERS: tuple[tuple[str, ...], ...] = (
     ("tmux",),
 )
 """Words that begin a command which runs another program, or may."""
+CONTAINERS = frozenset({"docker", "podman", "nerdctl", "kubectl", "oc", "docker-compose", "lxc"})
+INTO_CONTAINER = frozenset({"exec", "run", "debug", "shell", "create"})
+"""Verbs of these behind which a command stands."""
+GIT_RUNS = frozenset({"-x", "--exec", "foreach", "run", "filter-branch", "--tree-filter"})
+FIND_RUNS = re.compile(r"-(?:exec|ok)(?:dir)?|-[xX]|--exec(?:-batch)?")
+LAUNCHER_NAMES = frozenset(one[0] for one in LAUNCHERS if len(one) == 1)
+LAUNCHING: dict[str, set[str]] = {"hatch": {"run"}, "vagrant": {"ssh"}, "uv": {"pip"}}
+"""Verbs of programs behind which a command stands."""
+for _one in LAUNCHERS:
+    if len(_one) > 1 and _one[0] != "git" and _one[0] not in CONTAINERS:
+        LAUNCHING.setdefault(_one[0], set()).add(_one[-1])
+OPERAND_FIRST = frozenset(
+    {"timeout", "gtimeout", "ssh", "mosh", "flock", "su", "sg", "chroot", "taskset", "chrt"}
+    | {"nsenter", "script", "runuser", "sshpass"}
+)
+"""Runners of which the first word is no program."""
 _NEVER_BY_BEGINNING = frozenset(
     {"git", "docker", "podman", "docker-compose", "kubectl", "tmux", "mise", "nix", "nix-shell"}
 )

@@ -2,11 +2,11 @@
 
 import time
 
-from tapui.policies import commands
+from tapui.policies import commands, forbidding
 from tapui.policies.guarded import Guards
-from tapui.policies.judging import judge
+from tapui.policies.judging import judge, strictest
 from tapui.policies.leads import Leads
-from tapui.policies.requests import of_permission
+from tapui.policies.requests import of_call, of_permission
 from tapui.policies.rules import PolicyRule
 
 FOLDER = "/home/me/src/app"
@@ -24,10 +24,19 @@ COMMANDS = (
 )
 
 
+DENYING = [
+    PolicyRule("deny", "shell", one)
+    for one in ("git push --force", "rm -rf", "npm publish", "shutdown", "docker system prune -a")
+]
+UNITS = (
+    *("word ", "xargs ", "bash -c ", "'a b' ", "npm ci | head; ", "\\a", "$(", "-", "eval "),
+    *("a ", "a;", "a|", "`", "<<E\n", "${a:-", "#a\n", "'a'\"b\"", '"$a', "{a,b} ", "a=$a;"),
+    *("rm ", "git push x;", "sudo rm ", "rm $a ", "sh -c 'rm x' ", "eval 'eval '", "-a=1 "),
+    *("x 'rm a b' ", "git -c alias.x='a b' ", '"$(rm x)" ', "find . -exec rm {} ;", "sudo a.b "),
+    "cat <<'E'\nfoo(bar); x = {a: b}\nE\n",
+)
 LONGEST = tuple(
-    ("git log " + unit * commands.MAX_COMMAND)[:size]
-    for size in (commands.MAX_COMMAND // 2, commands.MAX_COMMAND, 2 * commands.MAX_COMMAND)
-    for unit in ("word ", "xargs ", "bash -c ", "'a b' ", "npm ci | head; ", "\\a", "$(", "-")
+    ("git log " + unit * size)[:size] for size in (4_096, 8_192, 16_384) for unit in UNITS
 )
 """Commands of 4 to 16 KiB that take long."""
 
@@ -42,12 +51,30 @@ def _detail(text: str) -> dict[str, object]:
     return {"kind": "shell", "fullCommandText": text, "leads": leads.as_detail()}
 
 
+def longest_of_calls() -> float:
+    """Return the same of calls before which only rules that deny are looked at."""
+    return max(min(_took_call(one) for _ in range(5)) for one in LONGEST)
+
+
 def _took(text: str) -> float:
     asked = of_permission(_detail(text), FOLDER)
-    commands.parsed.cache_clear()
+    _forget()
     begun = time.thread_time()
     judge(asked, RULES, FOLDER, Guards(frozenset({9400}), (f"{FOLDER}/.tapui",)))
     return (time.thread_time() - begun) * 1000
+
+
+def _took_call(text: str) -> float:
+    asked = of_call("bash", {"command": text}, FOLDER)
+    _forget()
+    begun = time.thread_time()
+    strictest(asked, DENYING, FOLDER)
+    return (time.thread_time() - begun) * 1000
+
+
+def _forget() -> None:
+    commands.parsed.cache_clear()
+    forbidding.meaning.cache_clear()
 
 
 def times(seconds: float) -> list[float]:
@@ -59,7 +86,7 @@ def times(seconds: float) -> list[float]:
     end = time.thread_time() + seconds
     while time.thread_time() < end:
         for one in asked:
-            commands.parsed.cache_clear()
+            _forget()
             begun = time.thread_time()
             judge(one, RULES, FOLDER, guards)
             found.append((time.thread_time() - begun) * 1000)
