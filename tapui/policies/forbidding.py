@@ -118,6 +118,7 @@ class Meaning:
         self._waiting: list[str] = []
         self._seen: set[str] = set()
         self._done: set[tuple[str, ...]] = set()
+        self._told: ShellText | None = None
         self._size = 0
         self._runs = 0
         self._guesses = 0
@@ -531,6 +532,9 @@ class Meaning:
 
     def _all_texts(self, shell: ShellText) -> None:
         """Take each text that is printed or given anywhere, since any may be run."""
+        if self._told is shell:
+            return
+        self._told = shell
         for command in shell.commands:
             for one in command.given:
                 self._add_text(shell.plain(one))
