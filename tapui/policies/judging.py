@@ -233,9 +233,11 @@ def _of_part(
     for one in allowing:
         if not patterns.begins(part.words, one.words, is_exact=one.is_exact):
             continue
-        hidden = escape(part.words, len(one.words), part.expanding, patterns.starred(one.words))
-        if not hidden and (word := strays(part.words, one.words)):
+        if word := strays(part.words, one.words):
             hidden = f"the rule “{one.pattern}” does not name {word}"
+        else:
+            stars = patterns.starred(one.words)
+            hidden = escape(part.words, len(one.words), part.expanding, stars)
         if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
             hidden = "the command changes its folder before"
         if hidden:

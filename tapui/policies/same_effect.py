@@ -284,14 +284,10 @@ class Words:
         return None
 
     def _place(self, name: str, wanted: str, at: int) -> int:
-        if wanted in self._set and "*" not in wanted:
-            try:
-                return self.plain.index(wanted, at)
-            except ValueError:
-                pass
         if "*" not in wanted and name not in ABBREVIATE and wanted[:1] not in "/~.":
-            also = VERBS.get((name, wanted), frozenset()) & self._set
-            return min((place for place in map(self.plain.index, also) if place >= at), default=-1)
+            same = {wanted, *VERBS.get((name, wanted), ())} & self._set
+            if not same:
+                return -1
         for place in range(at, len(self.plain)):
             if _is_word(name, wanted, self.plain[place]):
                 return place
