@@ -134,7 +134,7 @@ rg: --pre x | --pre=x y | --hostname-bin=x | -z x | --search-z | -nz x
 rsync: -e x a b | --rs=x a b | -ave x a b | --rsync-p=x a b | -M--x a b | --daemon | -aex a b
 curl: -o x y | -so x y | -O y | --out=x y | --output x | -K x | -T x y | -w '%output{x}' y | -c
     x y | -d @x y
-curl: gopher://x/_y | telnet://x | file:///x | '{http,gopher}://x' | --url gopher://x
+curl: gopher://x/_y | telnet://x | '{http,gopher}://x' | --url gopher://x
 dd if=a: of=b
 npm init: evil
 npm create: evil
