@@ -84,11 +84,11 @@ class Agents:
         self._lock = Lock()
 
     def begin(self) -> None:
-        """Make the file, so that its absence can be told from its removal."""
+        """Make the file, so that its absence can be told from its removal. Raises `OSError`."""
         with self._lock:
             self._read()
-            if not self._is_kept:
-                self._write()
+            if not self._is_kept and not self._fault:
+                self._put()
 
     def note(self, pid: int, what: str, is_still: Callable[[], bool] = lambda: True) -> None:
         """Remember a process for as long as it runs, and when it began for good.
@@ -214,18 +214,20 @@ class Agents:
     def _write(self) -> None:
         if self._fault:
             return
-        running = [_Running(one.pid, one.start, one.what) for one in self._running()]
-        kept = _First(system.boot(), self._start, self._what, running=running)
         try:
-            folder = os.open(private_folder(self._state), os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                private_file.write(folder, FILE, msgspec.json.encode(kept))
-            finally:
-                os.close(folder)
+            self._put()
         except OSError as error:
             _log.error("%s cannot be written: %s", self._state / FILE, error)
-        else:
-            self._is_kept = True
+
+    def _put(self) -> None:
+        running = [_Running(one.pid, one.start, one.what) for one in self._running()]
+        kept = _First(system.boot(), self._start, self._what, running=running)
+        folder = os.open(private_folder(self._state), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            private_file.write(folder, FILE, msgspec.json.encode(kept))
+        finally:
+            os.close(folder)
+        self._is_kept = True
 
 
 _SHOWS = "what shows terminals of yours"

@@ -100,12 +100,12 @@ class RunningGateway:
                 masks=masks,
                 folder_rules=self._rule_files.folder,
             )
-            agents.begin()
         except BaseException:
             _close(sockets)
             raise
         self._server = Server(self.turn, max_transient=most // 2)
         try:
+            agents.begin()
             port = await self._server.start(options.port, sockets)
             self.turn.flush = self._server.flush
             self._files = await asyncio.to_thread(
