@@ -11,7 +11,9 @@ import os
 import socket
 from dataclasses import dataclass
 
-_BACKLOG = 100
+BACKLOG = 256
+"""Connections that wait to be accepted. The system drops the begin of a TCP connection that comes
+beyond them, and its client tries again a second later."""
 _TRIES = 64
 _PROBE_TIMEOUT = 1.0
 _NO_FAMILY = {errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT, errno.EPFNOSUPPORT}
@@ -104,7 +106,7 @@ def _listen(address: str, port: int) -> socket.socket:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         opened.setblocking(False)
         opened.bind((address, port))
-        opened.listen(_BACKLOG)
+        opened.listen(BACKLOG)
     except OSError:
         opened.close()
         raise

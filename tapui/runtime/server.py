@@ -11,7 +11,7 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapui.runtime.listening import open_loopback
+from tapui.runtime.listening import BACKLOG, open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
 from tapui.runtime.roster import MAX_TRANSIENT, Roster, Timing
@@ -62,7 +62,9 @@ class Server:
             max_transient=self._max_transient,
         )
         for opened in sockets:
-            listener = await loop.create_server(lambda: _accept(roster), sock=opened)
+            listener = await loop.create_server(
+                lambda: _accept(roster), sock=opened, backlog=BACKLOG
+            )
             self._listeners.append(listener)
         self._roster = roster
         return number
@@ -71,7 +73,10 @@ class Server:
         """Listen on a Unix socket as well; call it once, after `start()`."""
         assert self._roster is not None, "the server has started"
         loop, roster = asyncio.get_running_loop(), self._roster
-        self._listeners.append(await loop.create_unix_server(lambda: _accept(roster), sock=opened))
+        listener = await loop.create_unix_server(
+            lambda: _accept(roster), sock=opened, backlog=BACKLOG
+        )
+        self._listeners.append(listener)
 
     def load(self) -> None:
         """Load the WebSocket library now, which the first client would wait for."""

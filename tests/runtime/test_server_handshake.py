@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import socket
 
 import pytest
 import websockets
@@ -198,6 +199,21 @@ async def test_only_so_many_handshakes_wait_at_once(recording: Running) -> None:
     assert recording.open == 1
     assert open_descriptors() - before <= 130 + 1 + 100 + 5
     for one in [*idle, client]:
+        one.close()
+
+
+async def test_many_may_come_in_one_moment(recording: Running) -> None:
+    port, path = recording.end.port, recording.end.socket
+    waiting = []
+    for _ in range(250):  # the server's loop does not turn meanwhile
+        if path is None:
+            waiting.append(socket.create_connection(("127.0.0.1", port), timeout=0.9))
+        else:
+            waiting.append(socket.socket(socket.AF_UNIX))
+            waiting[-1].setblocking(False)
+            waiting[-1].connect(str(path))
+    client = await RawClient.open(recording.end)
+    for one in (client, *waiting):
         one.close()
 
 
