@@ -25,7 +25,7 @@ MAX_STRUCTURE = 400
 with their square, and the gateway waits for it."""
 MAX_BLANKS = 1_000
 """Blanks, which part words, up to which a command is parsed: each word takes its time."""
-_MAX_NODES = 2_000
+_MAX_NODES = 1_600
 """Parts of the tree up to which it is gone through."""
 _MAX_DEPTH = 200
 _MAX_NESTED = 4

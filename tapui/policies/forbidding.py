@@ -65,7 +65,7 @@ _SEPARATORS = re.compile(r"[;&|()`{}\n]+")
 _TEXTS_MOST = 40
 _MOST_ALIASES = 3
 _MOST_RUNS = 600
-_MOST_GUESSES = 400
+_MOST_GUESSES = 150
 _MOST_WORDS = 64
 """Words of a command that is only guessed at."""
 

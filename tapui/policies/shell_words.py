@@ -15,7 +15,7 @@ MAX_READ = 16 * 1024
 MAX_COMMANDS = 250
 """Commands in one, and words with quotes and holes in it, up to which it is read."""
 _MAX_PIECES = 1_200
-_MAX_DEPTH = 8
+_MAX_DEPTH = 6
 _MAX_VARIANTS = 8
 _MAX_BRACES = 64
 MAX_WORDS = 1_000
