@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tapui.policies.options import entry_of
-from tapui.policies.programs import base_name
+from tapui.policies.programs import RUNNERS, base_name
 
 if TYPE_CHECKING:
     from tapui.policies.commands import ParsedCommand
@@ -81,6 +81,9 @@ _FOLLOW = {
 """Programs that follow the links below a folder, with the options that have them do so."""
 PROCESS = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev/fd)(?:/|$)")
 """Paths whose meaning depends on the process that reads them."""
+_LOOKED_AT = frozenset(_FOLLOW) | _COPY | _UNPACK | _SEARCH_BELOW | {"git"}
+_MOST_BEHIND = 64
+"""Words behind a runner that may be its program."""
 _NEVER = re.compile(r"(?!)")
 
 
@@ -168,11 +171,20 @@ def needs_leads(commands: Iterable[tuple[str, ...]]) -> bool:
     return False
 
 
+def _programs(command: "ParsedCommand") -> Iterator[tuple[str, ...]]:
+    """Yield the programs of a command with their words, those behind a runner, too."""
+    for words in command.all:
+        yield words
+        if base_name(words[0]) in RUNNERS:
+            places = range(1, min(len(words), _MOST_BEHIND))
+            yield from (words[at:] for at in places if base_name(words[at]) in _LOOKED_AT)
+
+
 def handed_folders(command: "ParsedCommand") -> Iterator[str]:
     """Yield the words that are a folder below which a program may read or write, if they are a
     folder at all."""
     given: dict[str, None] = {}
-    for words in command.all:
+    for words in _programs(command):
         name = base_name(words[0])
         if name not in _LIST_FOLDERS or any(map(_RUNS_OR_WRITES.match, words[1:])):
             given.update(dict.fromkeys(words[1:]))
@@ -184,7 +196,7 @@ def handed_folders(command: "ParsedCommand") -> Iterator[str]:
 
 def following(command: "ParsedCommand") -> Iterator[tuple[str, ...]]:
     """Yield the programs of a command, with their words, that follow links below a folder."""
-    for words in command.all:
+    for words in _programs(command):
         option = _FOLLOW.get(base_name(words[0]))
         if option is not None and any(map(option.match, words[1:])):
             yield words
@@ -193,7 +205,7 @@ def following(command: "ParsedCommand") -> Iterator[tuple[str, ...]]:
 def written_folders(command: "ParsedCommand") -> Iterator[str]:
     """Yield the words that are a folder into which a program may write files with names that do
     not stand in the command."""
-    for words in command.all:
+    for words in _programs(command):
         yield from _destinations(words)
 
 

@@ -1,7 +1,7 @@
 """What a rule that allows names of files, folders and addresses, and what else a command names.
 
-A rule whose words hold an operand (a pattern, a path, a URL, or any word of a program that takes
-nothing else) is about these: each further operand of the command must be one of them, too.
+A rule whose words hold an operand (a pattern, a path, a URL, a target, or any word of a program
+that takes nothing else) is about these: each further operand must be one of them, too.
 """
 
 import re
@@ -25,6 +25,11 @@ _TAKE_FILES = frozenset(
     xzcat zstd unzstd zstdcat zipinfo unzip curl wget http https xh scp rsync""".split()  # noqa: SIM905 - readable
 )
 """Programs whose words, beside options, are all files, folders or addresses."""
+_TAKE_TARGETS = frozenset(
+    """make gmake bmake mvn mvnw gradle gradlew ninja just task rake tox nox bazel ant kill pkill
+    killall chmod chown chgrp docker-compose podman-compose""".split()  # noqa: SIM905 - readable
+)
+"""Programs each of whose words, beside options, is another thing to run or to change."""
 _FILE_VALUE = re.compile(
     r"--(?:from-file|to-file|file|exclude-from|ignore-file|reference|url)(?=$|=)"
 )
@@ -34,11 +39,6 @@ _READ_PATTERNS = frozenset({"grep", "egrep", "fgrep", "ggrep", "rg", "ripgrep", 
 _VALUE = re.compile(r"(?:[^=]*=|-[A-Za-z])(.+)", re.DOTALL)
 
 
-def takes_files(name: str) -> bool:
-    """Return whether all words of a program, beside options, are files, folders or addresses."""
-    return name in _TAKE_FILES
-
-
 @lru_cache(maxsize=1024)
 def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     """Return the operands among the words of a rule."""
@@ -46,7 +46,9 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     places = operand_places(name, rule)
     if runs_scripts(name):
         places = places[1:]  # the first is what it runs
-    all_are = takes_files(name)
+    all_are = name in _TAKE_FILES or name in _TAKE_TARGETS or rule[1:2] == ("compose",)
+    if rule[:2] == ("git", "push"):
+        all_are = len(places) > 1  # a remote alone names no branch
     stars = starred(rule)
     return tuple(
         rule[at]

@@ -62,6 +62,8 @@ _SETTINGS = {
     "more": r"^\+",
     "test": r"\[",
     "wait": r"\[",
+    "jq": r"(?<![.\w])env\b|\$ENV",
+    "yq": r"(?<![.\w])(?:str)?env(?:subst)?\b|\$ENV|(?<![.\w])load",
     "date": r"^\d",
     **dict.fromkeys(
         ["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c99", "c89", "rustc", "tsc"], "^@"
@@ -70,6 +72,8 @@ _SETTINGS = {
 }
 """Words of a program or verb which are no options and still more than names: settings, files of
 options, remote programs. They are asked. Behind a 1, what is asked of the first such word only."""
+_READS_ENVIRONMENT = re.compile(r"(?<![.\w])env\b|\$ENV")
+"""A filter of gh that prints the environment, where tokens are."""
 _OLD_BUNDLE = frozenset({"tar", "gtar", "bsdtar"})
 """Their first word is a bundle of options, also without a dash: `tar xzf a.tgz`."""
 _MOST_NAME = 100
@@ -379,7 +383,8 @@ class _Walk:
     def _may_have(self, option: _Option, value: str) -> bool:
         """Return whether an option may have a value; tar's archive may be elsewhere."""
         is_remote = self._program in _OLD_BUNDLE and ":" in value
-        return option.takes(value) and not is_remote
+        is_telling = self._program == "gh" and _READS_ENVIRONMENT.search(value) is not None
+        return option.takes(value) and not (is_remote or is_telling)
 
     def _read(self, word: str) -> tuple[_Option | None, str | None]:
         """Return the option that a word is, and the value in it; None for one not known.

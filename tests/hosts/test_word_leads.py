@@ -111,6 +111,8 @@ PRINTS_A_TOKEN = [
     "curl 'file://HOME/.local/state/[t-t]apu[i-i]/x'",
     "ls ~/.l*/s*/t*/run",
     "grep -R . docs",
+    "timeout 5 grep -R . docs",
+    "nohup cat docs/st/*/*",
     "grep -nR secret .",
     "grep --dereference-recursive . docs",
     "cd docs && grep -R .",
@@ -165,6 +167,9 @@ WRITES_CONFIGURATION = [
     "tar --get -f h.tar",
     "cd docs && tar xf ../h.tar",
     "cd packages/web && tar xf h.tar",
+    "timeout 5 tar xf h.tar",
+    "nice cp -r docs/. packages",
+    "sh -c 'tar xf h.tar'",
     "tar -oxf h.tar",
     "tar xof h.tar",
     "tar xf h.tar -C packages/web",
@@ -234,7 +239,7 @@ HARMLESS = [
     "diff docs/a.txt docs/b.md",
     "rm -rf build",
     "touch docs/same.md",
-    "dd if=docs/a.txt of=build/x",
+    "dd if=docs/a.txt",
 ]
 
 

@@ -31,6 +31,16 @@ frob --level docs/*: --level docs/a b
 dd if=docs/*: if=docs/a of=b
 make -C web docs/*: -C web docs/a b
 go test ./pkg/*: test ./pkg/a ./b
+make test: test deploy | test -k deploy
+mvn test: test deploy
+gradle test: test publish
+./gradlew test: test publish
+git push origin main: push origin main other | push origin main -u other
+docker compose up web: compose up web evil
+docker-compose up web: up web evil
+chmod +x ev.sh: +x ev.sh -R /tmp | +x ev.sh x.tar
+chown me a: me a b
+kill 99999: 99999 1
 """
 FREE = """
 cat docs/*: docs/a.txt docs/b.txt | docs/a -n | docs/a -n docs/b.md | docs/a docs/*.md
@@ -54,6 +64,12 @@ cat: a /etc/hostname
 rm: a b
 frob build: build a b
 git log main: log main docs
+git push origin: push origin main
+make: test deploy
+make test: test -k -j4
+mvn test: test -q
+docker compose up: compose up web db
+kill 99999: 99999 -9
 npm test: test -- docs/a docs/b
 """
 

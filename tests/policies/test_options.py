@@ -44,7 +44,7 @@ head: -20 a | -n 5 a | -c 100 a | -n -5 a
 tail: -f a | -n +3 a | -100 a
 wc: -l a b
 diff: -u a b | -r a b | --color a b | -U5 a b
-jq: -r .name package.json | '.a[] | .b' x | -n 1 | -c .
+jq: .env x | .a.env x | '.environment' x | -r .name package.json | '.a[] | .b' x | -n 1 | -c .
 curl: -sS https://x.test/a | -fsSL https://x.test | -I https://x.test | -so /dev/null -w
     '%{http_code}' x.test
 wget: -q https://x.test/a | -qO- https://x.test/a | --spider x.test
@@ -185,6 +185,9 @@ compgen: -C x
 dc: -e '!x'
 less: +!x a | -o x a | --log-file=x a | --log-f=x a
 date: -s x | 010100002026
+jq: -n env | -n $ENV.A | env.A x | '[env]'
+yq: env(A) x | strenv(A) x | 'load("x")' x
+gh pr list: --jq env | -q '.[]|env' | --jq=env.A --json x | -q [env]
 tree: -R -o x | -o x
 bat: --pager=x a | --pag=x a
 iconv: -o x y | --outp=x y
