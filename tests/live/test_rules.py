@@ -16,7 +16,7 @@ from tests.rig.waiting import until
 ASKS_BASH = "Do you want to run this command"
 RULES = """\
 [[rules]]
-allow = ["touch allowed*", "mkdir allowed"]
+allow = ["touch allowed*", "mkdir allowed", "touch docs/*"]
 
 [[rules]]
 deny = "touch forbidden"
@@ -96,3 +96,23 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     tower.approve("touch asked")
     copilot.screen.wait_for("ask it is over", within=30)
     assert (copilot.cwd / "asked").exists()
+
+
+def test_a_rule_is_not_led_out_of_its_folder(
+    copilot: Copilot, model: ModelServer, tower: TowerProcess
+) -> None:
+    docs = copilot.cwd / "docs"
+    docs.mkdir()
+    (docs / "lnk").symlink_to("..")
+    model.script(*runs("count it", "touch docs/a docs/b"))
+    copilot.prompt("count it")
+    copilot.screen.wait_for("count it is over", within=30)
+    assert not copilot.screen.find(ASKS_BASH)
+    for prompt, command in (("linked", "touch docs/lnk/x"), ("another", "touch docs/a c")):
+        model.script(*runs(prompt, command))
+        copilot.prompt(prompt)
+        copilot.screen.wait_for(ASKS_BASH, within=30)
+        copilot.choose_first(ASKS_BASH)
+        copilot.screen.wait_for(f"{prompt} is over", within=30)
+    assert [one["decidedBy"] for one in decided(copilot)] == ["rule"]
+    assert (docs / "b").exists()
