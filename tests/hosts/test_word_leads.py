@@ -1,6 +1,8 @@
 """Commands in a real folder: links and patterns in them lead to nothing that is always asked."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tapui.policies.requests import of_permission
 from tapui.policies.rules import PolicyRule
 from tapui.wire.host import ApprovalRequest
 from tests.policies.judged import allow
+from tests.rig.waiting import HUNG
 
 FREELY = allow(
     *("cat", "cp", "rsync", "tar", "grep", "mv", "ln", "install", "unzip", "patch", "cpio", "rm"),
@@ -335,6 +338,14 @@ def test_a_folder_of_many_files_is_not_read_to_its_end(
 ) -> None:
     monkeypatch.setattr("tapui.hosts.copilot.word_leads._MOST_ENTRIES", 5)
     assert word_leads("cat docs/*", str(work)) is None
+
+
+def test_a_pattern_of_many_stars_takes_no_longer(work: Path) -> None:
+    (work / "docs" / ("a" * 200)).touch()
+    look = f"import sys, {word_leads.__module__} as all; all.word_leads(*sys.argv[1:])"
+    pattern = "cat docs/" + "*a" * 60 + "b"
+    done = subprocess.run([sys.executable, "-c", look, pattern, work], timeout=HUNG, check=False)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from fnmatch import translate
 from itertools import islice
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -188,7 +189,7 @@ class _Search:
             if not _PATTERN.search(name):
                 folder = join(folder, name)
                 continue
-            means = re.compile(_regular(name), re.DOTALL)
+            means = re.compile(_regular(name))
             for entry in self._entries(folder):
                 if means.fullmatch(entry):
                     below = join(folder, entry)
@@ -227,8 +228,10 @@ class _Search:
 
 
 def _regular(name: str) -> str:
-    """Return a regular expression that fits at least what a pattern of names means to bash."""
+    """Return a regular expression that fits at least what a pattern of names means to bash.
+
+    `translate` never tries again what a `*` has taken: a pattern of many takes no longer.
+    """
     begins = r"(?!\.)" if not name.startswith(".") else ""
     fixed, bracket, _ = name.partition("[")
-    signs = {"*": ".*", "?": "."}
-    return begins + "".join(signs.get(one, re.escape(one)) for one in fixed) + ".*" * bool(bracket)
+    return begins + translate(fixed + "*" * bool(bracket))
