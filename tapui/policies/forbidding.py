@@ -60,6 +60,18 @@ _RUN_OPTION = re.compile(
 )
 """Options and variables of which the value is a command."""
 _RUN_SHORT = frozenset({"rsync", "tar", "gtar", "scp", "sftp", "zip", "man", "git", "ssh", "xterm"})
+_RUN_VARIABLES = frozenset({"BROWSER", "VISUAL", "PS4", "SHELL", "GIT_EXTERNAL_DIFF", "LESSOPEN"})
+_BEGINNING = frozenset({"BASH_ENV", "ENV"})
+"""Variables that name a file which a shell runs first."""
+_EVALUATING = frozenset(
+    """let declare typeset local export readonly test [ [[ printf read unset wait mapfile readarray
+    getopts""".split()  # noqa: SIM905 - readable
+)
+"""Builtins that look at their words once more: a subscript in a name is expanded."""
+_SUBSCRIPT = re.compile(r"\[[^\]\s]*(?:\$\(|`)")
+_SUBSTITUTION = re.compile(r"\$\(|`")
+_PUSHING = re.compile(r"\b(?:remote\.[^\s=]+\.(?:push|mirror)|push\.\w+)\b", re.IGNORECASE)
+"""Settings of git by which a push does what `--force` or `--delete` does."""
 _BREAKS = re.compile(r"[\s;&|()`{}\[\],'\"\\!:]+")
 _SEPARATORS = re.compile(r"[;&|()`{}\n]+")
 _TEXTS_MOST = 40
@@ -190,9 +202,12 @@ class Meaning:
             if command.words and base_name(command.words[0]) == "tee":
                 writes.update(map(base_name, command.words[1:]))
         for command in shell.commands:
+            self._evaluated(command, shell, _SUBSTITUTION if "@P}" in text else _SUBSCRIPT)
             for name, value in command.assigned:
-                if _RUN_OPTION.search(name) or name in ("BROWSER", "VISUAL", "PS4", "SHELL"):
+                if _RUN_OPTION.search(name) or name in _RUN_VARIABLES:
                     self._add_text(shell.plain(value))
+                elif name in _BEGINNING:
+                    self._give_up("a shell runs a file first")
                 elif name.startswith("GIT_CONFIG"):
                     told = shell.plain(value)
                     self._add_text(told[1:] if told.startswith("!") else f"git {told}")
@@ -201,6 +216,17 @@ class Meaning:
                 if words not in self._done or command.feeds or command.given:
                     self._done.add(words)
                     self._command(words, command, shell, writes)
+
+    def _evaluated(
+        self, command: ShellCommand, shell: ShellText, expanded: re.Pattern[str]
+    ) -> None:
+        """Take substitutions that stand in quotes, and are expanded once they are a value."""
+        texts = [value for _, value in command.assigned]
+        if command.words and base_name(command.words[0]) in _EVALUATING:
+            texts += (*command.words[1:], *command.given)
+        for text in texts:
+            if expanded.search(text):
+                self._add_text(f": {_loosened(shell.plain(text))}")
 
     def _read_roughly(self, text: str) -> None:
         """Take each word of a text for the beginning of a command, up to a sign."""
@@ -463,6 +489,9 @@ class Meaning:
         rest = words[1:]
         if sum("alias." in word for word in rest) > _MOST_ALIASES:
             raise VastCommandError
+        if any(map(_PUSHING.search, rest)):
+            for how in ("--force", "--delete"):
+                self._add(("git", "push", how, "x", "y"), self._unsure)
         for at, word in enumerate(rest):
             found = "alias." in word and re.search(
                 r"alias\.[\w.-]{1,64}(?:=(.*))?$", word, re.DOTALL

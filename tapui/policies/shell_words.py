@@ -302,7 +302,10 @@ class ShellText:
             sign = text[self._at]
             if sign in "<>" and text[self._at + 1 : self._at + 2] == "(":
                 self._at += 2
+                first = len(self.commands)
                 self._commands()
+                for reads in self.commands[first:] if sign == ">" else ():
+                    reads.feeds = reads.feeds or "pipe"  # of what is written there
                 made += f"/dev/fd/{QUOTED}"
             elif sign in " \t\n\r\f\v;|&()<>":
                 break
