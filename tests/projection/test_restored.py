@@ -163,9 +163,11 @@ def test_what_came_while_no_tapui_was_there_is_added(state: Any) -> None:
     day.seq = 100
     left = step(52, "c2", state="unknown", error=TAPUI_ENDED)
     said = replace(step(51), kind="message")
+    asked = replace(left, kind="gate", call_id=None, approval_id="a-1")
     cut = turn(
-        50, "go", step(51, "c1"), said, left, state="unknown", ended_at=stamp(53), usage=Usage(5, 5)
-    )
+        50, "go", step(51, "c1"), said, left, asked,
+        state="unknown", ended_at=stamp(53), usage=Usage(5, 5),
+    )  # fmt: skip
     told = turn(
         50, "go", step(50, "c1"), replace(said, at=stamp(50)),
         step(52, "c2", state="failed", error="no", exit_code=2), step(60, "c3"),

@@ -127,6 +127,10 @@ def _completed(known: LiveTurn, told: LiveTurn) -> Turn:
             for name in ("state", "error", "duration", "exit_code", "added", "removed"):
                 setattr(step, name, getattr(end, name))
             begun.failed += step.state == "failed"
+    # A question that was open then is asked again by its host, or was answered meanwhile.
+    asked = [step for step in begun.steps if step.kind == "gate" and step.error == TAPUI_ENDED]
+    begun.steps = [step for step in begun.steps if step not in asked]
+    begun.made -= sum(step.size for step in asked)
     cut = begun.ended_at or begun.started_at
     later = [step for step in told.steps if step.at > cut and _call(step) in {None, *ended}]
     begun.steps = [*begun.steps, *later][-limits.TURN_STEPS :]
