@@ -38,6 +38,8 @@ def _redacted(message: dict[str, Any]) -> tuple[str, str]:
     named = message.get("type")
     kind = named[: limits.MAX_ID] if isinstance(named, str) else ""
     hidden = _SECRETS - {"code"} if kind in _CODED else _SECRETS
+    if message.get("ephemeral") is True:
+        hidden |= {"message"}  # what is to be kept nowhere, such as a pairing code
     shown = {name: REDACTED if name in hidden else one for name, one in message.items()}
     return kind, encode(shown).decode()
 

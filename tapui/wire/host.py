@@ -352,11 +352,13 @@ SESSION_EVENTS = frozenset(
 
 
 class SessionLog(Message, tag="session.log", frozen=True):
-    """Show a line in the session's timeline."""
+    """Show a line in the session's timeline. One that is `ephemeral` stays out of the session's
+    files: it is shown, and kept nowhere."""
 
     session_id: str
     message: str
     level: Literal["info", "warning", "error"]
+    ephemeral: bool = False
 
 
 class SessionAbort(Message, tag="session.abort", frozen=True):

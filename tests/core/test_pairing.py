@@ -235,7 +235,7 @@ def test_without_a_tower_the_code_is_in_the_timeline(talk: Conversation, role: s
     host.hear()
     client = ask(talk)
     log = host.hear_one("session.log")
-    assert (log["sessionId"], log["level"]) == ("s1", "warning")
+    assert (log["sessionId"], log["level"], log["ephemeral"]) == ("s1", "warning", True)
     assert log["message"].startswith("※ tap: ")
     assert "000001" in log["message"]
     assert ORIGIN in log["message"]

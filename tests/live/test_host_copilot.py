@@ -268,6 +268,25 @@ def test_line_in_the_timeline_is_harmless(attached: GatewayPlayed, copilot: Copi
     copilot.screen.wait_for(r"build \\x1b\]0;owned\\x07 red")
 
 
+def test_an_ephemeral_line_is_shown_and_kept_nowhere(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(text="the model is done", when="hello"))
+    copilot.prompt("hello")
+    copilot.screen.wait_for("the model is done")
+    attached.tell(SessionLog(copilot.session_id, "code 492243", "warning", ephemeral=True))
+    copilot.screen.wait_for("code 492243")
+    attached.tell(SessionLog(copilot.session_id, "the line after it", "warning"))
+    copilot.screen.wait_for("the line after it")
+
+    def holding(text: bytes) -> list[Path]:
+        files = (one for one in copilot.copilot_home.rglob("*") if one.is_file())
+        return [one for one in files if text in one.read_bytes()]
+
+    until(lambda: holding(b"the line after it"), what="the other line in the files")
+    assert holding(b"492243") == []
+
+
 def test_tools_change_live(attached: GatewayPlayed, copilot: Copilot, model: ModelServer) -> None:
     other = OfferedTool("wave", "Waves", raw({}), "waver")
     attached.tell(ToolsChanged(copilot.session_id, [other], 2))

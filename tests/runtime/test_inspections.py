@@ -111,6 +111,7 @@ async def test_an_inspection_ends_with_its_tower_and_with_what_it_looks_at(house
         (b'{"type":"auth","\\u0074oken":"ptk-1"}', '{"type":"auth","token":"[redacted]"}', "auth"),
         (b'{"type":"auth.confirm","code":"847293"}', None, "auth.confirm"),
         (b'{"type":"approval.revealed","code":"847293"}', None, "approval.revealed"),
+        (b'{"type":"session.log","message":"code 847293","ephemeral":true}', None, "session.log"),
         (b'{"type":"token.minted","id":"x","token":"ptk-1"}', None, "token.minted"),
         (b'{"type":"hello.ack","reconnectToken":"ptk-1"}', None, "hello.ack"),
         (b'{"type":"hello","nonce":"847293"', '{"type":"hello","nonce":"[redacted]"', "hello"),

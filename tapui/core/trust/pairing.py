@@ -160,7 +160,7 @@ class Pairings:
         if session is not None:
             who = waiting.asker.origin or "a program without an Origin"
             text = f"{UPDATE_MARK}: {who} asks to plug in. Pairing code: {pairing.code}"
-            self._out.send(session.host, SessionLog(session.id, text, "warning"))
+            self._out.send(session.host, SessionLog(session.id, text, "warning", ephemeral=True))
 
     def confirm(self, connection: Connection, message: AuthConfirm) -> None:
         """Try a code. A wrong one closes the connection and burns the code."""

@@ -28,6 +28,8 @@ class _Entry:
     text: str
     level: ReportLevel | None
     provider: str = ""
+    is_ephemeral: bool = False
+    """Whether the CLI keeps the line out of its files."""
 
 
 class Outgoing:
@@ -64,9 +66,9 @@ class Outgoing:
         """Send a prompt, after what was sent before; the gateway is told how it went."""
         self._queue(_Entry(text, None, provider))
 
-    def line(self, text: str, level: ReportLevel = "info") -> None:
+    def line(self, text: str, level: ReportLevel = "info", *, is_ephemeral: bool = False) -> None:
         """Put a line into the timeline, after what was sent before."""
-        self._queue(_Entry(text, level))
+        self._queue(_Entry(text, level, is_ephemeral=is_ephemeral))
 
     def _queue(self, entry: _Entry) -> None:
         if len(self._waiting) >= _MOST and entry.level is not None:
@@ -106,4 +108,5 @@ class Outgoing:
             await sdk.call("send the prompt", session.send(entry.text, mode="enqueue"))
         else:
             line = safe_text(entry.text, limit=LOG_LENGTH, newlines=True)
-            await sdk.call("write into the timeline", session.log(line, level=entry.level))
+            shown = session.log(line, level=entry.level, ephemeral=entry.is_ephemeral)
+            await sdk.call("write into the timeline", shown)

@@ -407,7 +407,7 @@ class AttachedSession:
 
     def log(self, message: SessionLog) -> None:
         """Put a line into the timeline, after what was sent before."""
-        self._outgoing.line(message.message, message.level)
+        self._outgoing.line(message.message, message.level, is_ephemeral=message.ephemeral)
 
     def _note(self, text: str) -> None:
         self._outgoing.line(text)
