@@ -238,6 +238,8 @@ def wanted_words(detail: Mapping[str, Any]) -> str:
     """Return what a command wants to do, in words: `approve a-3`, `send a text to session s1`."""
     wanted = str(detail.get("wanted"))
     words = _WANTED.get(str(detail.get("decision") or wanted), wanted)
+    if detail.get("tool"):
+        words = f"call {detail['tool']} in session"
     return f"{words} {detail['about']}" if detail.get("about") else words
 
 

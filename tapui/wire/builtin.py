@@ -2,9 +2,10 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from tapui.wire.bounds import Id, Name, Path, Text
+from tapui.wire.codec import decode_as, given_object
 from tapui.wire.emitters import Delivery, Emitter, Injector, Rules, ScheduleKind
 from tapui.wire.message import (
     Error,
@@ -14,6 +15,7 @@ from tapui.wire.message import (
     Message,
     Mode,
     OptionalRaw,
+    ToolInvoke,
     ToolProgress,
 )
 from tapui.wire.provider import (
@@ -26,6 +28,34 @@ from tapui.wire.provider import (
     ToolResult,
 )
 from tapui.wire.tower import StreamLines, StreamRead
+
+CHANGING_TOOLS = frozenset(
+    {
+        "tap_set_session_mode",
+        "tap_start_emitter",
+        "tap_schedule_prompt",
+        "tap_stop_emitter",
+        "tap_set_event_filter",
+        "tap_enable_injector",
+        "tap_disable_injector",
+    }
+)
+"""Built-in tools that send prompts, or start or change something in a session."""
+_HARMLESS_LEVELS = (b'"keep"', b'"surface"')
+
+
+class _Posted(Struct):
+    level: Raw = Raw(b'"keep"')
+
+
+def changes_session(invoke: ToolInvoke) -> bool:
+    """Return whether a call is of a built-in tool that sends prompts, or starts or changes
+    something. Raises `WireError` for arguments that are no object."""
+    if invoke.tool != "tap_post":
+        return invoke.tool in CHANGING_TOOLS
+    posted: _Posted = decode_as(given_object(invoke.args, "args"), _Posted, "args")
+    return bytes(posted.level) not in _HARMLESS_LEVELS
+
 
 # Built-in tools → gateway
 

@@ -10,9 +10,12 @@ from msgspec.structs import replace
 from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED, NOT_AGENTS
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.core.model import Standing
+from tapui.core.sessions.membership import READ_ONLY_BUILTINS
 from tapui.core.trust.person import Case, judge, terminal_key
 from tapui.settings import Answering, Settings
+from tapui.tools.builtin import TOOLS
 from tapui.wire import limits
+from tapui.wire.builtin import CHANGING_TOOLS
 from tapui.wire.message import Message
 from tapui.wire.tower import ApprovalDecide, TowerHello
 from tests.core.harness import (
@@ -450,6 +453,151 @@ def test_a_call_is_taken_from_every_process_and_recorded_with_its_name(
     assert [one["type"] for one in provider.hear()] == ["tool.call", "tool.cancel"]
     (call,) = talk.events("call.started")
     assert call["call"]["caller"].startswith("process 4711 (tapui) from pts/3")
+
+
+CHANGING = {
+    "tap_schedule_prompt": {"prompt": "Go on.", "in": "1s"},
+    "tap_start_emitter": {"name": "a", "prompt": "Go on."},
+    "tap_stop_emitter": {"name": "a"},
+    "tap_set_event_filter": {"name": "a", "eventFilter": []},
+    "tap_enable_injector": {"stream": "a"},
+    "tap_disable_injector": {"stream": "a"},
+    "tap_set_session_mode": {"mode": "plan"},
+    "tap_post": {"stream": "notes", "message": "Go on.", "level": "inject"},
+}
+
+
+def test_every_tool_of_tapuis_own_is_on_one_side() -> None:
+    names = {one.name for one in TOOLS}
+    assert names == READ_ONLY_BUILTINS | set(CHANGING)
+    assert CHANGING_TOOLS | {"tap_post"} == set(CHANGING)
+
+
+@pytest.fixture
+def own_tools(talk: Conversation) -> Peer:
+    """A host whose session has tapui's own tools."""
+    talk.tools()
+    talk.runner.begin()
+    host = asked(talk)
+    host.hear()
+    return host
+
+
+@pytest.mark.parametrize("tool", CHANGING)
+def test_a_tool_that_prompts_starts_or_changes_is_the_persons(
+    talk: Conversation, own_tools: Peer, tool: str
+) -> None:
+    for role in ("client", "tower"):
+        talk.sight = seen(terminal=None)
+        process = talk.tower(role=role, name="tapui call")
+        process.hear()
+        process.invoke("s1", tool, args=CHANGING[tool])
+        (error,) = process.hear_of("error", "tool.outcome")
+        assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", "tool.invoke")
+        assert error["id"] == "i1"
+    assert talk.events("call.started") == []
+    talk.wait(60)
+    assert own_tools.hear_of("session.send", "session.log", "mode.set") == []
+    talk.sight = PERSON
+    talk.tower(role="client").invoke("s1", tool, args=CHANGING[tool])
+    assert talk.events("call.started")[0]["call"]["caller"] == "you"
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        *((name, {"stream": "notes"}) for name in sorted(READ_ONLY_BUILTINS)),
+        ("tap_post", {"stream": "notes", "message": "done"}),
+        ("tap_post", {"stream": "notes", "message": "done", "level": "surface"}),
+    ],
+)
+def test_a_tool_that_reads_or_shows_is_taken_from_every_process(
+    talk: Conversation, own_tools: Peer, tool: str, args: dict[str, Any]
+) -> None:
+    talk.sight = seen(terminal=None)
+    talk.tower(role="client").invoke("s1", tool, args=args)
+    assert talk.events("call.started")[0]["call"]["caller"] == "process 4711 (tapui)"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        '{"stream": "n", "message": "m", "level": "keep", "level": "inject"}',
+        '{"stream": "n", "message": "m", "level": "\\u0069nject"}',
+        '{"stream": "n", "message": "m", "\\u006cevel": "inject"}',
+    ],
+    ids=["twice", "escaped", "escaped name"],
+)
+def test_no_spelling_hides_that_a_post_injects(
+    talk: Conversation, own_tools: Peer, args: str
+) -> None:
+    talk.sight = seen(terminal=None)
+    process = talk.tower(role="client")
+    process.hear()
+    invoke = '{"type": "tool.invoke", "id": "i1", "sessionId": "s1", "tool": "tap_post", "args": '
+    process.say(invoke + args + "}")
+    assert process.hear_one("error")["code"] == "UNAUTHORIZED"
+    assert own_tools.hear_of("session.send") == []
+
+
+@pytest.mark.parametrize("settles", ["approve", "abort"])
+def test_a_call_that_the_person_is_asked_about_runs_once_or_never(
+    talk: Conversation, own_tools: Peer, settles: str
+) -> None:
+    own = own_tower(talk)
+    talk.sight = BROKEN
+    process = talk.tower(role="client", name="tapui call")
+    process.hear()
+    process.invoke("s1", "tap_schedule_prompt", args=CHANGING["tap_schedule_prompt"])
+    (request,) = waiting(talk, "command")
+    assert request["detail"]["tool"] == "tap_schedule_prompt"
+    if settles == "abort":
+        process.say(type="tool.abort", id="i1")
+        assert process.hear_one("tool.outcome")["errorCode"] == "CANCELLED"
+        assert waiting(talk, "command") == []
+        assert talk.events("call.started") == []
+        return
+    answer(talk, own, request)
+    assert process.hear_one("tool.outcome")["data"]["name"] == "later"
+    by = talk.events("call.started")[0]["call"]["caller"]
+    assert by.startswith("process 4711 (tapui) from pts/3")
+    assert (
+        f"a prompt for this session from {by}, once, in 1s: Go on."
+        in (own_tools.hear_one("session.log")["message"])
+    )
+
+
+def test_a_call_that_is_given_up_before_its_sender_is_known_never_runs(
+    talk: Conversation, own_tools: Peer
+) -> None:
+    process = talk.tower(role="client")
+    talk.finds_askers = False
+    process.invoke("s1", "tap_schedule_prompt", args=CHANGING["tap_schedule_prompt"])
+    process.say(type="tool.abort", id="i1")
+    for look in list(talk.asked_for):
+        talk.found(look)
+    assert talk.events("call.started") == []
+    assert process.hear_one("tool.outcome")["errorCode"] == "CANCELLED"
+
+
+def test_a_mode_is_asked_for_in_the_name_of_the_process(
+    talk: Conversation, own_tools: Peer
+) -> None:
+    talk.tower(role="client").invoke("s1", "tap_set_session_mode", args={"mode": "plan"})
+    assert waiting(talk, "mode")[0]["detail"]["asker"] == "you"
+    own_tools.invoke("s1", "tap_set_session_mode", "i2", args={"mode": "autopilot"})
+    assert waiting(talk, "mode")[1]["detail"]["asker"] == "Copilot"
+
+
+def test_a_host_calls_tools_in_its_own_sessions_alone(talk: Conversation, own_tools: Peer) -> None:
+    other = talk.host(name="other")
+    other.open("s2")
+    other.invoke("s1", "tap_schedule_prompt", args=CHANGING["tap_schedule_prompt"])
+    outcome = other.hear_one("tool.outcome")
+    assert (outcome["errorCode"], outcome["error"]) == ("NOT_FOUND", "unknown session s1")
+    assert talk.events("call.started") == []
+    own_tools.invoke("s1", "tap_schedule_prompt", args=CHANGING["tap_schedule_prompt"])
+    assert talk.events("call.started")[0]["call"]["caller"] == "copilot"
 
 
 # The person is asked

@@ -62,6 +62,13 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
         (approval("mode", {"from": "plan", "to": "autopilot"}), ("mode", "plan → autopilot")),
         (approval("pairing", {"origin": "https://d"}), ("pair", "https://d")),
         (approval("pairing", {}), ("pair", "local program")),
+        (
+            approval(
+                "command",
+                {"line": ["sh 7"], "wanted": "tool.invoke", "tool": "tap_x", "about": "s1"},
+            ),
+            ("let pass", "sh 7: call tap_x in session s1"),
+        ),
         (approval("bindAll", {"name": "ci"}), ("join all", "ci")),
         (approval("userInput", {"question": "Which?"}), ("question", "Which?")),
         (approval("elicitation", {"message": "Fill in"}), ("form", "Fill in")),

@@ -57,6 +57,12 @@ class Calls:
         self._lanes = Lanes()
         self.pending: dict[str, PendingCall] = {}
 
+    def tower_of(self, call_id: str) -> str | None:
+        """Return who made a call by a tower or a command: `you`, or which process it is; None of a
+        call by a session's host."""
+        call = self.pending.get(call_id)
+        return call.view.caller if call is not None and call.caller.by else None
+
     def has_room(self, caller: Connection, invoke: ToolInvoke) -> bool:
         """Return whether a caller may make another call beside those that are under way."""
         size = caller.call_bytes + len(memoryview(invoke.args))

@@ -5,6 +5,7 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
+from tapui.core.calls.calls import Calls
 from tapui.core.conversations.connections import Connections
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters
@@ -40,6 +41,7 @@ class BuiltinConversation:
         streams: Streams,
         pushes: Pushes,
         approvals: Approvals,
+        calls: Calls,
         emitters: Emitters,
         emitter_folders: EmitterFolders,
         mode_approval: float,
@@ -50,6 +52,7 @@ class BuiltinConversation:
         self._streams = streams
         self._pushes = pushes
         self._approvals = approvals
+        self._calls = calls
         self._emitters = emitters
         self._emitter_folders = emitter_folders
         self._mode_approval = mode_approval
@@ -142,7 +145,7 @@ class BuiltinConversation:
         detail = {
             "from": session.view.mode,
             "to": message.mode,
-            "asker": message.asker,
+            "asker": self._calls.tower_of(message.id) or message.asker,
             "reason": message.reason,
         }
         order = ModeOrder(session, message.mode, "", connection, message.id)

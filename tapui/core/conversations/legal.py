@@ -155,7 +155,8 @@ NOT_AGENTS: frozenset[type[m.Message]] = frozenset({t.GatewayStop})
 the person can end it with a signal."""
 NAMED: frozenset[type[m.Message]] = frozenset({m.ToolInvoke, m.ToolAbort})
 """What every process may send, and is recorded with its name: a session's agent calls these tools,
-too, and an abort reaches only the sender's own calls."""
+too, and an abort reaches only the sender's own calls. Calls of tapui's own tools that change
+something (`wire.builtin.changes_session`) are taken as `GUARDED` messages are."""
 
 
 def check_version(version: float) -> None:

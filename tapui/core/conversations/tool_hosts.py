@@ -242,10 +242,10 @@ class ToolHosts:
         return host
 
     def own_only(self, invoke: Handler) -> Handler:
-        """Return the handler of `tool.invoke`, with which tool hosts call in their own session."""
+        """Return the handler of `tool.invoke`, with which hosts call in their own sessions."""
 
         def handle(connection: Connection, message: ToolInvoke) -> None:
-            if connection.standing is Standing.TOOL_HOST and not self._is_in(connection, message):
+            if connection.standing is not Standing.TOWER and not self._is_in(connection, message):
                 text = f"unknown session {message.session_id}"
                 outcome = ToolOutcome(message.id, error=text, error_code=CallError.NOT_FOUND)
                 self._out.send(connection.id, outcome)
@@ -258,7 +258,7 @@ class ToolHosts:
         try:
             session, _ = self._sessions.resolve(message.session_id)
         except UnknownSessionError:
-            return False
+            return connection.standing is not Standing.TOOL_HOST  # other hosts learn what is wrong
         return session.host == connection.id
 
     # The end

@@ -20,6 +20,7 @@ from tapui.core.approvals.policies import (
     judged,
     refusal,
 )
+from tapui.core.calls.calls import Calls
 from tapui.core.clock import Clock
 from tapui.core.conversations.caller import CallerConversation
 from tapui.core.emitters.agent_plans import AgentPlans, folder_of_work, refused
@@ -66,6 +67,7 @@ class _Request:
     id: str
     session: OpenSession
     entry: EmitterEntryRead
+    asker: str
 
 
 class AgentEmitters:
@@ -80,6 +82,7 @@ class AgentEmitters:
         approvals: Approvals,
         policies: Policies,
         caller: CallerConversation,
+        calls: Calls,
         emitters: Emitters,
         folders: EmitterFolders,
         running: Running,
@@ -94,6 +97,7 @@ class AgentEmitters:
         self._approvals = approvals
         self._policies = policies
         self._caller = caller
+        self._calls = calls
         self._emitters = emitters
         self._folders = folders
         self._running = running
@@ -118,14 +122,20 @@ class AgentEmitters:
             lifespan="temporary",
             description=wanted.description,
         )
-        request = _Request(connection, message.id, session, entry)
+        request = self._request(connection, message.id, session, entry)
         if plan.command is None:
-            self._begin(request, _ASKER)
+            self._begin(request, request.asker)
         else:
             self._check_patience(session)
             then = partial(self._gated, request)
             command = as_bash(plan, folder_of_work(session))
             self._caller.inquire_shell(session, connection, message.id, command, then)
+
+    def _request(
+        self, connection: Connection, id_: str, session: OpenSession, entry: EmitterEntryRead
+    ) -> _Request:
+        """Return a request with who made it: the session's agent, unless a tower or command did."""
+        return _Request(connection, id_, session, entry, self._calls.tower_of(id_) or _ASKER)
 
     def _check_patience(self, session: OpenSession) -> None:
         """Check that the person can be asked again: an agent may ask in a loop."""
@@ -173,7 +183,7 @@ class AgentEmitters:
             AskedByAgent(request.id, partial(self._decided, request)),
             {
                 "name": plan.name,
-                "asker": _ASKER,
+                "asker": request.asker,
                 "command": plan.command,
                 "cwd": plan.cwd,
                 "isOutside": not is_within(plan.cwd, posixpath.normpath(folder)),
@@ -227,9 +237,11 @@ class AgentEmitters:
         request.session.prompt_runs += known.runs if known.is_prompt else 0
         self._running.start(known)
         if known.is_prompt:
+            words = f"{_ASKER} sends itself a prompt"
+            if request.asker != _ASKER:
+                words = f"a prompt for this session from {request.asker}"
             prompt = one_line(known.plan.prompt or "")
-            text = f"{_ASKER} sends itself a prompt, {in_words(known.plan)}: {prompt}"
-            self._lines.tell(known, text)
+            self._lines.tell(known, f"{words}, {in_words(known.plan)}: {prompt}")
         self._answer(request, by, emitter=known)
 
     def cancel(self, connection: Connection, message: EmitterAskedCancel) -> None:
@@ -254,8 +266,8 @@ class AgentEmitters:
         emitter = self._changeable(session, message.name)
         if emitter.is_active:
             self._running.stop(emitter)
-        request = _Request(connection, message.id, session, emitter.entry)
-        self._answer(request, _ASKER, emitter=emitter)
+        request = self._request(connection, message.id, session, emitter.entry)
+        self._answer(request, request.asker, emitter=emitter)
 
     def set_rules(self, connection: Connection, message: EmitterRulesAsked) -> None:
         """Change the filter of an emitter that the session's agent started."""
@@ -264,9 +276,9 @@ class AgentEmitters:
         compile_filter(message.rules, self._matcher)
         self._running.set_filter(emitter, tuple(message.rules))
         rules = ", ".join(f'{rule.outcome}:"{rule.match}"' for rule in message.rules)
-        self._lines.tell(emitter, f"{_ASKER} set the filter: rules=[{rules}]")
-        request = _Request(connection, message.id, session, emitter.entry)
-        self._answer(request, _ASKER, emitter=emitter)
+        request = self._request(connection, message.id, session, emitter.entry)
+        self._lines.tell(emitter, f"{request.asker} set the filter: rules=[{rules}]")
+        self._answer(request, request.asker, emitter=emitter)
 
     def set_injector(self, connection: Connection, message: InjectorAsked) -> None:
         """Switch the injector of a stream to which only the agent's own emitters post."""
@@ -276,6 +288,7 @@ class AgentEmitters:
             raise refused(session, f"no emitter posts to stream '{message.stream}'")
         for one in posting:
             self._check_own(session, one)
+        request = self._request(connection, message.id, session, posting[0].entry)
         for one in posting:
             entry = one.entry
             plan = replace(
@@ -286,10 +299,10 @@ class AgentEmitters:
             one.plan = plan
             changed = replace(entry.plan, injector=plan.injector, delivery=plan.delivery)
             one.entry = replace(entry, plan=changed)
-            self._lines.tell(one, f"{_ASKER} set the injector: {plan.injector}, {plan.delivery}")
+            told = f"{request.asker} set the injector: {plan.injector}, {plan.delivery}"
+            self._lines.tell(one, told)
             self._emitters.show(one)
-        request = _Request(connection, message.id, session, posting[0].entry)
-        self._answer(request, _ASKER, emitter=posting[0])
+        self._answer(request, request.asker, emitter=posting[0])
 
     def _one(self, session: OpenSession, name: str) -> LiveEmitter:
         emitter = self._plans.find(session, name)

@@ -27,10 +27,11 @@ from tapui.core.trust.person import (
 from tapui.core.window import SlidingWindow
 from tapui.settings import Answering
 from tapui.wire import limits
+from tapui.wire.builtin import changes_session
 from tapui.wire.codec import envelope_of
-from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import CommandAsked
-from tapui.wire.message import Message
+from tapui.wire.message import Message, ToolAbort, ToolInvoke, ToolOutcome
 from tapui.wire.subjects import UNCHECKED, YOU, ApprovalKind
 from tapui.wire.tower import CommandWaits
 
@@ -137,11 +138,18 @@ class PersonGuard:
         return guarded
 
     def names(self, handler: Handler) -> Handler:
-        """Return a handler that takes a message of any process once it is known who sends it."""
+        """Return a handler that takes a message of any process once it is known who sends it; a
+        call that changes a session is the person's alone."""
+        guarded = self.guards(handler)
 
         def named(connection: Connection, message: Message) -> None:
             is_tower = connection.standing is Standing.TOWER and connection.is_counted
-            if not is_tower or (connection.by and connection.id not in self._held):
+            if is_tower and isinstance(message, ToolInvoke) and changes_session(message):
+                guarded(connection, message)
+            elif is_tower and isinstance(message, ToolAbort) and self._give_up(connection, message):
+                outcome = ToolOutcome(message.id, error="Cancelled", error_code=CallError.CANCELLED)
+                self._out.send(connection.id, outcome)
+            elif not is_tower or (connection.by and connection.id not in self._held):
                 handler(connection, message)
             elif self._is_open:
                 connection.by = UNCHECKED
@@ -171,11 +179,34 @@ class PersonGuard:
         """A connection has ended: the person is not asked on its behalf any more."""
         self._held.pop(connection.id, None)
         self._towers.pop(connection.id, None)
+        self._drop(lambda one: one.connection is connection, "who asked is gone")
+
+    def _give_up(self, connection: Connection, abort: ToolAbort) -> bool:
+        """Forget a call that waits; return whether there was one."""
+
+        def is_it(one: Held) -> bool:
+            message = one.message
+            is_call = isinstance(message, ToolInvoke) and message.id == abort.id
+            return is_call and one.need == "person" and one.connection is connection
+
+        held = self._held.get(connection.id, [])
+        kept = [one for one in held if not is_it(one)]
+        is_held = len(kept) < len(held)
+        held[:] = kept
+        return self._drop(is_it, "the caller gave up") or is_held
+
+    def _drop(self, is_dropped: Callable[[Held], bool], reason: str) -> bool:
+        """Ask no more about some messages; return whether there were any."""
+        found = False
         for asked in list(self._asked):
-            asked.held = [one for one in asked.held if one.connection is not connection]
-            if not asked.held and asked.waiting is not None and not asked.waiting.is_deciding:
+            kept = [one for one in asked.held if not is_dropped(one)]
+            if len(kept) == len(asked.held):
+                continue
+            found, asked.held = True, kept
+            if not kept and asked.waiting is not None and not asked.waiting.is_deciding:
                 self._asked.remove(asked)
-                self._approvals.withdraw(asked.waiting, reason="who asked is gone")
+                self._approvals.withdraw(asked.waiting, reason=reason)
+        return found
 
     # What is found out
 
@@ -367,7 +398,8 @@ def _asked_for(held: Held) -> dict[str, Any]:
     """Return what a message wants, as the person is shown it."""
     message = held.message
     about = getattr(message, "approval_id", None) or getattr(message, "session_id", None)
-    fields = {"about": about, "decision": getattr(message, "decision", None)}
+    fields = {"about": about}
+    fields |= {name: getattr(message, name, None) for name in ("decision", "tool")}
     return {
         "command": held.connection.name,
         "wanted": _wanted(message),

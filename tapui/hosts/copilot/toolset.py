@@ -14,6 +14,7 @@ from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.hosts.for_models import description_for_model
 from tapui.runtime.tasks import in_thread
+from tapui.wire.builtin import CHANGING_TOOLS
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionUpdate
 from tapui.wire.limits import MAX_ID
@@ -38,19 +39,6 @@ RETIRED_TIME = 120.0
 was taken back."""
 _NAMES = 10_000
 """Names of tools that are known as this host's: calls of these are the gateway's to show."""
-_GUARDED = frozenset(
-    {
-        "tap_set_session_mode",
-        "tap_start_emitter",
-        "tap_schedule_prompt",
-        "tap_stop_emitter",
-        "tap_set_event_filter",
-        "tap_enable_injector",
-        "tap_disable_injector",
-    }
-)
-"""Built-in tools that change something, for which the gateway asks the person itself, each time,
-where that is due: an approval of the tool would be a second question, and would allow nothing."""
 _REMEMBERED = 1_000
 _ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
@@ -70,10 +58,12 @@ ASKED_TIME = 2.0
 def needs_no_prompt(tool: OfferedTool) -> bool:
     """Return whether the CLI need not ask before `tool` runs.
 
-    Only for tapui's own tools: those that read, and those that the gateway guards. What any
-    provider says of its tools does not count.
+    Only for tapui's own tools: those that read, and those that change something, for which the
+    gateway asks the person itself, each time, where that is due: an approval of the tool would be a
+    second question, and would allow nothing. What any provider says of its tools does not count.
     """
-    return tool.provider == BUILTIN_PROVIDER and (tool.read_only is True or tool.name in _GUARDED)
+    is_own = tool.provider == BUILTIN_PROVIDER
+    return is_own and (tool.read_only is True or tool.name in CHANGING_TOOLS)
 
 
 class Toolset:
