@@ -46,6 +46,8 @@ _LISTED = frozenset(
 """Nodes that only join commands."""
 _JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "\n"})
 _REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
+_PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+"""Words in which a shell sees nothing but themselves."""
 _DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
 UNPARSED = "it cannot be parsed"
@@ -291,6 +293,9 @@ class _Reader:
 
     def _word(self, node: "Node") -> str:
         """Return a word without quotes and escapes; doubt what the shell makes of it."""
+        text = self._text(node)
+        if node.type == "word" and _PLAIN.fullmatch(text):
+            return text
         word = self._decoded(node)
         plain = "".join(self._unquoted(node))
         if _BRACES.search(plain):
@@ -309,7 +314,7 @@ class _Reader:
             case "word":
                 if node.named_child_count or "\n" in text or '"' in text or "'" in text:
                     self._doubt_word(node)
-                return _ESCAPED.sub(r"\1", text)
+                return _ESCAPED.sub(r"\1", text) if "\\" in text else text
             case "raw_string":
                 return text[1:-1]
             case "string":
@@ -317,6 +322,8 @@ class _Reader:
                     if child.type not in ("string_content", '"') or child.is_missing:
                         self._doubt(child)
                 inner = text[1:-1]
+                if _PLAIN.fullmatch(inner):
+                    return inner
                 if "\\\n" in inner or "$" in _ESCAPED.sub("", inner) or "`" in inner:
                     self._found.doubt("it uses a variable")
                 return _ESCAPED_IN_QUOTES.sub(r"\1", inner)
@@ -342,7 +349,8 @@ class _Reader:
             for child in node.children:
                 yield from self._unquoted(child)
         elif node.type in ("word", "{", "}", "!"):
-            yield _ESCAPED.sub("", self._text(node))
+            text = self._text(node)
+            yield _ESCAPED.sub("", text) if "\\" in text else text
 
 
 def _all_commands(root: "Node", text: str, source: bytes) -> Iterator[tuple[str, ...]]:
