@@ -36,7 +36,7 @@ from tapui.wire.subjects import UNCHECKED, Approval
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, CallCancel, RevealedCode, TowerSnapshot
 from tapui.wire.turns import TurnSource
 from tests.cli.schemas import check
-from tests.rig.gateway import Gateway, Home, tapui_argv
+from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
 from tests.rig.peers import Tower
 from tests.rig.processes import below, has_ended
 from tests.rig.tmux import Tmux
@@ -59,6 +59,7 @@ class Played:
     def __init__(self, home: Home) -> None:
         self.folder = home.root / "demo"
         (self.folder / "home").mkdir(parents=True)
+        (self.folder / "home" / "config.toml").write_text(ANYBODY)
         self.home = home
         self.env = home.env(TAPUI_HOME=f"{self.folder}/home", COPILOT_HOME=f"{self.folder}/copilot")
         self._log = (home.root / "demo.log").open("wb")
