@@ -1,5 +1,6 @@
 """The other people who have accounts on this machine."""
 
+import contextlib
 import os
 import pwd
 import stat
@@ -24,10 +25,9 @@ def other_people(
 
     They are those of the accounts that the system lists, and the owners of folders beside one's own
     home, as a directory service does not list its users. An account with an empty home, or none,
-    was made for a program. Root is not counted: it can do anything. Nobody logs into a container.
+    was made for a program. Root is not counted: it can do anything. In a container those count that
+    run processes now: images bring accounts along, and some of them are machines that people share.
     """
-    if any(Path(mark).exists() for mark in _CONTAINER):
-        return []
     uid = os.getuid() if uid is None else uid
     people = {
         account.pw_uid: account.pw_name
@@ -39,7 +39,19 @@ def other_people(
     for owner, name in _owners(Path(_HOMES) if homes is None else homes):
         people.setdefault(owner, name)
     people.pop(uid, None)
+    if people and any(Path(mark).exists() for mark in _CONTAINER):
+        running = _running()
+        people = {owner: name for owner, name in people.items() if owner in running}
     return sorted(people.values())
+
+
+def _running() -> set[int]:
+    """Return the users of all processes, as far as the system shows them."""
+    found = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            found.add(entry.stat().st_uid)
+    return found
 
 
 def _is_person(uid: int) -> bool:

@@ -23,11 +23,15 @@ def account(name: str, uid: int, shell: str = "/bin/bash", home: str = HERE) -> 
     return pwd.struct_passwd((name, "x", uid, uid, "", home, shell))
 
 
-def test_in_a_container_there_is_nobody_else(
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="containers are Linux")
+def test_in_a_container_people_are_those_who_run_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(accounts, "_CONTAINER", (HERE,))
-    assert other_people(5000, [account("ada", 5001)], tmp_path) == []
+    monkeypatch.setattr(accounts, "_FIRST_PERSON", 0)
+    listed = [account("ada", 1_300_001), account("grace", os.getuid())]
+    assert other_people(os.getuid() + 1, listed, tmp_path) == ["grace"]
+    assert other_people(os.getuid(), listed, tmp_path) == []
 
 
 def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
