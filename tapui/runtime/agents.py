@@ -172,8 +172,8 @@ class Agents:
         try:
             kept = msgspec.json.decode(text_of(self._state / FILE, os.getuid()), type=_First)
             fault = "" if kept.version == _VERSION else f"it is of version {kept.version}"
-        except FileNotFoundError:
-            pass  # none was made yet, or it was removed
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # none was made yet, or it was removed, or no state can be kept at all
         except (OSError, UnicodeDecodeError, msgspec.MsgspecError) as error:
             if isinstance(error, OSError) and error.errno in NO_DESCRIPTOR:
                 raise

@@ -41,6 +41,8 @@ CHANGING_TOOLS = frozenset(
     }
 )
 """Built-in tools that send prompts, or start or change something in a session."""
+POST = "tap_post"
+"""The built-in tool that puts a line into a stream, which may be a prompt."""
 _HARMLESS_LEVELS = (b'"keep"', b'"surface"')
 
 
@@ -51,7 +53,7 @@ class _Posted(Struct):
 def changes_session(invoke: ToolInvoke) -> bool:
     """Return whether a call is of a built-in tool that sends prompts, or starts or changes
     something. Raises `WireError` for arguments that are no object."""
-    if invoke.tool != "tap_post":
+    if invoke.tool != POST:
         return invoke.tool in CHANGING_TOOLS
     posted: _Posted = decode_as(given_object(invoke.args, "args"), _Posted, "args")
     return bytes(posted.level) not in _HARMLESS_LEVELS

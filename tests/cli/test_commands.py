@@ -232,6 +232,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
         "  port                       9500           --port\n"
         '  theme                      "tapui-light"  config.toml:1\n'
         "  attach                     false          TAPUI_ATTACH\n"
+        "  provider-tools             100            default\n"
         "  local-session              true           default\n"
         '  glyphs                     "unicode"      default\n'
         "  bell                       true           default\n"

@@ -589,7 +589,7 @@ def test_a_mode_is_asked_for_in_the_name_of_the_process(
     assert waiting(talk, "mode")[1]["detail"]["asker"] == "Copilot"
 
 
-def test_a_host_calls_tools_in_its_own_sessions_alone(talk: Conversation, own_tools: Peer) -> None:
+def test_a_host_changes_its_own_sessions_alone(talk: Conversation, own_tools: Peer) -> None:
     other = talk.host(name="other")
     other.open("s2")
     other.invoke("s1", "tap_schedule_prompt", args=CHANGING["tap_schedule_prompt"])

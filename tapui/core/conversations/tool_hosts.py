@@ -27,6 +27,7 @@ from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Trustees
 from tapui.secret import Secret
 from tapui.wire import limits
+from tapui.wire.builtin import CHANGING_TOOLS, POST
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import (
     HostAck,
@@ -242,10 +243,16 @@ class ToolHosts:
         return host
 
     def own_only(self, invoke: Handler) -> Handler:
-        """Return the handler of `tool.invoke`, with which hosts call in their own sessions."""
+        """Return the handler of `tool.invoke`, with which tool hosts call in their own session.
+
+        Other hosts may call in each session, but for tools of tapui's own that change it.
+        """
 
         def handle(connection: Connection, message: ToolInvoke) -> None:
-            if connection.standing is not Standing.TOWER and not self._is_in(connection, message):
+            is_tools_alone = connection.standing is Standing.TOOL_HOST
+            may_change = message.tool in CHANGING_TOOLS or message.tool == POST
+            is_bound = is_tools_alone or (may_change and connection.standing is Standing.HOST)
+            if is_bound and not self._is_in(connection, message):
                 text = f"unknown session {message.session_id}"
                 outcome = ToolOutcome(message.id, error=text, error_code=CallError.NOT_FOUND)
                 self._out.send(connection.id, outcome)
