@@ -214,8 +214,8 @@ class LinkConversation:
             self._again = None
         self._may_say_hello = False
         self._is_everywhere = wanted == ALL
+        self._offered, self._context = self._free_tools(), self._provider.context
         hello = self._provider.hello(wanted, self._serving.reconnect_token, self._left_out)
-        self._offered, self._context = hello.tools or [], hello.context
         self.outbox.put(hello)
 
     def _say_hello_later(self) -> None:

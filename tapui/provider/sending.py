@@ -10,6 +10,7 @@ from tapui.wire import codec
 from tapui.wire.errors import WireError
 from tapui.wire.limits import MAX_CONTEXT, MAX_MESSAGE_BYTES
 from tapui.wire.message import Message
+from tapui.wire.surrogates import without_surrogates
 
 M = TypeVar("M", bound=Message)
 
@@ -35,7 +36,7 @@ def json_object(what: str, value: Mapping[str, Any]) -> Raw:
 
 
 def short_context(what: str, text: str | None) -> str | None:
-    """Return a context that is not too long. Raises `DeclarationError`."""
+    """Return a context that can be sent. Raises `DeclarationError` for one that is too long."""
     if text is not None and len(text) > MAX_CONTEXT:
         raise DeclarationError(f"{what}: at most {MAX_CONTEXT:,} characters")
-    return text
+    return without_surrogates(text)

@@ -86,13 +86,13 @@ async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_sessio
             told = super().hello(*given)
             if len(self.tools) == 1:
                 self.tool(late)
-                self.set_context("said late")
+                self.set_context("said late \ud83d")
             return told
 
     def late() -> str:
         return "here"
 
-    provider = Busy("busy", context="said early")
+    provider = Busy("busy", context="said early \ud83d")
     provider.tool(late, name="early")
     await bench.serve(provider)
     names: set[str] = set()
@@ -103,7 +103,7 @@ async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_sessio
     submitted = {"type": "prompt.submitted", "id": "p", "sessionId": bench.session, "prompt": "go"}
     await bench.host.send(submitted)
     told = (await bench.host.expect("prompt.prepared", id="p"))["context"]
-    assert ("said late" in told, "said early" in told) == (True, False)
+    assert ("said late �" in told, "said early �" in told) == (True, False)
 
 
 async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(bench: Bench) -> None:
