@@ -19,10 +19,11 @@ SIBLING = "# as a sibling\n"
 _CLONE_PARENT = 0x8000
 _SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 OBEYS = """\
-n=1; while ! [ -e stop ]; do
+n=1; while [ -d "$PWD" ] && ! [ -e stop ]; do
   if [ -e order.$n ]; then sh order.$n & n=$((n + 1)); else sleep 0.05; fi
 done"""
-"""The same as a shell's command, for programs that tapui starts in the folder."""
+"""The same as a shell's command, for programs that tapui starts in the folder. It also ends when
+the folder is gone: that may be sooner than the next look for `stop`."""
 
 
 def order(folder: Path, command: str) -> None:
@@ -42,7 +43,7 @@ def _obey(folder: Path) -> None:
     for number in itertools.count(1):
         wanted = folder / f"order.{number}"
         while not wanted.exists():
-            if (folder / "stop").exists():
+            if (folder / "stop").exists() or not folder.exists():
                 return
             time.sleep(0.02)
         if wanted.read_text().startswith(SIBLING):
