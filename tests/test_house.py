@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeGuard
@@ -322,3 +323,14 @@ def test_the_repository_stands_alone() -> None:
     elsewhere = re.compile(r"design section|design\.md|\.\./shared", re.IGNORECASE)
     files = [*(ROOT / "tapui").rglob("*.py"), *(ROOT / "tapui").rglob("*.md"), ROOT / "README.md"]
     assert [str(file) for file in files if elsewhere.search(file.read_text())] == []
+
+
+def test_the_top_level_holds_what_is_agreed() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    found = {path.partition("/")[0] for path in listed}
+    assert {one for one in found if not one.startswith(".")} == {
+        *("LICENSE", "README.md", "pyproject.toml"),
+        *("tapui", "tests", "themes"),
+    }

@@ -178,7 +178,7 @@ def _asked(one: GatewayFile) -> Iterator[Diagnosed]:
         return
     here = os.path.realpath(Path.cwd())
     for found in told.state.folder_problems:
-        if found.folder != here:  # whose file is looked at in any case
+        if found.folder != here:  # the file of this one is always looked at
             advice = command(f"emitters list --folder {shlex.quote(found.folder)}")
             yield from (
                 Diagnosed("emitters", "warning", str(problem), advice) for problem in found.problems

@@ -84,7 +84,7 @@ def _other_settings() -> list[str]:
     try:
         return list(other_settings(loaded(argparse.Namespace())))
     except (ConfigError, OSError):
-        return []  # the refusal is told in any case
+        return []  # the same refusal comes later, with its reason
 
 
 def _told(text: str, code: int) -> int:

@@ -6,23 +6,35 @@ What cannot be followed and may be what a rule is about is not denied: the perso
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, pairwise
 
 from tapui.policies.code_texts import deletes_files, runs_programs, takes_text, texts_of
+from tapui.policies.inner_commands import (
+    ODD,
+    RUN,
+    RUN_OPTION,
+    TEXTS,
+    begins,
+    git_texts,
+    is_program,
+    is_special,
+    loosened,
+    operands,
+    option_texts,
+    pushes_by_setting,
+    texts_within,
+)
 from tapui.policies.options import entry_of
 from tapui.policies.programs import (
     CONTAINERS,
     FIND_RUNS,
-    GIT_RUNS,
     INTERPRETER,
-    INTO_CONTAINER,
     LAUNCHER_NAMES,
     LAUNCHING,
     OPERAND_FIRST,
-    RUNNERS,
     SHELLS,
     base_name,
 )
@@ -38,28 +50,12 @@ from tapui.policies.shell_words import (
     told_by,
 )
 
-_RUN = RUNNERS | {"trap", "shell", "spawn", "corepack"}
 _WITH_VALUE = frozenset({"-u", "-g", "-n", "-k", "-s", "-w", "-p", "-I", "-P", "-L", "-h", "-a"})
 _SSH_VALUES = frozenset("bcDEeFIiJLlmOopQRSWw")
 _INPUT_VALUES = frozenset("nPdILsEajNSJ")
 _JOIN = frozenset({"eval", "ssh", "watch", "su", "trap", "mosh"})
 """They make one text out of their words."""
 _READ_INPUT = frozenset({"at", "batch", "ssh", "parallel", "su", "busybox", "crontab", "expect"})
-_TEXTS = frozenset(
-    """man info whereis apropos sed awk gawk mawk vi vim nvim view emacs nano ed ex set export
-    alias declare typeset local readonly unset read printf for case select function in type
-    hash return exit break continue shift [ [[ ]] : let bat less more history complete getopts
-    open xdg-open code subl jq yq sqlite3 psql mysql bc dc brew apt dpkg rpm dnf yum
-    pacman""".split()  # noqa: SIM905 - readable
-)
-"""Programs that are not in the tables of options, and run nothing out of plain words."""
-_RUN_OPTION = re.compile(
-    r"exec|command|cmd\b|program|-pack\b|pager|shell|rsh|filter|askpass|editor|hook|wrapper|alias\.|action"
-    r"|^-e$|^-I$|^-x$|^-F$|^-S$|^-P$|^-u$|^-TT?$|^-o$|ProxyCommand|prefix|run",
-    re.IGNORECASE,
-)
-"""Options and variables of which the value is a command."""
-_RUN_SHORT = frozenset({"rsync", "tar", "gtar", "scp", "sftp", "zip", "man", "git", "ssh", "xterm"})
 _RUN_VARIABLES = frozenset({"BROWSER", "VISUAL", "PS4", "SHELL", "GIT_EXTERNAL_DIFF", "LESSOPEN"})
 _BEGINNING = frozenset({"BASH_ENV", "ENV"})
 """Variables that name a file which a shell runs first."""
@@ -70,12 +66,10 @@ _EVALUATING = frozenset(
 """Builtins that look at their words once more: a subscript in a name is expanded."""
 _SUBSCRIPT = re.compile(r"\[[^\]\s]*(?:\$\(|`)")
 _SUBSTITUTION = re.compile(r"\$\(|`")
-_PUSHING = re.compile(r"\b(?:remote\.[^\s=]+\.(?:push|mirror)|push\.\w+)\b", re.IGNORECASE)
-"""Settings of git by which a push does what `--force` or `--delete` does."""
 _BREAKS = re.compile(r"[\s;&|()`{}\[\],'\"\\!:]+")
 _SEPARATORS = re.compile(r"[;&|()`{}\n]+")
+_HOLES_OF = re.compile(f"[{HOLE}{QUOTED}]")
 _TEXTS_MOST = 40
-_MOST_ALIASES = 3
 _MOST_RUNS = 600
 _MOST_GUESSES = 150
 _MOST_WORDS = 64
@@ -204,14 +198,14 @@ class Meaning:
         for command in shell.commands:
             self._evaluated(command, shell, _SUBSTITUTION if "@P}" in text else _SUBSCRIPT)
             for name, value in command.assigned:
-                if _RUN_OPTION.search(name) or name in _RUN_VARIABLES:
+                if RUN_OPTION.search(name) or name in _RUN_VARIABLES:
                     self._add_text(shell.plain(value))
                 elif name in _BEGINNING:
                     self._give_up("a shell runs a file first")
                 elif name.startswith("GIT_CONFIG"):
                     told = shell.plain(value)
                     self._add_text(told[1:] if told.startswith("!") else f"git {told}")
-                    self._git_setting(("git", told))
+                    self._git(("git", told))
             for words in shell.variants(command):
                 if words not in self._done or command.feeds or command.given:
                     self._done.add(words)
@@ -226,7 +220,7 @@ class Meaning:
             texts += (*command.words[1:], *command.given)
         for text in texts:
             if expanded.search(text):
-                self._add_text(f": {_loosened(shell.plain(text))}")
+                self._add_text(f": {loosened(shell.plain(text))}")
 
     def _read_roughly(self, text: str) -> None:
         """Take each word of a text for the beginning of a command, up to a sign."""
@@ -259,9 +253,9 @@ class Meaning:
         if self._runs > _MOST_RUNS:
             raise VastCommandError
         made = Words(words)
-        if _ODD.search(first):
+        if ODD.search(first):
             self._unknown.append(made)
-            first = _ODD.sub("", first)
+            first = ODD.sub("", first)
             if not first:
                 return
         for name in program_names(first):
@@ -304,16 +298,16 @@ class Meaning:
         if "xargs" in names[:12] or ("parallel" in names[:12] and ":::" not in words):
             words = self._with_input(words, command)
             has_input = words[-1] == HOLE and any(
-                _is_program(words[at + 1]) for at in _operands(words[1:-1], _INPUT_VALUES)
+                is_program(words[at + 1]) for at in operands(words[1:-1], _INPUT_VALUES)
             )
             names = [base_name(one) for one in words[:64]]
         self._add(words, self._sure)
-        begins, is_sure = self._begins(name, words)
+        places, is_sure = begins(name, words)
         skipped = name in OPERAND_FIRST
         seen = {names[0]}
-        for at in begins:
+        for at in places:
             word = words[at]
-            is_odd = _ODD.search(base_name(word)) is not None
+            is_odd = ODD.search(base_name(word)) is not None
             if is_odd and has_input and at == len(words) - 1:
                 continue
             if is_odd and (skipped or words[at - 1] in _WITH_VALUE):
@@ -329,44 +323,12 @@ class Meaning:
             if is_sure or not is_odd:
                 self._add(words[at:], self._sure if is_sure else self._unsure)
         special: set[str] = set()
-        for at in (0, *(begins if is_sure else ())):
+        for at in (0, *(places if is_sure else ())):
             if words[at] not in special:
                 special.add(words[at])
                 self._special(words, at, command, shell, writes)
-        self._options(name, words)
-
-    @staticmethod
-    def _begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
-        """Return the places at which a command may begin, and whether it surely runs."""
-        rest = words[1:]
-        first = -1
-        if name in _RUN or name in LAUNCHER_NAMES:
-            first = 1
-        elif name in CONTAINERS and not INTO_CONTAINER.isdisjoint(rest):
-            first = 1 + next(n for n, word in enumerate(words) if n and word in INTO_CONTAINER)
-        elif name in LAUNCHING and not LAUNCHING[name].isdisjoint(rest):
-            first = next(n for n, word in enumerate(words) if n and word in LAUNCHING[name])
-            first += words[first] != "pip"
-        elif INTERPRETER.fullmatch(name) and "-m" in rest:
-            first = 2 + rest.index("-m")
-        elif INTERPRETER.fullmatch(name) and rest and rest[0].endswith("-cli.js"):
-            first = 1
-        elif name in ("find", "gfind", "fd", "fdfind"):
-            runs = [n + 1 for n, word in enumerate(words) if n and FIND_RUNS.fullmatch(word)]
-            return [at for at in runs if at < len(words)], True
-        elif name == "git":
-            runs = []
-            for at in (n + 1 for n, word in enumerate(words) if n and word in GIT_RUNS):
-                runs += [n for n, one in enumerate(words) if n >= at and one[:1] != "-"][:1]
-            return runs, True
-        elif (
-            name not in _TEXTS
-            and name not in _ALL_SHELL
-            and entry_of(name) is None
-            and not _ODD.search(name)
-        ):
-            return list(range(1, len(words))), False
-        return (list(range(first, len(words))), True) if first > 0 else ([], True)
+        for one in option_texts(name, words):
+            self._add_text(one)
 
     def _alias(self, name: str, words: tuple[str, ...]) -> None:
         """Keep what another name stands for from here on."""
@@ -418,7 +380,7 @@ class Meaning:
     ) -> None:
         """Take what a program runs beside a command out of its words."""
         name = base_name(words[at])
-        if at and name not in writes and not _is_special(name):
+        if at and name not in writes and not is_special(name):
             return
         rest = words[at + 1 :]
         runs_files = name in SHELLS or name in ("source", ".") or INTERPRETER.fullmatch(name)
@@ -426,18 +388,18 @@ class Meaning:
             self._written(name, shell)
         if name in SHELLS:
             self._shell(rest, command, shell)
-        elif name in _RUN or (name in LAUNCHER_NAMES and at == 0):
-            for one in _texts(rest):
+        elif name in RUN or (name in LAUNCHER_NAMES and at == 0):
+            for one in texts_within(rest):
                 self._add_text(one)
             if name in _JOIN:
                 told = rest
                 if name in ("ssh", "mosh"):  # behind its options and the host
-                    told = rest[next(_operands(rest, _SSH_VALUES), len(rest)) + 1 :]
+                    told = rest[next(operands(rest, _SSH_VALUES), len(rest)) + 1 :]
                 told = tuple(dropwhile(lambda one: one in (name, "--"), told))
-                self._add_text(_loosened(" ".join(told)))
+                self._add_text(loosened(" ".join(told)))
             for option, one in pairwise(rest):
                 if one[:1] in (HOLE, QUOTED) and re.fullmatch(r"-[A-Za-z]*c|--command", option):
-                    self._add_text(_loosened(one))
+                    self._add_text(loosened(one))
             if name in ("source", ".") and rest and rest[0].startswith("/dev/"):
                 self._give_up(f"{name} runs what it reads")
             if name in _READ_INPUT and (command.feeds in ("text", "pipe")):
@@ -446,30 +408,16 @@ class Meaning:
         elif takes_text(name):
             self._code(name, rest, command, shell)
         elif name in ("make", "gmake"):
-            for one in (*_texts(rest), *command.given):
-                self._add_text(_loosened(one))
+            for one in (*texts_within(rest), *command.given):
+                self._add_text(loosened(one))
         elif name == "git":
-            self._git_setting(words[at:])
+            self._git(words[at:])
         elif (at == 0 and name in CONTAINERS) or name in LAUNCHING:
-            for one in _texts(rest):
+            for one in texts_within(rest):
                 self._add_text(one)
-        elif at == 0 and entry_of(name) is None and name not in _TEXTS:
-            for one in _texts(rest):
+        elif at == 0 and entry_of(name) is None and name not in TEXTS:
+            for one in texts_within(rest):
                 self._unsure_text(one)
-
-    def _options(self, name: str, words: tuple[str, ...]) -> None:
-        """Take the values of options that are commands."""
-        before = ""
-        for word in words[1:]:
-            option, sign, value = word.partition("=")
-            if sign and value and _RUN_OPTION.search(option) and len(option) > 2:
-                self._add_text(re.sub(r"^[a-z]+=", "", value))
-            elif before.startswith("-") and " " in word and _RUN_OPTION.search(before):
-                if len(before) > 3 or name in _RUN_SHORT:
-                    self._add_text(word.partition("=")[2] or word)
-            elif word.startswith("ext::"):
-                self._add_text(word.removeprefix("ext::").replace("% ", " "))
-            before = word
 
     def _unsure_text(self, text: str) -> None:
         """Take a text that an unknown program may run."""
@@ -484,40 +432,20 @@ class Meaning:
         except VastCommandError:
             return
 
-    def _git_setting(self, words: tuple[str, ...]) -> None:
-        """Take aliases and commands out of the settings of git."""
-        rest = words[1:]
-        if sum("alias." in word for word in rest) > _MOST_ALIASES:
-            raise VastCommandError
-        if any(map(_PUSHING.search, rest)):
+    def _git(self, words: tuple[str, ...]) -> None:
+        """Take what the settings of git run, or make of a push."""
+        for one in git_texts(words):
+            self._add_text(one)
+        if pushes_by_setting(words[1:]):
             for how in ("--force", "--delete"):
                 self._add(("git", "push", how, "x", "y"), self._unsure)
-        for at, word in enumerate(rest):
-            found = "alias." in word and re.search(
-                r"alias\.[\w.-]{1,64}(?:=(.*))?$", word, re.DOTALL
-            )
-            if not found:
-                if word.startswith("--exec="):
-                    self._add_text(word.partition("=")[2])
-                continue
-            value = found[1] if found[1] is not None else " ".join(rest[at + 1 : at + 2])
-            value = value.strip("'")
-            told = " ".join(rest[at + 1 :])
-            if value.startswith("!"):
-                self._add_text(_loosened(value[1:]))
-            elif value:
-                self._add_text(_loosened(f"git {value} {told if found[1] is not None else ''}"))
-        for at, word in enumerate(rest):
-            if word in GIT_RUNS:
-                for one in rest[at + 1 : at + 2]:
-                    self._add_text(one)
 
     # Texts that are run
 
     def _shell(self, rest: tuple[str, ...], command: ShellCommand, shell: ShellText) -> None:
         """Take what a shell runs: a text, a file, or its input."""
-        for one in _texts(rest):
-            self._add_text(_loosened(one))
+        for one in texts_within(rest):
+            self._add_text(loosened(one))
         has_text, operand = False, ""
         for at, word in enumerate(rest):
             if word.startswith("--") and len(word) > 2:
@@ -533,7 +461,7 @@ class Meaning:
             break
         if has_text:
             if operand:
-                self._add_text(_loosened(operand))
+                self._add_text(loosened(operand))
             return
         is_input = not operand or "-s" in rest or operand in ("-", "/dev/stdin")
         if operand.startswith(("/dev/", HOLE)):
@@ -553,7 +481,7 @@ class Meaning:
         if command.before is not None:
             told = told_by(command.before)
         if told is not None:
-            self._add_text(_loosened(shell.plain(told)))
+            self._add_text(loosened(shell.plain(told)))
             return
         self._all_texts(shell)
         if must_follow:
@@ -619,57 +547,3 @@ class Meaning:
                 if word.isalpha() and len(words) - at > 1:
                     self._add(words[at : at + 24], self._sure)
             self._give_up(f"{name} runs programs out of a text")
-
-
-_ODD = re.compile(f"[{HOLE}{QUOTED}*?\\[]")
-_HOLES_OF = re.compile(f"[{HOLE}{QUOTED}]")
-_ALL_SHELL = SHELLS | _RUN | frozenset(LIKE)
-
-
-def _texts(words: Iterable[str]) -> Iterable[str]:
-    """Return the words that may be a command as a whole, also behind an option."""
-    for word in words:
-        if any(sign.isspace() or sign in ";|&$`(<'\"" for sign in word):
-            yield word
-            found = re.match(
-                r"(?:EXEC:|SYSTEM:|--?[A-Za-z][\w-]*=|-[A-Za-z]|[A-Za-z_]\w*:?=)(.+)",
-                word,
-                re.DOTALL,
-            )
-            if found is not None:
-                yield found[1]
-
-
-@lru_cache(maxsize=1_024)
-def _is_special(name: str) -> bool:
-    """Return whether a program may run more than a command out of its words."""
-    return (
-        name in SHELLS
-        or name in _RUN
-        or name in ("make", "gmake", "git")
-        or name in LAUNCHING
-        or takes_text(name)
-    )
-
-
-def _is_program(word: str) -> bool:
-    """Return whether a word behind `xargs` is a program that runs no other."""
-    name = base_name(word)
-    return word[:1] != "-" and "=" not in word and not name.isdigit() and name not in _RUN
-
-
-def _operands(words: tuple[str, ...], with_value: frozenset[str]) -> Iterator[int]:
-    """Yield the places of words that are no options, and no values of these."""
-    skips = False
-    for at, word in enumerate(words):
-        if skips:
-            skips = False
-        elif word.startswith("-") and len(word) > 1:
-            skips = len(word) == 2 and word[1] in with_value
-        else:
-            yield at
-
-
-def _loosened(text: str) -> str:
-    """Return a text as a shell reads it again: what stayed in one word does not any more."""
-    return text.replace(QUOTED, HOLE)

@@ -28,7 +28,7 @@ _TOKEN_FILES = re.compile(
 )
 _FILE_URL = re.compile(r"file:/", re.IGNORECASE)
 _HAS_PATTERN = re.compile(r"[*?\[]")
-_CONFIGURATION = "it is configuration of the shell, git or Copilot"
+_CONFIGURATION = "configuration of the shell, git or Copilot"
 _NUMBER = re.compile(r"\d+")
 _NAMES = re.compile(
     r"""(?:^|[/=:'"\s])(?:
@@ -66,7 +66,7 @@ def is_configuration(path: str) -> bool:
 def command_guard(
     asked: AskedFor, command: "ParsedCommand", guards: Guards, folder: str | None = None
 ) -> str:
-    """Say why a command is asked about in any case; "" where nothing speaks for it.
+    """Say why no rule allows a command; "" where nothing speaks against it.
 
     `folder` is the session's, without links.
     """
@@ -95,11 +95,11 @@ def command_guard(
 
 
 def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: str | None) -> str:
-    """Say which of the words of a command leads to what is asked about in any case."""
+    """Say which word of a command leads to a file that no rule covers."""
     for word, paths in leads.words.items():
         for path in paths:
             below = path[len(folder) :] if folder and is_within(path, folder) else path
-            what = (is_configuration(below) and _CONFIGURATION) or _in_folder(path, guards)
+            what = _of_configuration(below) or _in_folder(path, guards)
             if _TOKEN_FILES.search(path):
                 what = "it is a file with a token"
             elif PROCESS.match(path):
@@ -131,20 +131,24 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
                 return f"{path} holds folders of tapui or Copilot"
     for word in written_folders(command):
         if any(path in leads.holding or holds_guarded(path) for path in leads.of(word)):
-            return f"it writes files below {word}, which holds {_CONFIGURATION[6:]}"
+            return f"it writes files below {word}, which holds {_CONFIGURATION}"
     return ""
 
 
 def path_guard(asked: AskedFor, guards: Guards) -> str:
-    """Say why a file is asked about in any case; reading is only guarded for tokens."""
+    """Say why no rule allows access to a file; reading is only guarded for tokens."""
     for path in (*asked.subjects, *asked.real_paths):
         if _TOKEN_FILES.search(path):
             return "it is a file with a token"
         if asked.kind == "read":
             continue
-        if why := (is_configuration(path) and _CONFIGURATION) or _in_folder(path, guards):
+        if why := _of_configuration(path) or _in_folder(path, guards):
             return why
     return OTHER_NAMES if asked.has_other_names else ""
+
+
+def _of_configuration(path: str) -> str:
+    return f"it is {_CONFIGURATION}" if is_configuration(path) else ""
 
 
 def _in_folder(path: str, guards: Guards) -> str:
@@ -157,6 +161,6 @@ def _in_folder(path: str, guards: Guards) -> str:
 
 
 def url_guard(asked: AskedFor, guards: Guards) -> str:
-    """Say why a URL is asked about in any case."""
+    """Say why no rule allows a URL."""
     named = {int(one[:9]) for one in _NUMBER.findall(asked.subject)}
     return "it names the port of a Copilot session, or of tapui" if named & guards.ports else ""

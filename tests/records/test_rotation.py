@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from tapui.records.reader import scan, tail
-from tests.records.turns import Writer, opened, refused, seqs, started
+from tests.records.turns import DEADLINE, Writer, opened, refused, seqs, started
 
 
 def fill(writer: Writer, count: int, size: int = 300) -> None:
@@ -112,6 +113,27 @@ def test_a_rotation_while_a_reader_reads_loses_and_doubles_nothing(
         found += [record.seq for record in reading]
     assert found == list(range(2, found[-1] + 1))
     assert len(found) >= 10
+
+
+def test_rotations_that_wait_have_the_folder_listed_once(
+    state: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, may_end, listed = Event(), Event(), []
+
+    def trim(*_: object) -> list[str]:
+        listed.append(1)
+        begun.set()
+        assert may_end.wait(DEADLINE)
+        return []
+
+    monkeypatch.setattr("tapui.records.open_files.trim", trim)
+    with Writer(state, file=500) as writer:
+        writer.turn(opened("s1", workspace))
+        fill(writer, 3)
+        assert begun.wait(DEADLINE)
+        fill(writer, 30)
+        may_end.set()
+    assert len(listed) == 2
 
 
 def test_rotating_while_the_folder_is_kept_within_its_total_loses_nothing(

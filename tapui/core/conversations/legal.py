@@ -123,33 +123,6 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
     Standing.CLOSED: {},
 }
 
-GUARDED: frozenset[type[m.Message]] = frozenset(
-    {
-        t.ApprovalReveal,
-        t.ApprovalDecide,
-        t.CallCancel,
-        t.ProviderDisconnect,
-        t.ProviderMove,
-        t.InjectsResume,
-        t.SessionMode,
-        t.SessionBudget,
-        t.TokenMint,
-        s.SessionTell,
-        s.SessionStop,
-        s.SessionCompact,
-        s.SessionSet,
-        s.SessionEnd,
-        starting.SessionStart,
-        e.EmitterStart,
-        e.EmitterStop,
-        e.EmitterPause,
-        e.EmitterResume,
-        e.EmitterRun,
-        e.EmitterFilter,
-        e.EmitterKeep,
-    }
-)
-"""What is taken from the person alone: it decides, sends, starts, grants, stops or removes."""
 NOT_AGENTS: frozenset[type[m.Message]] = frozenset({t.GatewayStop})
 """What is refused to agents alone: scripts that start a gateway end it, too, and every process of
 the person can end it with a signal."""
@@ -157,6 +130,23 @@ NAMED: frozenset[type[m.Message]] = frozenset({m.ToolInvoke, m.ToolAbort})
 """What every process may send, and is recorded with its name: a session's agent calls these tools,
 too, and an abort reaches only the sender's own calls. Calls of tapui's own tools that change
 something (`wire.builtin.changes_session`) are taken as `GUARDED` messages are."""
+READING: frozenset[type[m.Message]] = frozenset(
+    {
+        e.EmitterTry,
+        s.ModelsRead,
+        t.StreamRead,
+        t.TurnsRead,
+        t.ToolsRead,
+        t.DetailRead,
+        t.InspectStart,
+        t.InspectRead,
+        t.InspectStop,
+    }
+)
+"""What every process may send: it shows what is there, and changes nothing."""
+GUARDED = frozenset(LEGAL[Standing.TOWER].values()) - NOT_AGENTS - NAMED - READING
+"""All else of a tower's is taken from the person alone: it decides, sends, starts, grants, stops or
+removes."""
 
 
 def check_version(version: float) -> None:

@@ -102,3 +102,13 @@ def test_members_are_the_session_and_all_that_descend_from_it() -> None:
     )
     found = processes.members(20, "mark", 10)
     assert [one.pid for one in found] == [20, 21, 22, 23, 24]
+
+
+def test_the_marks_are_read_once_for_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr("tapui.emitters.runner.processes.mark_of", read.append)
+    leaders = range(20, 40)
+    table = ProcessTable(ProcessEntry(pid, 10, pid, pid, 0, False, "x") for pid in leaders)
+    found = [table.members(leader, f"mark {leader}", 10) for leader in leaders]
+    assert [[one.pid for one in each] for each in found] == [[leader] for leader in leaders]
+    assert sorted(read) == list(leaders)
