@@ -22,12 +22,12 @@ def check_own(fd: int) -> os.stat_result:
     return info
 
 
-def write(folder: int, name: str, data: bytes) -> None:
+def write(folder: int, name: str, data: bytes, *, is_lasting: bool = True) -> None:
     """Put a file of mode 0600 into the open folder, replacing what has the name.
 
-    A reader sees the old file or the new one, never a part, also after a power cut; a link of that
-    name is replaced, not followed. Whoever calls this is the folder's only writer. Raises
-    `OSError`, which names the file.
+    A reader sees the old file or the new one, never a part. That holds after a power cut, too,
+    where it `is_lasting`: then this waits for the disk. A link of that name is replaced, not
+    followed. The caller is the folder's only writer. Raises `OSError`, which names the file.
     """
     fresh = f"{name}.new"
     with contextlib.suppress(FileNotFoundError):  # no earlier attempt was interrupted
@@ -39,7 +39,8 @@ def write(folder: int, name: str, data: bytes) -> None:
             os.fchmod(fd, 0o600)
             file.write(data)
             file.flush()
-            os.fsync(fd)
+            if is_lasting:
+                os.fsync(fd)
         os.rename(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         with contextlib.suppress(FileNotFoundError):  # it has its new name already

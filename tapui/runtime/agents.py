@@ -224,7 +224,8 @@ class Agents:
         kept = _First(system.boot(), self._start, self._what, running=running)
         folder = os.open(private_folder(self._state), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            private_file.write(folder, FILE, msgspec.json.encode(kept))
+            # It tells of this boot alone, and the gateway's loop does not wait for a disk.
+            private_file.write(folder, FILE, msgspec.json.encode(kept), is_lasting=False)
         finally:
             os.close(folder)
         self._is_kept = True

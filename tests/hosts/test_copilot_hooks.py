@@ -139,7 +139,7 @@ async def test_silence_of_the_gateway_lets_a_tool_run_where_nothing_is_in_force(
     one = asked()
     one.hooks.guarded(is_guarded=False)
     assert await one.tool() is None
-    assert "it ran, as no rule and no gate is in force" in one.reports[0]
+    assert "it was left to Copilot, as no rule and no gate is in force" in one.reports[0]
     waiting = asyncio.create_task(one.tool())
     await asyncio.sleep(0)
     one.hooks.guarded(is_guarded=True)  # a gate came while the tool waited

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DECISION_TIME = 8.0
 """Seconds within which the gateway must decide about a tool, else it is refused, or runs where
-nothing is in force that could refuse it. Gates end after 5 s by themselves."""
+nothing is in force that could refuse it: Copilot asks then. Gates end after 5 s by themselves."""
 PROMPT_TIME = 3.0
 """Seconds within which the gateway must prepare a prompt, else it goes out as it is. Its
 transforms end after 2 s by themselves."""
@@ -175,7 +175,9 @@ class CliHooks:
     def _undecided(self, text: str, advice: str = "") -> "PreToolUseHookOutput | None":
         """Refuse a tool about which the gateway could not be asked, where it might have refused."""
         if not self._is_guarded:
-            self._uplink.report(f"{text}; it ran, as no rule and no gate is in force", "warning")
+            self._uplink.report(
+                f"{text}; it was left to Copilot, as no rule and no gate is in force", "warning"
+            )
             return None
         self._uplink.report(f"{text}; it was refused", "warning")
         return _refusal(f"{text}. {advice}" if advice else text)
