@@ -81,7 +81,8 @@ def persist_dir(home: Home, provider: str) -> Path:
 
 def private_folder(base: Path, *parts: str) -> Path:
     """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
-    base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # a file in its way shows when it is opened
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
     fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for part in parts:

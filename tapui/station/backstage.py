@@ -112,8 +112,9 @@ class Backstage:
                     app.notify(text, severity="warning", timeout=12)
                 case StopAsked():
                     app.leave("the gateway was asked to end (`tapui stop`)")
-                case GatewayEnded() if not self._is_ending:
-                    app.leave("the gateway has ended")
+                case GatewayEnded(fault=fault) if not self._is_ending:
+                    # A fault is told by itself, once the terminal is back.
+                    app.leave("quit" if fault is not None else "the gateway has ended")
 
     # The terminal has vanished
 

@@ -108,7 +108,8 @@ def test_a_gateway_that_cannot_start_behind_the_screen_is_one_line(tmux: Tmux, h
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
     screen.wait_for("left with 1", within=20)
     assert is_restored(screen)
-    assert f"tapui: {home.tapui}: Not a directory" in screen.text()
+    told = [line for line in screen.text().splitlines() if line.startswith("tapui:")]
+    assert told == [f"tapui: {home.tapui}: Not a directory"]
     assert "Traceback" not in screen.text()
 
 

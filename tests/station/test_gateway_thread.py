@@ -56,7 +56,7 @@ async def test_it_runs_on_a_thread_of_its_own_and_leaves_nothing(tmp_path: Path)
 async def fails(behind: Behind) -> StartFault:
     """Let a gateway fail at its start, check that it is told and undone, and return why."""
     async with behind:
-        assert await behind.app.left() == "the gateway has ended"
+        assert await behind.app.left() == "quit"
         items: list[FeedItem] = [item async for item in behind.backstage.feed.items()]
         assert items == [Link("ended", "the gateway has ended")]
     assert left_behind(behind.root) == []
@@ -125,7 +125,7 @@ async def test_a_thread_that_dies_reaches_the_screen_at_once_and_leaves_nothing(
     parts: list[Part] = [Deadly()]
     monkeypatch.setattr(running_module, "chosen_parts", lambda _options, _files: parts)
     async with Behind(tmp_path) as behind:
-        assert await behind.app.left() == "the gateway has ended"
+        assert await behind.app.left() == "quit"
         assert behind.backstage.fault == StartFault(1, "the gateway died: SystemExit")
         assert left_behind(tmp_path) == []
     assert gateway_threads() == []
