@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = [
     {"text", "settings", "secret", "times", "match_time", "schemas", "invocation", "toml_lines"},
+    {"files"},
     {"home"},
     {"wire"},
     {"provider"},

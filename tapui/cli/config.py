@@ -12,7 +12,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapui.home.foreign_file import ROOT, ManagedFileError, managed_text
+from tapui.files.foreign_file import (
+    ROOT,
+    ManagedFileError,
+    managed_text,
+)
 from tapui.home.paths import MANAGED, Home, is_split
 from tapui.settings import Settings
 from tapui.text import safe_text

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tapui.cli.diagnosed import Diagnosed, DiagnosedState
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.home.paths import Home
 from tapui.hosts.mcp import package
 from tapui.invocation import command

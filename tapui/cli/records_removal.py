@@ -10,7 +10,7 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.cli.indexed import SECONDS
 from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
-from tapui.home.locked_folder import FolderHeldError
+from tapui.files.locked_folder import FolderHeldError
 from tapui.records.keeping import KeptSession, kept_sessions, remove
 
 

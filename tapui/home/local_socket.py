@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tapui.home.locked_folder import FILE_MODE
+from tapui.files.locked_folder import FILE_MODE
 
 _log = logging.getLogger(__name__)
 

@@ -1,13 +1,12 @@
 """Where things are: `TAPUI_HOME`, `COPILOT_HOME`, the folders that providers may write to."""
 
-import contextlib
 import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui.home.locked_folder import folder_name
+from tapui.files.locked_folder import folder_name
+from tapui.files.private_file import private_folder
 
 MANAGED = Path("/etc/tapui/managed.toml")
 """The administrator's file: it goes before every other, and must be root's alone."""
@@ -77,23 +76,3 @@ def is_split(environ: Mapping[str, str]) -> bool:
 def persist_dir(home: Home, provider: str) -> Path:
     """Make and return a provider's persistDir (0700); raises `OSError`, also if it is a link."""
     return private_folder(home.copilot, "providers", folder_name(provider))
-
-
-def private_folder(base: Path, *parts: str) -> Path:
-    """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
-    with contextlib.suppress(FileExistsError):  # a file in its way shows when it is opened
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        for part in parts:
-            with contextlib.suppress(FileExistsError):  # what it is shows when it is opened
-                os.mkdir(part, 0o700, dir_fd=fd)
-            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
-            os.close(fd)
-            fd = child
-        info = os.fstat(fd)
-        if stat.S_IMODE(info.st_mode) != 0o700:
-            os.fchmod(fd, 0o700)
-    finally:
-        os.close(fd)
-    return base.joinpath(*parts)

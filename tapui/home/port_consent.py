@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.home import private_file
-from tapui.home.foreign_file import text_of
-from tapui.home.paths import private_folder
+from tapui.files import private_file
+from tapui.files.foreign_file import text_of
+from tapui.files.private_file import private_folder
 
 FILE = "copilot-port.json"
 

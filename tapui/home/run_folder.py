@@ -21,11 +21,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tapui.files.locked_folder import (
+    FolderHeldError,
+    LockedFolder,
+)
+from tapui.files.private_file import write
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE
-from tapui.home.locked_folder import FolderHeldError, LockedFolder
 from tapui.home.paths import Home
-from tapui.home.private_file import write
 from tapui.secret import Secret
 
 GATEWAY_FILE = "gateway.json"

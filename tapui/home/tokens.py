@@ -11,8 +11,11 @@ import socket
 from pathlib import Path
 from typing import Literal
 
-from tapui.home import private_file
-from tapui.home.locked_folder import FolderHeldError, LockedFolder
+from tapui.files import private_file
+from tapui.files.locked_folder import (
+    FolderHeldError,
+    LockedFolder,
+)
 from tapui.home.paths import Home
 from tapui.secret import Secret
 from tapui.settings import DEFAULT_PORT

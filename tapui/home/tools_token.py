@@ -10,8 +10,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui.home import private_file
-from tapui.home.paths import private_folder
+from tapui.files import private_file
+from tapui.files.private_file import private_folder
 from tapui.home.tokens import fresh_token
 from tapui.secret import Secret
 

@@ -11,8 +11,12 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.home import private_file
-from tapui.home.locked_folder import FILE_MODE, FolderHeldError, LockedFolder
+from tapui.files import private_file
+from tapui.files.locked_folder import (
+    FILE_MODE,
+    FolderHeldError,
+    LockedFolder,
+)
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)

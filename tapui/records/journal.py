@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tapui import invocation
-from tapui.home.locked_folder import make_path
+from tapui.files.locked_folder import make_path
 from tapui.records import register
 from tapui.records.masking import Masks
 from tapui.records.open_files import OpenFiles

@@ -5,7 +5,7 @@ import resource
 from functools import partial
 from pathlib import Path
 
-from tapui.home.locked_folder import LockedFolder
+from tapui.files.locked_folder import LockedFolder
 from tapui.records.record_file import RecordFile
 from tapui.records.rotation import put_back, rotate, trim
 from tapui.records.syncer import Report, Syncer

@@ -4,8 +4,11 @@ import os
 import stat
 from pathlib import Path
 
-from tapui.home import private_file
-from tapui.home.locked_folder import FILE_MODE, LockedFolder
+from tapui.files import private_file
+from tapui.files.locked_folder import (
+    FILE_MODE,
+    LockedFolder,
+)
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 64 * 1024

@@ -9,8 +9,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.home import private_file
-from tapui.home.locked_folder import FILE_MODE, folder_name
+from tapui.files import private_file
+from tapui.files.locked_folder import (
+    FILE_MODE,
+    folder_name,
+)
 
 SESSIONS_FOLDER = "sessions"
 GATEWAY_FOLDER = "gateway"

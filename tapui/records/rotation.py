@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.home.locked_folder import LockedFolder
+from tapui.files.locked_folder import LockedFolder
 
 RESULTS_FOLDER = "results"
 """Holds the copies of results that providers left in files."""

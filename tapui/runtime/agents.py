@@ -12,10 +12,10 @@ import psutil
 from msgspec import Struct
 
 from tapui.core.effects import AgentProcess, Identified, Sight
-from tapui.home import private_file
-from tapui.home.foreign_file import text_of
+from tapui.files import private_file
+from tapui.files.foreign_file import text_of
+from tapui.files.private_file import private_folder
 from tapui.home.local_socket import NO_DESCRIPTOR
-from tapui.home.paths import private_folder
 from tapui.runtime.processes.sights import system
 from tapui.runtime.processes.status import Status
 

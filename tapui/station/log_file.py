@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from tapui.home import private_file
-from tapui.home.paths import Home, private_folder
+from tapui.files import private_file
+from tapui.files.private_file import private_folder
+from tapui.home.paths import Home
 from tapui.text import safe_text
 
 _FOLDER = "log"

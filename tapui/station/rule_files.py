@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tapui.home.foreign_file import ROOT, ManagedFileError, managed_text, text_of
+from tapui.files.foreign_file import (
+    ROOT,
+    ManagedFileError,
+    managed_text,
+    text_of,
+)
 from tapui.home.paths import MANAGED, Home
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader

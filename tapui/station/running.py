@@ -12,7 +12,7 @@ import msgspec
 
 from tapui.core.gateway import Gateway
 from tapui.core.trust.places import places_for
-from tapui.home.locked_folder import folder_name
+from tapui.files.locked_folder import folder_name
 from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile
 from tapui.home.tokens import fresh_token

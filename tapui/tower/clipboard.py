@@ -9,7 +9,7 @@ from pathlib import Path
 
 from textual.app import App
 
-from tapui.home import private_file
+from tapui.files import private_file
 from tapui.text import safe_text
 
 MAX_CHARS = 64 * 1024

@@ -18,7 +18,7 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui.home.paths import private_folder
+from tapui.files.private_file import private_folder
 from tapui.runtime import tuning
 from tests.runtime.house import House, Port
 

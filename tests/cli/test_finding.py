@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tapui.cli.since import moment
-from tapui.home.locked_folder import LockedFolder
+from tapui.files.locked_folder import LockedFolder
 from tapui.index.store import INDEX_FOLDER
 from tests.index import played
 from tests.records.turns import Writer, closed, opened

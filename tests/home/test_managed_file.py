@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tapui.home.foreign_file import ManagedFileError, managed_text
+from tapui.files.foreign_file import (
+    ManagedFileError,
+    managed_text,
+)
 from tests.home.managed_files import SPOILT, TEXT
 
 

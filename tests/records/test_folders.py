@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.home.locked_folder import folder_name
+from tapui.files.locked_folder import folder_name
 from tapui.records import register
 from tapui.wire import events as ev
 from tests.records.turns import (

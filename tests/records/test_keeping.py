@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.home.locked_folder import FolderHeldError
+from tapui.files.locked_folder import FolderHeldError
 from tapui.records import register
 from tapui.records.keeping import expire, kept_sessions, remove
 from tests.records.turns import Writer, closed, opened, refused, started

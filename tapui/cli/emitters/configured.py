@@ -13,7 +13,7 @@ from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import startable
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.station.emitters.shown import asking, file_problem, folder_emitters
 from tapui.wire.emitters import Emitter
 

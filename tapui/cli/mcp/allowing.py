@@ -16,7 +16,7 @@ from tapui.cli.starting import gateway, home
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.projection.asking import RIGHTS, detail_of, given_values, server_text
 from tapui.projection.state import is_waiting

@@ -16,7 +16,7 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.cli.given_call import Given, check_arguments, find_tool, object_of, print_outcome
 from tapui.cli.mcp.configured import the_one
 from tapui.cli.starting import home, loaded
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.hosts.mcp import package
 from tapui.invocation import command
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents

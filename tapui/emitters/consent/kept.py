@@ -15,10 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from tapui.emitters.consent.startable import Kind, Startable
-from tapui.emitters.folder_file import read_up_to, reason
-from tapui.emitters.folder_lock import locked
-from tapui.home import private_file
-from tapui.home.paths import private_folder
+from tapui.files import private_file
+from tapui.files.folder_file import (
+    read_up_to,
+    reason,
+)
+from tapui.files.locked_folder import locked
+from tapui.files.private_file import private_folder
 from tapui.text import safe_text
 
 FOLDER = "emitters"

@@ -11,7 +11,7 @@ from tapui.emitters.config.entries import (
     ProviderEntry,
     Schedule,
 )
-from tapui.emitters.folder_file import real_path
+from tapui.files.folder_file import real_path
 from tapui.text import safe_text
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.provider import FilterRule

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from tapui.files.sealed_file import SealedFile
 from tapui.hosts.copilot import doors
-from tapui.hosts.copilot.sealed_file import SealedFile
 
 _FOLDER = ("extensions", "tapui")
 _NAME = "extension.mjs"

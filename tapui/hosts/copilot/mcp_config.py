@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tapui.home import private_file
-from tapui.home.foreign_file import text_of
+from tapui.files import private_file
+from tapui.files.foreign_file import text_of
 
 NAME = "tapui"
 FILE = "mcp-config.json"

@@ -138,7 +138,7 @@ def file_path(name: str, folder: str) -> str:
 
 def _file_text(name: str, folder: str) -> str:
     """Return what is in a file, without blanks at its end."""
-    from tapui.home.foreign_file import text_of
+    from tapui.files.foreign_file import text_of
 
     try:
         text = text_of(Path(file_path(name, folder)))

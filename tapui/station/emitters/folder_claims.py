@@ -5,7 +5,10 @@ import logging
 from pathlib import Path
 
 from tapui.emitters.consent.kept import FOLDER
-from tapui.home.locked_folder import FolderHeldError, LockedFolder
+from tapui.files.locked_folder import (
+    FolderHeldError,
+    LockedFolder,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from tapui.emitters.config.finding import real_folder
 from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
 from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.station.emitters.folder_claims import FolderClaims
 from tapui.station.emitters.keeping import EmitterKeeping
 from tapui.station.emitters.shown import asking, folder_emitters, plan_of, problems_in_words

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Literal, NamedTuple
 
 from tapui.core.approvals.part_questions import PartQuestion
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.consents import MayRun, ServerProposal
 from tapui.station.mcp_servers.surroundings import Surroundings

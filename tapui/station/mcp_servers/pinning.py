@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 
 from tapui.core.approvals.part_questions import PartQuestion
-from tapui.emitters.folder_file import reason
+from tapui.files.folder_file import reason
 from tapui.mcp_servers.consent.pins import (
     PinnedTool,
     ToolChange,

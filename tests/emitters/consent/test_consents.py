@@ -408,7 +408,7 @@ def test_a_use_that_cannot_be_kept_is_logged(
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tapui.home.private_file.write", full)
+    monkeypatch.setattr("tapui.files.private_file.write", full)
     assert isinstance(standing(consents, folder), Consented)
     assert "No space left" in caplog.text
 

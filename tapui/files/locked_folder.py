@@ -1,4 +1,4 @@
-"""Private folders with one writer: their names, their lock, no planted link followed."""
+"""Folders and their locks: private ones with one writer, and those that are written by turns."""
 
 import contextlib
 import errno
@@ -7,9 +7,11 @@ import hashlib
 import os
 import re
 import stat
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.home import private_file
+from tapui.files import private_file
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -18,6 +20,8 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY
 _LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _OUTSIDE = re.compile(r"[^A-Za-z0-9._-]")
 _NAME_LENGTH = 64
+_WAIT_SECONDS = 2.0
+_WAIT_PAUSE = 0.02
 _LOCKLESS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
@@ -180,3 +184,25 @@ class LockedFolder:
         for fd in self.unsynced:
             os.close(fd)
         self.unsynced = []
+
+
+@contextlib.contextmanager
+def locked(folder: str | Path) -> Iterator[int]:
+    """Hold the lock of a folder in which processes of tapui write by turns; yield its descriptor.
+
+    Any program may hold it, so it is waited for only 2 s. Raises `OSError`; blocks.
+    """
+    fd = os.open(folder, _FOLDER_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        end = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise OSError(errno.EWOULDBLOCK, "another program has locked it") from None
+                time.sleep(_WAIT_PAUSE)
+        yield fd
+    finally:
+        os.close(fd)

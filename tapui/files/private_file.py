@@ -1,10 +1,11 @@
-"""Small secret files: written whole and for their owner only, removed only while they are ours."""
+"""Small secret files and their folders: for their owner only, written whole, removed while ours."""
 
 import contextlib
 import errno
 import hmac
 import os
 import stat
+from pathlib import Path
 
 _MAX_BYTES = 64 * 1024
 
@@ -20,6 +21,26 @@ def check_own(fd: int) -> os.stat_result:
     if info.st_nlink > 1:
         raise OSError(errno.EMLINK, "it is a hard link: the same file has another name")
     return info
+
+
+def private_folder(base: Path, *parts: str) -> Path:
+    """Make a folder below `base`: 0700, no part of it a link. Raises `OSError`."""
+    with contextlib.suppress(FileExistsError):  # a file in its way shows when it is opened
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fd = os.open(base, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in parts:
+            with contextlib.suppress(FileExistsError):  # what it is shows when it is opened
+                os.mkdir(part, 0o700, dir_fd=fd)
+            child = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+            os.close(fd)
+            fd = child
+        info = os.fstat(fd)
+        if stat.S_IMODE(info.st_mode) != 0o700:
+            os.fchmod(fd, 0o700)
+    finally:
+        os.close(fd)
+    return base.joinpath(*parts)
 
 
 def write(folder: int, name: str, data: bytes, *, is_lasting: bool = True) -> None:

@@ -1,11 +1,9 @@
-"""Files of a folder that anybody may write to: opened without a wait, and never outside of it."""
+"""Files of a folder that others may write to: opened without blocking, never outside of it."""
 
 import errno
 import os
 import stat
 from pathlib import Path
-
-from tapui.policies.rules import is_within
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -63,9 +61,9 @@ def real_path(path: Path) -> str:
 
 def inner_parts(folder: str, real: str) -> tuple[str, ...] | None:
     """Return the names that lead from a folder to a path in it, both without links; else None."""
-    if real == folder or not is_within(real, folder):
+    if real == folder or not Path(real).is_relative_to(folder):
         return None
-    return Path(os.path.relpath(real, folder)).parts
+    return Path(real).relative_to(folder).parts
 
 
 def reason(error: OSError) -> str:

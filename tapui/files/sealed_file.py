@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from tapui import __version__
-from tapui.home import private_file
-from tapui.home.paths import private_folder
+from tapui.files import private_file
+from tapui.files.private_file import private_folder
 
 _MAX_BYTES = 1024 * 1024
 
