@@ -12,7 +12,7 @@ from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.port_consent import PortConsent
 from tapui.hosts.copilot.errors import NO_CLI
-from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
 from tapui.invocation import command
 from tapui.runtime.processes.status import INSIDE
 

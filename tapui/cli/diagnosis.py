@@ -22,15 +22,15 @@ from tapui.emitters.config.reading import read as read_configuration
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
-from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.install.skill_files import skill_files
 from tapui.hosts.copilot.sdk import PACKAGE
-from tapui.hosts.copilot.skill_files import skill_files
 from tapui.invocation import command, install_line
 from tapui.station.emitters.shown import file_problem
 from tapui.text import safe_text
 
 if TYPE_CHECKING:
-    from tapui.hosts.copilot.discovery import Cli
+    from tapui.hosts.copilot.finding.discovery import Cli
 
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _VERSION_SECONDS = 10.0
@@ -198,7 +198,7 @@ def _asked(one: GatewayFile) -> Iterator[Diagnosed]:
 
 
 def _sessions(folders: Home, clis: list["Cli"], port_rule: str) -> Iterator[Diagnosed]:
-    from tapui.hosts.copilot.unattached import unattached
+    from tapui.hosts.copilot.finding.unattached import unattached
 
     people = other_people() if any(cli.ports for cli in clis) else []
     for cli in clis:

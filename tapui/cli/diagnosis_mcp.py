@@ -8,7 +8,7 @@ from tapui.cli import output
 from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.home.paths import Home
 from tapui.home.tools_token import ToolsTokenFile
-from tapui.hosts.copilot.mcp_config import NAME, McpConfig, own_entry
+from tapui.hosts.copilot.install.mcp_config import NAME, McpConfig, own_entry
 from tapui.hosts.mcp import package
 from tapui.invocation import command
 

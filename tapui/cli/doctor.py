@@ -23,7 +23,7 @@ from tapui.home.run_folder import gateways
 from tapui.invocation import command
 
 if TYPE_CHECKING:
-    from tapui.hosts.copilot.discovery import Cli
+    from tapui.hosts.copilot.finding.discovery import Cli
 
 PACKAGES = (
     "textual",
@@ -130,7 +130,7 @@ def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
         path = log_path(folders, pid)
         return output.path_text(path) if path.exists() else None
 
-    from tapui.hosts.copilot.discovery import Discovery
+    from tapui.hosts.copilot.finding.discovery import Discovery
 
     clis = Discovery(folders.copilot).scan()
     running = gateways(folders)
@@ -180,8 +180,8 @@ def _state(path: Path) -> FolderState:
 
 
 def _sessions(clis: "Iterable[Cli]", copilot_home: Path) -> Iterator[FoundSession]:
-    from tapui.hosts.copilot.stored import folder_of
-    from tapui.hosts.copilot.unattached import START_TIME
+    from tapui.hosts.copilot.finding.stored import folder_of
+    from tapui.hosts.copilot.finding.unattached import START_TIME
 
     for cli in clis:
         state: SessionState = "noPort" if cli.age > START_TIME else "starting"

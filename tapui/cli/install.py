@@ -6,12 +6,9 @@ from pathlib import Path
 from tapui.cli import install_mcp, output
 from tapui.cli.failure import Failure
 from tapui.cli.starting import home
-from tapui.files.sealed_file import (
-    EditedError,
-    SealedFile,
-)
-from tapui.hosts.copilot.extension_file import ExtensionFile, is_experimental
-from tapui.hosts.copilot.skill_files import skill_files
+from tapui.files.sealed_file import EditedError, SealedFile
+from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.install.skill_files import skill_files
 from tapui.invocation import command
 
 

@@ -14,7 +14,7 @@ from tapui.client.socket import GatewaySocket
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
 from tapui.home.tools_token import ToolsTokenFile
-from tapui.hosts.copilot.mcp_config import McpConfig, NotOursError, own_entry
+from tapui.hosts.copilot.install.mcp_config import McpConfig, NotOursError, own_entry
 from tapui.hosts.mcp import package
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode

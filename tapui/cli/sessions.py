@@ -12,7 +12,7 @@ from tapui.cli.agreeing import is_agreed
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.meant import session_meant
 from tapui.cli.starting import home
-from tapui.hosts.copilot.stored import StoredSession, stored_sessions
+from tapui.hosts.copilot.finding.stored import StoredSession, stored_sessions
 from tapui.invocation import command
 from tapui.station.panes import PaneFault, panes_around
 
@@ -121,9 +121,9 @@ def _go(session: StoredSession) -> int:
 def _delete(copilot_home: Path, session: StoredSession, *, is_asked: bool) -> int:
     _refuse_held(session, "end it first")
     name = f"{session.id} “{session.title}”" if session.title else session.id
-    from tapui.hosts.copilot.deletion import delete_session
     from tapui.hosts.copilot.errors import AttachError
-    from tapui.hosts.copilot.server import found_program
+    from tapui.hosts.copilot.own.deletion import delete_session
+    from tapui.hosts.copilot.own.server import found_program
 
     try:
         found_program(os.environ)

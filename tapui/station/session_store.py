@@ -30,7 +30,7 @@ class CopilotSessions:
 
     def sessions(self) -> list[SessionOnDisk]:
         """Read them."""
-        from tapui.hosts.copilot.stored import stored_sessions
+        from tapui.hosts.copilot.finding.stored import stored_sessions
 
         try:
             found = stored_sessions(self._copilot_home)

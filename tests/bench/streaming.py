@@ -17,7 +17,7 @@ from pathlib import Path
 from tapui.client.gateways import find
 from tapui.client.glance import glance
 from tapui.home.paths import Home as Paths
-from tapui.hosts.copilot import history
+from tapui.hosts.copilot.session import history
 from tests.bench import roundtrip
 from tests.bench.roundtrip import Rate
 from tests.hosts.cli_played import CliPlayed

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.hosts.copilot.mcp_config import own_entry
+from tapui.hosts.copilot.install.mcp_config import own_entry
 from tapui.invocation import program
 from tapui.runtime.own_program import own_program
 from tests.rig.gateway import Home, tapui_argv

@@ -11,11 +11,12 @@ import msgspec
 import pytest
 
 from tapui.hosts import for_models
-from tapui.hosts.copilot import attachment, sdk, toolset
+from tapui.hosts.copilot import attachment, sdk
 from tapui.hosts.copilot import host as host_module
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.joining import join
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session import toolset
+from tapui.hosts.copilot.session.joining import join
 from tapui.wire.host import (
     Sender,
     SessionClose,

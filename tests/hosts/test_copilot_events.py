@@ -8,7 +8,7 @@ import pytest
 from copilot.rpc import TaskList
 from copilot.session_events import session_event_from_dict
 
-from tapui.hosts.copilot.events import OUTPUT_LENGTH, Translator
+from tapui.hosts.copilot.session.translator import OUTPUT_LENGTH, Translator
 from tapui.wire.codec import encode
 from tapui.wire.host import SESSION_EVENTS, Agent, SessionEvent, SessionUpdate
 from tapui.wire.limits import MAX_MESSAGE_BYTES

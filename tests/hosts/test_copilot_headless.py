@@ -9,10 +9,15 @@ from typing import Any
 
 import pytest
 
-from tapui.hosts.copilot.discovery import holders
-from tapui.hosts.copilot.own_model import model_of, provider_of, with_provider
-from tapui.hosts.copilot.own_session import StartError, checked_folder, checked_model, checked_name
-from tapui.hosts.copilot.trusted import is_trusted
+from tapui.hosts.copilot.finding.discovery import holders
+from tapui.hosts.copilot.own.own_model import model_of, provider_of, with_provider
+from tapui.hosts.copilot.own.own_session import (
+    StartError,
+    checked_folder,
+    checked_model,
+    checked_name,
+)
+from tapui.hosts.copilot.own.trusted import is_trusted
 from tapui.wire.starting import SessionStart
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import hooks as module
-from tapui.hosts.copilot.hooks import LEFT, CliHooks
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session import hooks as module
+from tapui.hosts.copilot.session.hooks import LEFT, CliHooks
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     HookDecision,

@@ -12,9 +12,9 @@ import pytest
 from copilot import session_events
 
 from tapui.hosts.copilot import attachment
-from tapui.hosts.copilot.permissions import describe
-from tapui.hosts.copilot.settlement import Ledger
-from tapui.hosts.copilot.toolset import needs_no_prompt
+from tapui.hosts.copilot.asks.permissions import describe
+from tapui.hosts.copilot.session.ledger import Ledger
+from tapui.hosts.copilot.session.toolset import needs_no_prompt
 from tapui.hosts.for_models import text_for_model
 from tapui.tower import requests
 from tapui.wire.codec import raw
@@ -202,7 +202,7 @@ def test_ledger_is_on_disk_before_a_call_and_gone_after_the_last(tmp_path: Path)
 def test_ledger_inherits_from_the_killed_and_not_from_the_living(tmp_path: Path) -> None:
     program = (
         "import pathlib, sys, time\n"
-        "from tapui.hosts.copilot.settlement import Ledger\n"
+        "from tapui.hosts.copilot.session.ledger import Ledger\n"
         "ledger = Ledger(pathlib.Path(sys.argv[1]))\n"
         "ledger.begin('r1'); ledger.begin('r2'); ledger.end('r1')\n"
         "print('written', flush=True); sys.stdin.read()\n"

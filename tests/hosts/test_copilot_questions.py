@@ -1,6 +1,6 @@
 """Plans that wait for approval, as forms."""
 
-from tapui.hosts.copilot.questions import plan_form
+from tapui.hosts.copilot.asks.questions import plan_form
 
 DETAIL = {
     "summary": "Look, then leap",

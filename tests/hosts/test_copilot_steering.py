@@ -7,8 +7,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import steering
-from tapui.hosts.copilot.abilities import METHODS, Abilities
+from tapui.hosts.copilot.session import steering
+from tapui.hosts.copilot.session.abilities import METHODS, Abilities
 from tapui.wire.host import SessionEvent, SessionOpen, SessionUpdate
 from tapui.wire.message import Message
 from tapui.wire.steering import (

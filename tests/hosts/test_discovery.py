@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tapui.hosts.copilot import unattached as unattached_
-from tapui.hosts.copilot.discovery import Discovery, Process, ports_of
-from tapui.hosts.copilot.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding import unattached as unattached_
+from tapui.hosts.copilot.finding.discovery import Discovery, Process, ports_of
+from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tests.hosts.conftest import Pretender
 from tests.rig.waiting import until
 

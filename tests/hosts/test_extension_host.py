@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.hosts.copilot.doors import doors_of
-from tapui.hosts.copilot.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding.doors import doors_of
+from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChanged
 from tests.conftest import program
 from tests.hosts.cli_played import CliPlayed, Json
@@ -159,7 +159,7 @@ def test_an_extension_that_does_not_come_back_ends_its_session_alone(
 def test_a_person_who_says_no_is_not_asked_again(
     cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.hosts.copilot.toolset.RETRY_TIME", 0.05)
+    monkeypatch.setattr("tapui.hosts.copilot.session.toolset.RETRY_TIME", 0.05)
     cli.refuses_extensions = True
     start("s1")
     until(lambda: told(host), what="it is told")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tapui.hosts.copilot import mcp_config
-from tapui.hosts.copilot.mcp_config import McpConfig, NotOursError, own_entry
+from tapui.hosts.copilot.install import mcp_config
+from tapui.hosts.copilot.install.mcp_config import McpConfig, NotOursError, own_entry
 
 OTHERS = {
     "$schema": "x",

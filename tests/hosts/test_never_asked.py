@@ -17,7 +17,7 @@ NEVER = {
     "PermissionDecisionApproveForSession",
     "PermissionDecisionApproveForLocation",
 }
-MODULES = sorted(Path(copilot.__file__).parent.glob("*.py"))
+MODULES = sorted(Path(copilot.__file__).parent.rglob("*.py"))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.stem)

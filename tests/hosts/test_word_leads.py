@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.permissions import Permissions, describe
-from tapui.hosts.copilot.word_leads import word_leads
+from tapui.hosts.copilot.asks.permissions import Permissions, describe
+from tapui.hosts.copilot.asks.word_leads import word_leads
 from tapui.policies.guarded import Guards
 from tapui.policies.judging import Judgement, judge
 from tapui.policies.leads import UNKNOWN
@@ -336,7 +336,7 @@ def test_what_takes_long_or_is_not_known_is_asked(work: Path, text: str) -> None
 def test_a_folder_of_many_files_is_not_read_to_its_end(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.hosts.copilot.word_leads._MOST_ENTRIES", 5)
+    monkeypatch.setattr("tapui.hosts.copilot.asks.word_leads._MOST_ENTRIES", 5)
     assert word_leads("cat docs/*", str(work)) is None
 
 

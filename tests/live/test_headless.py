@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tapui.hosts.copilot.discovery import holders
+from tapui.hosts.copilot.finding.discovery import holders
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.model_server import ALWAYS, ModelServer, Rule

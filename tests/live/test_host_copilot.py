@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import toolset
+from tapui.hosts.copilot.session import toolset
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tapui.hosts.copilot.toolset import needs_no_prompt
+from tapui.hosts.copilot.session.toolset import needs_no_prompt
 from tapui.policies.rules import PolicyRule
 from tapui.tools.builtin import TOOLS
 from tapui.wire import limits

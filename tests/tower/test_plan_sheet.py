@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.hosts.copilot.questions import plan_form
+from tapui.hosts.copilot.asks.questions import plan_form
 from tapui.projection.state import State
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.running import running

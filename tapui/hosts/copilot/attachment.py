@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.discovery import LOOPBACK, Process, listening_ports
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.session import AttachedSession
+from tapui.hosts.copilot.finding.discovery import LOOPBACK, Process, listening_ports
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.succession import Succession
-from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import cancelled
 from tapui.wire.host import SessionUpdate
 

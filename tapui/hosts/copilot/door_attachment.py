@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tapui.hosts.copilot.attachment import SHUTDOWN_TIME, Attachment
-from tapui.hosts.copilot.discovery import Process
-from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.finding.discovery import Process
+from tapui.hosts.copilot.finding.doors import ExtensionDoor, doors_of
+from tapui.hosts.copilot.gateway_host import Uplink
 
 if TYPE_CHECKING:
     from copilot import CopilotClient

@@ -12,14 +12,14 @@ from pathlib import Path
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment
 from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.discovery import Cli, Discovery, Process, ports_of
 from tapui.hosts.copilot.door_attachment import DoorAttachment
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.headless import HeadlessServer
-from tapui.hosts.copilot.session import AttachedSession
-from tapui.hosts.copilot.troubles import Target, Troubles
-from tapui.hosts.copilot.unattached import unattached
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process, ports_of
+from tapui.hosts.copilot.finding.retry_log import Target, Troubles
+from tapui.hosts.copilot.finding.unattached import unattached
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.own.headless import HeadlessServer
+from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.tasks import cancelled
 from tapui.wire.errors import ErrorCode

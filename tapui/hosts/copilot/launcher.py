@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapui.hosts.copilot.discovery import Cli, Discovery, ports_of
-from tapui.hosts.copilot.unattached import unattached
+from tapui.hosts.copilot.finding.discovery import Cli, Discovery, ports_of
+from tapui.hosts.copilot.finding.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.child import Ended
 from tapui.runtime.own_program import ProgramLog, own_program

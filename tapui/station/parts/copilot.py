@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
-from tapui.hosts.copilot.own_model import with_provider
+from tapui.hosts.copilot.own.own_model import with_provider
 from tapui.station.parts.part import GatewayAccess
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError, UnknownMethodError
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionEvent
 from tapui.wire.message import Message

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from tapui.hosts.copilot.discovery import Process
-from tapui.hosts.copilot.doors import ExtensionDoor
+from tapui.hosts.copilot.finding.discovery import Process
+from tapui.hosts.copilot.finding.doors import ExtensionDoor
 from tapui.hosts.port import Report
 
 Target = Process | ExtensionDoor | int

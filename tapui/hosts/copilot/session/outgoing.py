@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
 from tapui.wire.host import SessionSent

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tapui.hosts.copilot.history import OpenCall
-from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
-from tapui.hosts.copilot.permissions import ALLOW_ALL
-from tapui.hosts.copilot.sent_prompts import SentPrompts
-from tapui.hosts.copilot.titles import session_label
-from tapui.hosts.copilot.usage import credits_of
+from tapui.hosts.copilot.asks.permissions import ALLOW_ALL
+from tapui.hosts.copilot.session.history import OpenCall
+from tapui.hosts.copilot.session.outcome import changes, exit_code, shell_behind, shell_ended
+from tapui.hosts.copilot.session.sent_prompts import SentPrompts
+from tapui.hosts.copilot.session.titles import session_label
+from tapui.hosts.copilot.session.usage import credits_of
 from tapui.projection.summary import summary
 from tapui.wire import limits
 from tapui.wire.codec import raw

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.asks.word_leads import has_other_names, word_leads
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.uplink import Uplink
-from tapui.hosts.copilot.word_leads import has_other_names, word_leads
+from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tapui.hosts.copilot import history
-from tapui.hosts.copilot.abilities import Abilities
-from tapui.hosts.copilot.description import ask, describe
-from tapui.hosts.copilot.events import Translator
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session import history
+from tapui.hosts.copilot.session.abilities import Abilities
+from tapui.hosts.copilot.session.description import ask, describe
+from tapui.hosts.copilot.session.translator import Translator
 from tapui.wire.codec import raw
 from tapui.wire.host import HostSession, SessionEvent, SessionHistory, SessionOpen
 

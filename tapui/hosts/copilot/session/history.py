@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from tapui.hosts.copilot.outcome import changes, exit_code, shell_behind, shell_ended
+from tapui.hosts.copilot.session.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.projection.summary import one_line, summary
 from tapui.projection.turns.calls import call_finished, call_started
 from tapui.projection.turns.changed import mode_changed, model_changed

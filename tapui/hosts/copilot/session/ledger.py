@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.discovery import Process
+from tapui.hosts.copilot.finding.discovery import Process
 
 if TYPE_CHECKING:
     from copilot import CopilotSession

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tapui.hosts.copilot.discovery import Discovery
+from tapui.hosts.copilot.finding.discovery import Discovery
 from tapui.wire.surrogates import without_surrogates
 
 _ABOUT = "workspace.yaml"

@@ -9,9 +9,9 @@ import msgspec
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.results import result_for_model
-from tapui.hosts.copilot.settlement import WORDS, Ledger, fail
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session.ledger import WORDS, Ledger, fail
+from tapui.hosts.copilot.session.results import result_for_model
 from tapui.hosts.for_models import description_for_model
 from tapui.runtime.tasks import in_thread
 from tapui.wire.builtin import CHANGING_TOOLS

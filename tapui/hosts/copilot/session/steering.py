@@ -9,11 +9,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
-from tapui.hosts.copilot import sdk, settings
-from tapui.hosts.copilot.abilities import Abilities
+from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError, UnknownMethodError
-from tapui.hosts.copilot.events import Translator
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session import settings
+from tapui.hosts.copilot.session.abilities import Abilities
+from tapui.hosts.copilot.session.translator import Translator
 from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.host import SessionUpdate

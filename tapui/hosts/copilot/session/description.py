@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.events import as_agent, as_mode, own_mcp_servers
-from tapui.hosts.copilot.titles import session_label
+from tapui.hosts.copilot.session.titles import session_label
+from tapui.hosts.copilot.session.translator import as_agent, as_mode, own_mcp_servers
 from tapui.hosts.port import Report
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.files.sealed_file import SealedFile
-from tapui.hosts.copilot import doors
+from tapui.hosts.copilot.finding import doors
 
 _FOLDER = ("extensions", "tapui")
 _NAME = "extension.mjs"

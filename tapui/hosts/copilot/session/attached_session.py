@@ -7,23 +7,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tapui.hosts.copilot import sdk, settings
-from tapui.hosts.copilot.beginning import Beginning
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
+from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.chores import Chores
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.events import Translator, name_of
-from tapui.hosts.copilot.hooks import CliHooks
-from tapui.hosts.copilot.joining import Joining, join
-from tapui.hosts.copilot.outgoing import Outgoing
-from tapui.hosts.copilot.permissions import Permissions, allows_all
-from tapui.hosts.copilot.questions import Questions
-from tapui.hosts.copilot.resting import BEGINNINGS, Resting
-from tapui.hosts.copilot.settlement import Ledger, settle
-from tapui.hosts.copilot.steering import Steering
-from tapui.hosts.copilot.toolset import Toolset
-from tapui.hosts.copilot.uplink import Uplink
-from tapui.hosts.copilot.usage import UsageTold
-from tapui.hosts.copilot.writing import Writing
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.session import settings
+from tapui.hosts.copilot.session.hooks import CliHooks
+from tapui.hosts.copilot.session.idle_detector import BEGINNINGS, Resting
+from tapui.hosts.copilot.session.joining import Joining, join
+from tapui.hosts.copilot.session.ledger import Ledger, settle
+from tapui.hosts.copilot.session.live_text import Writing
+from tapui.hosts.copilot.session.opening import Beginning
+from tapui.hosts.copilot.session.outgoing import Outgoing
+from tapui.hosts.copilot.session.steering import Steering
+from tapui.hosts.copilot.session.toolset import Toolset
+from tapui.hosts.copilot.session.translator import Translator, name_of
+from tapui.hosts.copilot.session.usage import UsageTold
 from tapui.policies.requests import shell_of
 from tapui.wire.host import (
     ApprovalAnswer,

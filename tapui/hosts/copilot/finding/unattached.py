@@ -4,8 +4,8 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from tapui.hosts.copilot.discovery import Cli
-from tapui.hosts.copilot.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding.discovery import Cli
+from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.wire import limits
 from tapui.wire.subjects import Unattached
 

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.discovery import holders
 from tapui.hosts.copilot.errors import AttachError, NoCliError
-from tapui.hosts.copilot.mcp_config import doors
-from tapui.hosts.copilot.own_session import (
+from tapui.hosts.copilot.finding.discovery import holders
+from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.install.mcp_config import doors
+from tapui.hosts.copilot.own.own_session import (
     OwnSession,
     StartError,
     checked_folder,
     checked_model,
     checked_name,
 )
-from tapui.hosts.copilot.server import end_server, found_program, start_server
-from tapui.hosts.copilot.session import AttachedSession
-from tapui.hosts.copilot.trusted import is_trusted
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.own.server import end_server, found_program, start_server
+from tapui.hosts.copilot.own.trusted import is_trusted
+from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import OrderResult, SessionEnd
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.text import safe_text
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tapui.hosts.copilot.uplink import Uplink
+from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.wire import limits
 from tapui.wire.message import NowText
 

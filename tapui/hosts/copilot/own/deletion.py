@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.server import end_server, start_server
+from tapui.hosts.copilot.own.server import end_server, start_server
 
 
 def delete_session(copilot_home: Path, session_id: str) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.joining import left_open
-from tapui.hosts.copilot.own_model import model_of, provider_of
+from tapui.hosts.copilot.own.own_model import model_of, provider_of
+from tapui.hosts.copilot.session.joining import left_open
 from tapui.wire.message import Mode
 from tapui.wire.starting import SessionStart, StartProblem
 

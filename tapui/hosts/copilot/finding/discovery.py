@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from tapui.hosts.copilot.doors import ExtensionDoor, doors_of
+from tapui.hosts.copilot.finding.doors import ExtensionDoor, doors_of
 from tapui.wire import limits
 
 LOOPBACK = "127.0.0.1"
