@@ -1,6 +1,7 @@
 """The one heap of time-outs."""
 
 import heapq
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Any
 
@@ -62,6 +63,10 @@ class Deadlines:
 
     def __len__(self) -> int:
         return len(self._heap) - self._cancelled
+
+    def __iter__(self) -> Iterator[Deadline]:
+        """Yield those that are set, in no order."""
+        return (entry[2] for entry in self._heap if entry[2].is_live)
 
     def add(self, when: float, due: Due, subject: Any) -> Deadline:
         """Set a time-out for the time `when`."""

@@ -67,7 +67,7 @@ class Gateway:
         internal_token: str,
         most_connections: int = limits.MAX_CONNECTIONS,
     ) -> None:
-        self._parts = parts = Parts(
+        self.parts = parts = Parts(
             run=run,
             mint=mint,
             settings=settings,
@@ -75,7 +75,9 @@ class Gateway:
             matcher=matcher,
             most_connections=most_connections,
         )
-        self._clock, self._out, self._deadlines = parts.clock, parts.out, parts.deadlines
+        """What is known. A shell leaves it alone; tests hold it against what they were sent."""
+        context = parts.context
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
         self._connections, self._gates = parts.connections, parts.gates
         parts.trustees.add(Grant("project", Secret(provider_token)))
         parts.trustees.add(Grant("internal", Secret(internal_token)))
@@ -105,7 +107,7 @@ class Gateway:
     @property
     def watchers(self) -> dict[ConnectionId, int]:
         """Towers, each with the number of the last event that its snapshot holds."""
-        return self._parts.tower.watchers
+        return self.parts.tower.watchers
 
     @property
     def next_deadline(self) -> float | None:
@@ -120,7 +122,7 @@ class Gateway:
     def busy_with(self) -> tuple[int, int, int]:
         """Return how many providers, calls in flight and interactive towers there are."""
         providers = [
-            one for one in self._parts.providers.connected.values() if not one.connection.is_builtin
+            one for one in self.parts.providers.connected.values() if not one.connection.is_builtin
         ]
         return len(providers), len(self.state.calls), len(self._connections.interactive_towers())
 
@@ -129,7 +131,7 @@ class Gateway:
         return list(
             {
                 provider.connection.id
-                for session in self._parts.sessions.open.values()
+                for session in self.parts.sessions.open.values()
                 if session.host == host
                 for provider in session.providers.values()
                 if not provider.connection.is_builtin
@@ -138,7 +140,7 @@ class Gateway:
 
     def take(self) -> tuple[list[Entry], list[bytes], list[Effect]]:
         """Hand over the events, their JSON and the effects since the last time, in order."""
-        guarded = self._parts.policies.take_guarded()
+        guarded = self.parts.policies.take_guarded()
         entries, bodies, effects = self._out.take()
         return entries, bodies, [*guarded, *effects] if guarded else effects
 
@@ -146,7 +148,7 @@ class Gateway:
 
     def refusal(self, origin: str | None = None) -> str | None:
         """Return why the next connection is refused at the handshake (HTTP 503), or None."""
-        return self._parts.places.refusal(origin)
+        return self.parts.places.refusal(origin)
 
     def opened(self, origin: str | None, now: float, way: Way = Way.OTHER) -> ConnectionId:
         """A socket was opened; return its number."""
@@ -154,7 +156,7 @@ class Gateway:
         connection = self._add(origin)
         connection.way = way
         connection.deadline = self._deadlines.add(now + limits.AUTH_TIMEOUT, Due.AUTH, connection)
-        self._parts.places.opened(connection)
+        self.parts.places.opened(connection)
         self._finish()
         return connection.id
 
@@ -173,7 +175,7 @@ class Gateway:
             grant = Grant("internal", is_budgeted=not is_builtin)
         elif grant.sessions is not None:
             grant = replace(grant, sessions=set(grant.sessions))
-        self._parts.admission.admit(connection, grant)
+        self.parts.admission.admit(connection, grant)
         return connection.id
 
     def _add(self, origin: str | None) -> Connection:
@@ -197,7 +199,7 @@ class Gateway:
                 head, kind = self._read(connection, data)
                 message = decode(data, head, kind)
             except WireError as error:
-                self._parts.garbled.refuse(connection, error, data)
+                self.parts.garbled.refuse(connection, error, data)
                 self._finish()
                 return
         try:
@@ -230,7 +232,7 @@ class Gateway:
         if connection is None:
             return
         self._clock.now = now
-        self._parts.garbled.refuse(connection, _oversized(start), start)
+        self.parts.garbled.refuse(connection, _oversized(start), start)
         self._finish()
 
     def received_binary(self, connection_id: ConnectionId, now: float) -> None:
@@ -240,7 +242,7 @@ class Gateway:
             return
         self._clock.now = now
         error = WireError(ErrorCode.INVALID_JSON, "a binary frame; messages are JSON text")
-        self._parts.garbled.refuse(connection, error, b"")
+        self.parts.garbled.refuse(connection, error, b"")
         self._finish()
 
     def given(self, connection_id: ConnectionId, message: m.Message, now: float) -> None:
@@ -274,30 +276,30 @@ class Gateway:
     def recorded(self, ticket: int, now: float, *, is_ok: bool) -> None:
         """The record of a ticket is durable, or could not be made so."""
         self._clock.now = now
-        subject = self._parts.tickets.take(ticket)
+        subject = self.parts.context.tickets.take(ticket)
         if isinstance(subject, Decided):
-            self._parts.reactions.decided(self._parts.approvals.recorded(subject, is_ok=is_ok))
+            self.parts.reactions.decided(self.parts.approvals.recorded(subject, is_ok=is_ok))
         elif isinstance(subject, ModeOrder):
-            self._parts.modes.recorded(subject, is_ok=is_ok)
+            self.parts.modes.recorded(subject, is_ok=is_ok)
         self._finish()
 
     def identified(self, ticket: int, now: float, found: Identified) -> None:
         """It is known which process is behind a connection."""
         self._clock.now = now
-        subject = self._parts.tickets.take(ticket)
+        subject = self.parts.context.tickets.take(ticket)
         if isinstance(subject, IdentityWanted):
-            self._parts.guard.identified(subject, found)
+            self.parts.guard.identified(subject, found)
         elif isinstance(subject, ToolHostWanted):
-            self._parts.tool_hosts.identified(subject, found)
+            self.parts.tool_hosts.identified(subject, found)
         self._finish()
 
     def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:
         """A result's file was copied, or may not be used."""
         self._clock.now = now
-        subject = self._parts.tickets.take(ticket)
+        subject = self.parts.context.tickets.take(ticket)
         if isinstance(subject, tuple):
             call, file = subject
-            self._parts.calls.file_copied(call, file, copied)
+            self.parts.calls.file_copied(call, file, copied)
         self._finish()
 
     def records_read(
@@ -305,17 +307,17 @@ class Gateway:
     ) -> None:
         """Records were read back, oldest first; `fault` says why they could not be."""
         self._clock.now = now
-        subject = self._parts.tickets.take(ticket)
+        subject = self.parts.context.tickets.take(ticket)
         if isinstance(subject, PendingRead):
-            self._parts.reading.records_read(subject, entries, fault)
+            self.parts.reading.records_read(subject, entries, fault)
         elif isinstance(subject, OpenSession):
-            self._parts.history.records_read(subject, entries)
+            self.parts.history.records_read(subject, entries)
         self._finish()
 
     def rules_read(self, rules: Sequence[PolicyRule], guards: Guards, now: float) -> None:
         """The person's rules and the administrator's were read, or read again."""
         self._clock.now = now
-        self._parts.policies.rules_read(rules, guards)
+        self.parts.policies.rules_read(rules, guards)
         self._finish()
 
     def tools_token_read(self, token: Secret | None, now: float) -> None:
@@ -324,21 +326,21 @@ class Gateway:
         Connections that were opened with a former one end at once.
         """
         self._clock.now = now
-        self._parts.tool_hosts.token_read(token)
+        self.parts.tool_hosts.token_read(token)
         self._finish()
 
     def folder_rules_read(self, ticket: int, read: FolderRules, now: float) -> None:
         """The rules of a session's folder were read."""
         self._clock.now = now
-        subject = self._parts.tickets.take(ticket)
+        subject = self.parts.context.tickets.take(ticket)
         if isinstance(subject, FolderWanted):
-            self._parts.policies.folder_read(subject.session, read)
+            self.parts.policies.folder_read(subject.session, read)
         self._finish()
 
     def folder_rules_changed(self, read: FolderRules, now: float) -> None:
         """The files of a folder were changed."""
         self._clock.now = now
-        self._parts.policies.folder_changed(read)
+        self.parts.policies.folder_changed(read)
         self._finish()
 
     def tick(self, now: float) -> None:
@@ -353,7 +355,7 @@ class Gateway:
         connection = self._connections.by_number.get(connection_id)
         if connection is not None and connection.id in self.watchers:
             self._clock.now = now
-            self._parts.tower.snapshot(connection)
+            self.parts.tower.snapshot(connection)
 
     def notify(self, notice: t.Notice | t.GatewayStopping, now: float) -> None:
         """Tell every tower something that is no event."""
@@ -365,11 +367,11 @@ class Gateway:
         """Close every session: the gateway is ending."""
         self._clock.now = now
         self.notify(t.GatewayStopping(limits.SHUTDOWN_MS), now)
-        self._parts.tool_hosts.stop()
-        self._parts.emitter_folders.stop()
-        self._parts.mcp_servers.stop()
-        for session in list(self._parts.sessions.open.values()):
-            self._parts.endings.close(session, "the gateway stops")
+        self.parts.tool_hosts.stop()
+        self.parts.emitter_folders.stop()
+        self.parts.mcp_servers.stop()
+        for session in list(self.parts.sessions.open.values()):
+            self.parts.endings.close(session, "the gateway stops")
         self._finish()
 
     @property
@@ -380,7 +382,7 @@ class Gateway:
             and not provider.connection.is_builtin
             and not any(session.is_open for session in provider.sessions.values())
             and provider.sessions
-            for provider in self._parts.providers.connected.values()
+            for provider in self.parts.providers.connected.values()
         )
 
     # Inside
@@ -392,14 +394,14 @@ class Gateway:
         """Carry out what inquiries decided, and release what closing connections held."""
         while self._connections.closing or self._gates.has_settled:
             for settled in self._gates.take():
-                self._parts.caller.settled(settled)
+                self.parts.caller.settled(settled)
             if self._connections.closing:
                 self._gone(self._connections.closing.pop(), "closed")
 
     def _gone(self, connection: Connection, reason: str) -> None:
         if self._connections.by_number.pop(connection.id, None) is None:
             return
-        release(self._parts, connection, reason)
+        release(self.parts, connection, reason)
 
 
 def _oversized(start: bytes) -> WireError:

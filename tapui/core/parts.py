@@ -13,7 +13,7 @@ from tapui.core.approvals.reactions import Reactions
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.auth import Admission
 from tapui.core.conversations.builtin import BuiltinConversation
 from tapui.core.conversations.caller import CallerConversation
@@ -28,7 +28,6 @@ from tapui.core.conversations.reading import Reading
 from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
-from tapui.core.deadlines import Deadlines
 from tapui.core.emitters.agent_plans import AgentPlans
 from tapui.core.emitters.asked import AgentEmitters
 from tapui.core.emitters.consenting import Consenting
@@ -49,7 +48,6 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.mint import Mint
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
@@ -65,7 +63,6 @@ from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.pushes import Pushes
 from tapui.core.streams.streams import Streams
-from tapui.core.tickets import Tickets
 from tapui.core.traces.traces import Traces
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.guard import PersonGuard
@@ -88,89 +85,55 @@ class Parts:
         matcher: Matcher,
         most_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self.clock = clock = Clock(mint)
-        self.out = out = Output(run, clock, settings.records.inline)
-        self.tickets = tickets = Tickets(out)
-        self.deadlines = deadlines = Deadlines()
+        self.context = context = CoreContext(run, mint, settings.records.inline)
 
         # What is known
-        self.connections = connections = Connections(out)
-        self.places = places = Places(
-            out=out, clock=clock, connections=connections, most=most_connections
-        )
-        self.sessions = sessions = OpenSessions(out)
-        self.subagents = subagents = Subagents(clock=clock, sessions=sessions)
+        self.connections = connections = Connections(context)
+        self.places = places = Places(context, connections=connections, most=most_connections)
+        self.sessions = sessions = OpenSessions(context)
+        self.subagents = subagents = Subagents(context, sessions=sessions)
         self.announcements = announcements = Announcements(
-            clock=clock, out=out, deadlines=deadlines, connections=connections, sessions=sessions
+            context, connections=connections, sessions=sessions
         )
         self.trustees = trustees = Trustees()
-        traces = Traces(clock=clock, out=out, mint=mint, is_on=settings.records.traces)
+        traces = Traces(context, is_on=settings.records.traces)
         # The rules of each concept
-        self.providers = providers = Providers(clock, out, deadlines, mint)
-        self.tools = tools = ToolTable(clock, out, deadlines)
-        self.calls = calls = Calls(
-            clock=clock,
-            out=out,
-            deadlines=deadlines,
-            mint=mint,
-            traces=traces,
-            timeout=settings.timeouts.call,
-        )
-        self.native = native = NativeCalls(clock=clock, out=out, mint=mint)
-        self.gates = gates = Gates(clock, out, deadlines, mint, traces)
-        self.prompts = prompts = Prompts(clock, out, deadlines, mint, traces)
-        self.streams = streams = Streams(clock, out, deadlines)
-        self.budgets = budgets = Budgets(clock)
-        self.injects = injects = Injects(clock, out, deadlines, traces)
-        self.approvals = approvals = Approvals(clock, out, tickets, deadlines, mint)
+        self.providers = providers = Providers(context)
+        self.tools = tools = ToolTable(context)
+        self.calls = calls = Calls(context, traces=traces, timeout=settings.timeouts.call)
+        self.native = native = NativeCalls(context)
+        self.gates = gates = Gates(context, traces)
+        self.prompts = prompts = Prompts(context, traces)
+        self.streams = streams = Streams(context)
+        self.budgets = budgets = Budgets(context)
+        self.injects = injects = Injects(context, traces)
+        self.approvals = approvals = Approvals(context)
         self.part_questions = part_questions = PartQuestions(
-            clock=clock, out=out, approvals=approvals, sessions=sessions
+            context, approvals=approvals, sessions=sessions
         )
-        self.mcp_servers = mcp_servers = McpServers(
-            clock=clock, out=out, mint=mint, sessions=sessions, trustees=trustees
-        )
+        self.mcp_servers = mcp_servers = McpServers(context, sessions=sessions, trustees=trustees)
         self.policies = policies = Policies(
-            connections=connections, sessions=sessions, tickets=tickets, approvals=approvals
+            context, connections=connections, sessions=sessions, approvals=approvals
         )
-        self.modes = modes = Modes(clock, out, tickets, deadlines, mint)
-        self.alarms = Alarms(
-            clock=clock, out=out, deadlines=deadlines, mint=mint, setting=settings.alarms
-        )
+        self.modes = modes = Modes(context)
+        self.alarms = Alarms(context, setting=settings.alarms)
         self.spending = spending = Spending(
-            out=out,
+            context,
             sessions=sessions,
             approvals=approvals,
             prompts=prompts,
             setting=settings.budget,
         )
-        self.orders = orders = Orders(
-            clock=clock,
-            out=out,
-            deadlines=deadlines,
-            mint=mint,
-            sessions=sessions,
-        )
+        self.orders = orders = Orders(context, sessions=sessions)
         self.starts = starts = Starts(
-            clock=clock,
-            out=out,
-            deadlines=deadlines,
-            mint=mint,
-            connections=connections,
-            sessions=sessions,
-            orders=orders,
+            context, connections=connections, sessions=sessions, orders=orders
         )
-        self.emitters = emitters = Emitters(clock=clock, out=out, deadlines=deadlines, mint=mint)
-        lines = EmitterLines(
-            clock=clock, out=out, emitters=emitters, streams=streams, injects=injects
-        )
-        self.consenting = consenting = Consenting(
-            clock=clock, emitters=emitters, approvals=approvals, tickets=tickets
-        )
-        waits = RunWaits(clock=clock, deadlines=deadlines, emitters=emitters)
+        self.emitters = emitters = Emitters(context)
+        lines = EmitterLines(context, emitters=emitters, streams=streams, injects=injects)
+        self.consenting = consenting = Consenting(context, emitters=emitters, approvals=approvals)
+        waits = RunWaits(context, emitters=emitters)
         self.run_beginnings = beginnings = RunBeginnings(
-            clock=clock,
-            out=out,
-            mint=mint,
+            context,
             emitters=emitters,
             lines=lines,
             consenting=consenting,
@@ -179,7 +142,7 @@ class Parts:
             waits=waits,
         )
         ends = RunEnds(
-            clock=clock,
+            context,
             emitters=emitters,
             lines=lines,
             traces=traces,
@@ -187,7 +150,7 @@ class Parts:
             beginnings=beginnings,
         )
         self.running = running = Running(
-            out=out,
+            context,
             emitters=emitters,
             lines=lines,
             consenting=consenting,
@@ -198,11 +161,10 @@ class Parts:
             ends=ends,
         )
         project_providers = ProjectProviders(
-            mint=mint, emitters=emitters, running=running, trustees=trustees
+            context, emitters=emitters, running=running, trustees=trustees
         )
         self.emitter_folders = emitter_folders = EmitterFolders(
-            out=out,
-            tickets=tickets,
+            context,
             connections=connections,
             sessions=sessions,
             emitters=emitters,
@@ -214,16 +176,10 @@ class Parts:
             settings.agent, emitters=emitters, folders=emitter_folders, streams=streams
         ).of
         self.emitter_orders = EmitterOrders(
-            out=out,
-            tickets=tickets,
-            emitters=emitters,
-            running=running,
-            streams=streams,
-            matcher=matcher,
+            context, emitters=emitters, running=running, streams=streams, matcher=matcher
         )
         self.keeping = Keeping(
-            out=out,
-            tickets=tickets,
+            context,
             emitters=emitters,
             folders=emitter_folders,
             running=running,
@@ -231,8 +187,7 @@ class Parts:
             matcher=matcher,
         )
         self.emitter_inputs = EmitterInputs(
-            clock=clock,
-            tickets=tickets,
+            context,
             emitters=emitters,
             folders=emitter_folders,
             consenting=consenting,
@@ -244,16 +199,10 @@ class Parts:
         )
         # Rules that join several concepts
         self.guard = guard = PersonGuard(
-            clock=clock,
-            out=out,
-            tickets=tickets,
-            connections=connections,
-            approvals=approvals,
-            setting=settings.approvals,
+            context, connections=connections, approvals=approvals, setting=settings.approvals
         )
         self.membership = membership = Membership(
-            out=out,
-            deadlines=deadlines,
+            context,
             connections=connections,
             sessions=sessions,
             tools=tools,
@@ -265,7 +214,7 @@ class Parts:
             policies=policies,
         )
         self.binding = binding = Binding(
-            out=out,
+            context,
             connections=connections,
             sessions=sessions,
             membership=membership,
@@ -273,17 +222,10 @@ class Parts:
             calls=calls,
         )
         self.pushes = pushes = Pushes(
-            clock=clock,
-            out=out,
-            providers=providers,
-            streams=streams,
-            budgets=budgets,
-            injects=injects,
+            context, providers=providers, streams=streams, budgets=budgets, injects=injects
         )
         self.endings = endings = Endings(
-            clock=clock,
-            out=out,
-            deadlines=deadlines,
+            context,
             connections=connections,
             sessions=sessions,
             announcements=announcements,
@@ -308,17 +250,14 @@ class Parts:
             part_questions=part_questions,
         )
         self.pairings = pairings = Pairings(
-            clock=clock,
-            out=out,
-            deadlines=deadlines,
-            mint=mint,
+            context,
             connections=connections,
             sessions=sessions,
             approvals=approvals,
             trustees=trustees,
         )
         self.reactions = Reactions(
-            out=out,
+            context,
             announcements=announcements,
             approvals=approvals,
             modes=modes,
@@ -331,18 +270,11 @@ class Parts:
         )
         # The conversations
         self.admission = Admission(
-            out=out,
-            deadlines=deadlines,
-            sessions=sessions,
-            trustees=trustees,
-            pairings=pairings,
-            places=places,
+            context, sessions=sessions, trustees=trustees, pairings=pairings, places=places
         )
         self.garbled = Garbled(connections=connections, calls=calls, gates=gates, prompts=prompts)
         self.hellos = Hellos(
-            clock=clock,
-            out=out,
-            mint=mint,
+            context,
             connections=connections,
             sessions=sessions,
             membership=membership,
@@ -355,9 +287,7 @@ class Parts:
             persist_dir=persist_dir,
         )
         self.provider = ProviderConversation(
-            clock=clock,
-            out=out,
-            tickets=tickets,
+            context,
             connections=connections,
             sessions=sessions,
             membership=membership,
@@ -375,12 +305,10 @@ class Parts:
             most_tools=settings.provider_tools,
             persist_dir=persist_dir,
         )
-        self.inspecting = Inspecting(out=out, sessions=sessions, providers=providers)
-        self.history = History(out=out, tickets=tickets, sessions=sessions)
+        self.inspecting = Inspecting(context, sessions=sessions, providers=providers)
+        self.history = History(context, sessions=sessions)
         self.host = HostConversation(
-            clock=clock,
-            out=out,
-            mint=mint,
+            context,
             connections=connections,
             sessions=sessions,
             announcements=announcements,
@@ -402,11 +330,7 @@ class Parts:
             mcp_servers=mcp_servers,
         )
         self.tool_hosts = ToolHosts(
-            clock=clock,
-            out=out,
-            mint=mint,
-            tickets=tickets,
-            deadlines=deadlines,
+            context,
             connections=connections,
             sessions=sessions,
             endings=endings,
@@ -414,8 +338,7 @@ class Parts:
             host=self.host,
         )
         self.session_events = SessionEvents(
-            clock=clock,
-            out=out,
+            context,
             sessions=sessions,
             native=native,
             subagents=subagents,
@@ -425,8 +348,7 @@ class Parts:
             running=running,
         )
         self.tower = TowerConversation(
-            out=out,
-            mint=mint,
+            context,
             connections=connections,
             sessions=sessions,
             announcements=announcements,
@@ -446,8 +368,7 @@ class Parts:
             places=places,
         )
         self.reading = Reading(
-            out=out,
-            tickets=tickets,
+            context,
             sessions=sessions,
             streams=streams,
             tools=tools,
@@ -458,8 +379,7 @@ class Parts:
             emitter_folders=emitter_folders,
         )
         self.caller = CallerConversation(
-            clock=clock,
-            out=out,
+            context,
             sessions=sessions,
             providers=providers,
             calls=calls,
@@ -468,8 +388,7 @@ class Parts:
             policies=policies,
         )
         self.agent_emitters = AgentEmitters(
-            clock=clock,
-            out=out,
+            context,
             sessions=sessions,
             approvals=approvals,
             policies=policies,
@@ -490,7 +409,7 @@ class Parts:
             patience=settings.timeouts.emitter_approval,
         )
         self.builtin = BuiltinConversation(
-            out=out,
+            context,
             connections=connections,
             sessions=sessions,
             streams=streams,

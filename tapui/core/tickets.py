@@ -43,6 +43,9 @@ class Tickets:
         self._count = 0
         self._waiting: dict[int, object] = {}
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def make_durable(self, seq: int, subject: object) -> None:
         """Ask that event `seq` be made durable; `subject` waits for it."""
         self._out.effects.append(MakeDurable(self._keep(subject), seq))

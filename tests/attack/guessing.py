@@ -113,7 +113,7 @@ class Attack:
 
     def _open(self) -> None:
         """The person opens what waits, without looking."""
-        for waiting in self._gateway._parts.approvals.of_kind("pairing"):
+        for waiting in self._gateway.parts.approvals.of_kind("pairing"):
             if waiting.view.state == "waiting":
                 self._say(self._tower, t.ApprovalReveal(waiting.view.id))
                 self.tally.codes += 1

@@ -586,4 +586,4 @@ class Conversation:
     @property
     def deadlines(self) -> int:
         """How many deadlines are set."""
-        return len(self.gateway._deadlines)
+        return len(self.gateway.parts.context.deadlines)

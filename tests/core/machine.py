@@ -151,7 +151,7 @@ class ConversationMachine(RuleBasedStateMachine):
     @invariant()
     def the_state_is_what_the_registers_say(self) -> None:
         gateway = self.talk.gateway
-        r, state = gateway._parts, gateway.state
+        r, state = gateway.parts, gateway.state
         live = {id_: one for id_, one in state.sessions.items() if is_open(one)}
         assert live == {id_: session.view for id_, session in r.sessions.open.items()}
         connected = {
@@ -184,7 +184,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def only_tools_of_providers_in_the_session_can_be_called(self) -> None:
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         for session in r.sessions.open.values():
             for name, entry in session.tools.items():
                 assert entry.offers or entry.lists
@@ -206,7 +206,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def calls_are_known_to_both_ends(self) -> None:
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         for call in r.calls.pending.values():
             assert call.deadline is not None
             assert call.deadline.is_live
@@ -226,7 +226,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_bounded(self) -> None:
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         live = {
             (provider.id, session)
             for provider in r.providers.connected.values()
@@ -249,7 +249,7 @@ class ConversationMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_deadline_belongs_to_something(self) -> None:
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         leaving = {
             session
             for provider in r.providers.connected.values()
@@ -276,11 +276,11 @@ class ConversationMachine(RuleBasedStateMachine):
         )
         assert set(r.alarms._waiting) <= set(r.approvals.waiting)
         assert set(r.alarms._busy) == {one.id for one in r.sessions.open.values() if one.is_busy}
-        assert len(r.deadlines) == expected
+        assert len(r.context.deadlines) == expected
 
     @invariant()
     def who_is_gone_is_gone(self) -> None:
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         open_ = {peer.number for peer in self._open()} | self.talk.ends.keys()
         assert r.connections.by_number.keys() == open_
         towers = {id_ for id_, one in r.connections.by_number.items() if one.standing == "Tower"}
@@ -295,14 +295,14 @@ class ConversationMachine(RuleBasedStateMachine):
         self.talk.recorded()
         self.talk.wait(EVERYTHING)
         self._listen()
-        r = self.talk.gateway._parts
+        r = self.talk.gateway.parts
         assert not r.calls.pending
         assert not r.approvals.waiting
         assert not r.modes._setting
         assert not r.providers._departed
         assert not self.talk.builtin._pending
-        assert not self.talk.gateway._parts.tickets._waiting
-        assert len(r.deadlines) == 0
+        assert not self.talk.gateway.parts.context.tickets
+        assert len(r.context.deadlines) == 0
         open_ = {peer.number for peer in self._open()}
         assert not any(n for (peer, _), n in self.pending.items() if peer in open_)
         self.the_state_is_what_the_registers_say()

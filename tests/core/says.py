@@ -53,7 +53,7 @@ def session(dice: Random) -> Json:
 
 
 def of_host(talk: Conversation, dice: Random, peer: Peer) -> Json:
-    r = talk.gateway._parts
+    r = talk.gateway.parts
     mine = [id_ for id_, one in r.sessions.open.items() if one.host == peer.number]
     id_, kind = one(dice, mine or SESSIONS, *SESSIONS, *CHILDREN), dice.randrange(20)
     if kind == 2 and len(mine) > 1:
@@ -106,7 +106,7 @@ def of_host(talk: Conversation, dice: Random, peer: Peer) -> Json:
 
 
 def calling(talk: Conversation, dice: Random) -> Json:
-    open_ = talk.gateway._parts.sessions.open
+    open_ = talk.gateway.parts.sessions.open
     session_id = one(dice, open_, "s9", *CHILDREN)
     offered = list(open_[session_id].tools) if session_id in open_ else []
     own = [name for name in offered if not name.startswith("tap_")]
@@ -125,7 +125,7 @@ def calling(talk: Conversation, dice: Random) -> Json:
 
 
 def of_provider(talk: Conversation, dice: Random, peer: Peer) -> Json:
-    connection = talk.gateway._parts.connections.by_number.get(peer.number)
+    connection = talk.gateway.parts.connections.by_number.get(peer.number)
     provider = connection.provider if connection else None
     mine = list(provider.sessions) if provider else []
     id_, kind = one(dice, mine or [None], *SESSIONS, None, "s9"), dice.randrange(16)
@@ -168,7 +168,7 @@ def of_provider(talk: Conversation, dice: Random, peer: Peer) -> Json:
 
 
 def hello(talk: Conversation, dice: Random) -> Json:
-    open_ = talk.gateway._parts.sessions.open
+    open_ = talk.gateway.parts.sessions.open
     tokens = [f"tok-{n}" for n in range(max(1, talk.mint.numbers.get("tok-", 0) - 5), 99)][:6]
     message: Json = {
         "type": "hello",

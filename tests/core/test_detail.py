@@ -173,4 +173,4 @@ def test_a_tower_that_left_meanwhile_is_told_nothing(scene: Scene) -> None:
     )
     reading.closed(scene.tower.number, scene.talk.now)
     scene.talk.turn()
-    assert not scene.talk.gateway._parts.tickets._waiting
+    assert not scene.talk.gateway.parts.context.tickets

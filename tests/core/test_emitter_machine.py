@@ -208,7 +208,7 @@ class EmitterMachine(RuleBasedStateMachine):
         self.talk.recorded(is_ok=is_ok)
 
     def _open(self) -> list[str]:
-        parts = self.talk.gateway._parts
+        parts = self.talk.gateway.parts
         return list(parts.sessions.open)
 
     def _waiting(self) -> list[str]:
@@ -216,7 +216,7 @@ class EmitterMachine(RuleBasedStateMachine):
         return sorted(id_ for id_, one in approvals.items() if is_waiting(one))
 
     def _live(self) -> list[LiveEmitter]:
-        return list(self.talk.gateway._parts.emitters.by_id.values())
+        return list(self.talk.gateway.parts.emitters.by_id.values())
 
     # What must hold
 
@@ -247,11 +247,11 @@ class EmitterMachine(RuleBasedStateMachine):
         assert going <= live <= set(self.shell.running)
         names = [one.plan.name for one in self.shell.running.values()]
         assert len(names) == len(set(names)), "two runs of one emitter"
-        assert set(self.talk.gateway._parts.emitters.by_run) == live
+        assert set(self.talk.gateway.parts.emitters.by_run) == live
 
     @invariant()
     def everything_is_an_open_sessions_in_its_folder(self) -> None:
-        open_ = self.talk.gateway._parts.sessions.open
+        open_ = self.talk.gateway.parts.sessions.open
         for emitter in self._live():
             assert open_[emitter.session.id] is emitter.session
             if emitter.source == "file":
@@ -287,11 +287,11 @@ class EmitterMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_else_is_due(self) -> None:
-        heap = self.talk.gateway._parts.deadlines._heap
-        due = [one.subject for _, _, one in heap if one.is_live and one.due is Due.EMITTER]
+        deadlines = self.talk.gateway.parts.context.deadlines
+        due = [one.subject for one in deadlines if one.due is Due.EMITTER]
         expected = [one for one in self._live() if one.deadline is not None]
         assert sorted(map(id, due)) == sorted(map(id, expected))
-        counts = [one.subject for _, _, one in heap if one.is_live and one.due is Due.COUNTS]
+        counts = [one.subject for one in deadlines if one.due is Due.COUNTS]
         owed = [one for one in self._live() if one.counts_due is not None]
         assert sorted(map(id, counts)) == sorted(map(id, owed))
 
@@ -310,9 +310,9 @@ class EmitterMachine(RuleBasedStateMachine):
         self.everything_is_forgotten()
 
     def everything_is_forgotten(self) -> None:
-        parts = self.talk.gateway._parts
-        assert not parts.tickets._waiting
-        assert len(parts.deadlines) == 0
+        parts = self.talk.gateway.parts
+        assert not parts.context.tickets
+        assert len(parts.context.deadlines) == 0
         assert not parts.injects._brakes
         assert not parts.emitters._shown
         assert not parts.emitters.ending

@@ -114,11 +114,11 @@ def test_a_grant_ends_with_its_session(scene: Scene) -> None:
 
 
 def test_a_grant_goes_with_its_connection(scene: Scene) -> None:
-    known = len(scene.talk.gateway._parts.trustees.grants)
+    known = len(scene.talk.gateway.parts.trustees.grants)
     provider = Provider(scene.talk, to_one_session())
     provider.end.close()
     scene.talk.turn()
-    assert len(scene.talk.gateway._parts.trustees.grants) == known
+    assert len(scene.talk.gateway.parts.trustees.grants) == known
 
 
 # Pushes: one path, with a budget where the grant asks for one

@@ -338,7 +338,7 @@ def test_a_limit_counts_on_when_its_session_is_replaced(
     provider.result(provider.take_call(), data=2)
     provider.result(provider.take_call(), data=3)
     assert [one["id"] for one in host.hear_of("tool.outcome")] == ["i1", "i2", "i3"]
-    assert talk.gateway._parts.calls._lanes.in_use == []
+    assert talk.gateway.parts.calls._lanes.in_use == []
 
 
 def test_objects_that_are_null_are_empty(scene: Scene) -> None:

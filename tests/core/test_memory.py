@@ -277,7 +277,7 @@ def test_streams_of_departed_providers_are_bounded_in_number(
         provider = scene.talk.provider("s1", name=f"p{number}", tools=[])
         provider.push("last words")
         provider.drop()
-    streams = scene.talk.gateway._parts.streams
+    streams = scene.talk.gateway.parts.streams
     assert set(streams.of("s1")) == {"p2@p2", "p3@p3", "p4@p4"}
     assert scene.talk.deadlines == 3 + 5, "each departed provider may come back, too"
     scene.talk.wait(limits.DEPARTED_STREAM_TTL)

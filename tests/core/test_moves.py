@@ -238,9 +238,9 @@ def test_former_ids_are_bounded(scene: Scene) -> None:
     for number in range(limits.MAX_FORMER_IDS + 50):
         scene.host.open(f"n{number}", replaces=former)
         former = f"n{number}"
-    sessions = scene.talk.gateway._parts.sessions
+    sessions = scene.talk.gateway.parts.sessions
     assert len(sessions.aliases) == limits.MAX_FORMER_IDS
-    known = scene.talk.gateway._parts.providers.connected["p-1"]
+    known = scene.talk.gateway.parts.providers.connected["p-1"]
     assert len(known.former_ids) == limits.MAX_FORMER_IDS
     scene.provider.hear()
     assert scene.provider.push(sessionId="n100").hear() == []
@@ -444,7 +444,7 @@ def test_who_may_come_back_is_bounded(scene: Scene) -> None:
         peer = scene.talk.provider("s1", name=f"n{number}", tools=[])
         tokens.append(peer.ack["reconnectToken"])
         peer.drop()
-    assert len(scene.talk.gateway._parts.providers._departed) == limits.MAX_DEPARTED
+    assert len(scene.talk.gateway.parts.providers._departed) == limits.MAX_DEPARTED
     first = {"type": "hello", "name": "n0", "protocolVersion": 2, "reconnectToken": tokens[0]}
     error = scene.talk.connect(PROVIDER_TOKEN).error(first)
     assert error["message"] == "session: missing"

@@ -85,8 +85,8 @@ def test_what_is_withdrawn_has_no_answer(scene: Scene, is_deciding: bool) -> Non
 
 
 def test_in_an_unattended_session_nobody_is_asked(scene: Scene) -> None:
-    session = scene.talk.gateway._parts.sessions.required("s1")
-    scene.talk.gateway._parts.sessions.update(session, unattended=True)
+    session = scene.talk.gateway.parts.sessions.required("s1")
+    scene.talk.gateway.parts.sessions.update(session, unattended=True)
     assert ask(scene.talk) is None
     assert ends(scene.talk) == [("q1", "denied", None, NOBODY_IS_ASKED)]
 

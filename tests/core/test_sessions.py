@@ -291,7 +291,7 @@ def test_results_are_absorbed_while_a_session_ends(scene: Scene) -> None:
 def test_streams_of_an_ended_session_are_gone_with_its_last_provider(scene: Scene) -> None:
     close(scene)
     scene.provider.push("kept")
-    streams = scene.talk.gateway._parts.streams
+    streams = scene.talk.gateway.parts.streams
     assert set(streams.of("s1")) == {"greeter@greeter"}
     scene.provider.say(type="shutdown.ready", sessionId="s1")
     assert streams.of("s1") == {}
@@ -308,7 +308,7 @@ def test_a_session_of_the_same_id_has_streams_of_its_own(scene: Scene) -> None:
     fresh = scene.talk.provider("s1", name="fresh", tools=[])
     fresh.push("new")
     scene.provider.say(type="shutdown.ready", sessionId="s1")
-    streams = scene.talk.gateway._parts.streams
+    streams = scene.talk.gateway.parts.streams
     assert set(streams.of("s1")) == {"fresh@fresh"}
     assert set(scene.talk.gateway.state.streams) == {("s1", "fresh@fresh")}
 

@@ -9,7 +9,7 @@ BIG = 1_900_000
 
 def held(talk: Conversation) -> int:
     """Return the characters of all lines in memory."""
-    logs = talk.gateway._parts.streams._logs
+    logs = talk.gateway.parts.streams._logs
     return sum(
         len(line.event)
         for streams in logs.values()
@@ -50,7 +50,7 @@ def test_all_sessions_hold_64_mib(talk: Conversation) -> None:
     assert limits.STREAM_BYTES - 2 * BIG < held(talk) <= limits.STREAM_BYTES
     host.say(type="session.close", sessionId="s0")
     talk.wait(60)
-    assert talk.gateway._parts.streams._total == sum(talk.gateway._parts.streams._sizes.values())
+    assert talk.gateway.parts.streams._total == sum(talk.gateway.parts.streams._sizes.values())
     pour(talk, talk.provider("s1", name="other", tools=[]), 1)
     assert held(talk) <= limits.STREAM_BYTES
 
@@ -105,7 +105,7 @@ def test_names_that_come_and_go_leave_nothing_behind(scene: Scene) -> None:
         provider.push("hello")
         provider.drop()
     scene.talk.wait(limits.DEPARTED_STREAM_TTL)
-    streams = scene.talk.gateway._parts.streams
+    streams = scene.talk.gateway.parts.streams
     assert set(streams.of("s1")) <= {"greeter@greeter"}
     assert len(streams._released) <= limits.RECENT_STREAMS
     assert len(scene.talk.gateway.state.streams) <= limits.RECENT_STREAMS

@@ -127,7 +127,7 @@ def test_revoking_it_ends_what_it_opened_at_once(talk: Conversation, later: str 
         assert (error["code"], error["message"]) == ("AUTH_FAILED", "the token was revoked")
         assert peer.closed == (1008, "AUTH_FAILED")
     assert provider.hear_one("tool.cancel")["id"]
-    assert "mcp-1" not in talk.gateway._parts.sessions.open
+    assert "mcp-1" not in talk.gateway.parts.sessions.open
     assert tower.state == "Tower"
     assert talk.connect().error(type="auth", token=TOOLS_TOKEN)["code"] == "AUTH_FAILED"
     if later is not None:
@@ -181,7 +181,7 @@ def test_its_session_has_an_id_a_label_and_a_folder_alone(
     session = {"id": "mcp-1", "label": "l", "cwd": "/", **field}
     error = peer.error(type="session.open", session=session)
     assert (error["code"], error["sessionId"]) == ("UNAUTHORIZED", "mcp-1")
-    assert list(talk.gateway._parts.sessions.open) == ["s1"]
+    assert list(talk.gateway.parts.sessions.open) == ["s1"]
 
 
 @pytest.mark.parametrize("id_", ["s1", "s2", "local", "mcp", "all", ""])
@@ -507,7 +507,7 @@ def test_its_session_stays_while_its_program_only_is_watched(talk: Conversation)
     talk.provider("s1", name="second", tools=[tool("more")])
     talk.wait(20)
     assert host.hear_one("session.closed")["sessionId"] == "mcp-1"
-    assert "mcp-1" not in talk.gateway._parts.sessions.open
+    assert "mcp-1" not in talk.gateway.parts.sessions.open
 
 
 def test_a_session_that_waited_opens_once_its_program_has_none_of_the_tools(
@@ -574,4 +574,4 @@ def test_a_tool_host_that_is_gone_leaves_nothing(talk: Conversation) -> None:
     talk.wait(11)
     assert talk.events("session.closed")[-1]["session"]["reason"] == "its client is gone"
     assert talk.deadlines == before
-    assert talk.gateway._parts.tool_hosts._hosts == {}
+    assert talk.gateway.parts.tool_hosts._hosts == {}

@@ -115,7 +115,7 @@ def _frame(dice: Random, stage: Stage) -> tuple[int, bytes]:
 
 
 def _with_live_ids(dice: Random, stage: Stage, data: bytes) -> bytes:
-    r = stage.gateway._parts
+    r = stage.gateway.parts
     pools = (
         (b"call-1", r.calls.pending),
         (b"gate-1", r.gates._asked),
@@ -130,7 +130,7 @@ def _with_live_ids(dice: Random, stage: Stage, data: bytes) -> bytes:
 
 
 def _is_busy(stage: Stage, number: int) -> bool:
-    connection = stage.gateway._parts.connections.by_number.get(number)
+    connection = stage.gateway.parts.connections.by_number.get(number)
     provider = connection.provider if connection is not None else None
     return provider is not None and bool(provider.calls or provider.gates or provider.transforming)
 

@@ -125,7 +125,7 @@ class Stage:
     def _external(self, tower: int) -> None:
         number = self.enter(origin=ORIGIN)
         self.say(number, {"type": "auth", "mode": "pair"})
-        approval = next(iter(self.gateway._parts.approvals.waiting))
+        approval = next(iter(self.gateway.parts.approvals.waiting))
         self.say(tower, {"type": "approval.reveal", "approvalId": approval, "sessions": ["s1"]})
         self.say(number, {"type": "auth.confirm", "code": self.codes.pop()})
         hello = {"type": "hello", "name": "eve", "protocolVersion": 2, "session": "s1"}
@@ -230,7 +230,7 @@ class Inside:
 
 def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
     """Return everything that the gateway knows, but for the counts of its rate limits."""
-    r, state = gateway._parts, gateway.state
+    r, state = gateway.parts, gateway.state
     return (
         tuple(state.sessions.items()),
         tuple(state.providers.items()),
@@ -252,7 +252,7 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
         tuple(r.modes._setting),
         tuple(r.gates._asked.items()),
         tuple(r.prompts._asked.items()),
-        len(r.deadlines),
+        len(r.context.deadlines),
     )
 
 

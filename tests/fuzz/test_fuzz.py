@@ -37,7 +37,7 @@ def test_the_stage_has_somebody_in_every_state() -> None:
     stage = Stage()
     found = {stage.gateway.standing(number) for number in stage.numbers}
     assert found == set(Standing) - {Standing.BUILTIN, Standing.CLOSED}
-    r = stage.gateway._parts
+    r = stage.gateway.parts
     assert r.calls.pending
     assert r.gates._asked
     assert r.prompts._asked
@@ -99,5 +99,5 @@ def test_sizes_are_inclusive(size: int, codes: dict[str, str | None], kind: str)
 
 
 def _bound(gateway: Gateway, numbers: list[int], name: str) -> int:
-    connections = gateway._parts.connections.by_number
+    connections = gateway.parts.connections.by_number
     return next(one for one in numbers if one in connections and connections[one].name == name)

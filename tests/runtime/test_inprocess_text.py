@@ -144,7 +144,7 @@ async def test_an_event_that_cannot_be_encoded_costs_itself(house: House, witnes
     """A fault of ours: a value comes from inside the core that no edge has seen."""
     host, provider = house.host(), house.provider()
     await until(lambda: provider.heard("hello.ack"))
-    connection = house.gateway._connections.by_number[provider.number]
+    connection = house.gateway.parts.connections.by_number[provider.number]
     connection.bound_provider.view = msgspec.structs.replace(
         connection.bound_provider.view, metadata=object()
     )

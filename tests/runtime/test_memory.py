@@ -141,7 +141,7 @@ async def round_of_clients(house: House, servers: tuple[Server, Server], number:
     for one in servers:
         assert one._roster is not None
         await one._roster.empty.wait()
-    parts, syncer = house.gateway._parts, house.journal._syncer
+    parts, syncer = house.gateway.parts, house.journal._syncer
     await until(lambda: not parts.connections.by_number and not parts.providers._departed)
     await until(lambda: not (syncer._dirty or syncer._retired or syncer._busy))
     looks = house.turn._askers._thread  # one after the other: behind this one there is none

@@ -18,7 +18,7 @@ _SHOWN = ("name", "instance", "state", "session_id", "tools", "trust", "origin")
 
 def check(world: "World") -> None:
     """Check everything that holds at any time."""
-    r = world.gateway._parts
+    r = world.gateway.parts
     assert world.ledger.folded == world.gateway.state, "the events fold to the state"
     _projection(world, r)
     for session in r.sessions.open.values():
@@ -259,15 +259,14 @@ def _deadlines(r: Parts) -> None:
         Due.TOOL_SESSIONS: int(r.tool_hosts.pending is not None),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)
-    for _, _, deadline in r.deadlines._heap:
-        if deadline.is_live:
-            set_[deadline.due] += 1
+    for deadline in r.context.deadlines:
+        set_[deadline.due] += 1
     assert set_ == expected, {due: (set_[due], expected.get(due)) for due in Due}
 
 
 def check_nothing_waits(world: "World") -> None:
     """After a long time in which nobody says anything, nothing is under way."""
-    r = world.gateway._parts
+    r = world.gateway.parts
     assert not r.calls.pending
     assert not r.gates._asked
     assert not r.prompts._asked
@@ -277,8 +276,8 @@ def check_nothing_waits(world: "World") -> None:
     assert not r.orders._asked
     assert all(state == "queued" for state in _states(world)), "an order has no end"
     assert not r.providers._departed
-    assert not world.gateway._parts.tickets._waiting
-    assert len(r.deadlines) == 0
+    assert not world.gateway.parts.context.tickets
+    assert len(r.context.deadlines) == 0
     open_ = r.connections.by_number
     assert not [key for key in world.ledger.invokes if key[0] in open_], "a call has no outcome"
     assert not [key for key in world.ledger.hooks if key[0] in open_], "a hook has no decision"
@@ -293,7 +292,7 @@ def _states(world: "World") -> list[str]:
 
 def check_nothing_is_left(world: "World") -> None:
     """When all have gone, only the built-in tools are there, and the tokens of the beginning."""
-    r = world.gateway._parts
+    r = world.gateway.parts
     check_nothing_waits(world)
     assert not r.sessions.open
     assert not r.sessions.aliases

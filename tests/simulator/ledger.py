@@ -103,10 +103,10 @@ class Ledger:
         elif isinstance(message, h.PromptSubmitted) and standing is Standing.HOST:
             self.prompts[link.number, message.id] = 1
         elif isinstance(message, t.TokenMint):
-            minting = self._world.gateway._parts.sessions.get(message.session_id)
+            minting = self._world.gateway.parts.sessions.get(message.session_id)
             self._minting[link.number, message.id] = minting.id if minting else ""
         elif isinstance(message, m.SessionEvent) and standing is Standing.HOST:
-            session = self._world.gateway._parts.sessions.get(message.session_id)
+            session = self._world.gateway.parts.sessions.get(message.session_id)
             if session is not None and session.host == link.number:
                 if message.event == "session.idle":
                     self._awaiting.pop(session.id, None)
@@ -133,7 +133,7 @@ class Ledger:
             if event.reason.startswith("moved by"):
                 self._widened.setdefault(number, set()).add(event.session_id)
         elif isinstance(event, ev.ApprovalRequested):
-            waiting = self._world.gateway._parts.approvals.waiting.get(event.approval.id)
+            waiting = self._world.gateway.parts.approvals.waiting.get(event.approval.id)
             if waiting is not None:
                 self._guard[event.approval.id] = waiting.asker.id
                 if isinstance(waiting.subject, str):
@@ -148,7 +148,7 @@ class Ledger:
         elif isinstance(event, ev.ModeChanged) and event.state == "ordered":
             self._ordered.setdefault((event.session_id, event.mode), []).append(entry.seq)
         elif isinstance(event, ev.ProviderBound) and not self._is_shown(event.provider.id):
-            provider = self._world.gateway._parts.providers.connected.get(event.provider.id)
+            provider = self._world.gateway.parts.providers.connected.get(event.provider.id)
             if provider is not None:
                 self._came_back(self._link_of.get(event.provider.id), provider.connection.id)
                 self._link_of[event.provider.id] = provider.connection.id
@@ -193,7 +193,7 @@ class Ledger:
             self._outcomes[event.approval.id] = event.approval.state
 
     def _is_shown(self, provider_id: str) -> bool:
-        known = self._world.gateway._parts.providers.connected.get(provider_id)
+        known = self._world.gateway.parts.providers.connected.get(provider_id)
         return known is not None and self._link_of.get(provider_id) == known.connection.id
 
     def _replaced(self, former: str, current: str) -> None:
@@ -258,14 +258,14 @@ class Ledger:
 
     def _refused(self, number: int, message: m.Error) -> None:
         if message.reply_to == "tool.invoke" and message.id is not None:
-            connection = self._world.gateway._parts.connections.by_number.get(number)
+            connection = self._world.gateway.parts.connections.by_number.get(number)
             in_flight = connection is not None and (
                 message.id in connection.invokes or message.id in connection.inquiries
             )
             if not in_flight:
                 self.invokes.pop((number, message.id), None)
         elif message.reply_to == "hook.preToolUse" and message.id is not None:
-            connection = self._world.gateway._parts.connections.by_number.get(number)
+            connection = self._world.gateway.parts.connections.by_number.get(number)
             if connection is None or message.id not in connection.inquiries:
                 self.hooks.pop((number, message.id), None)
         elif message.reply_to == "prompt.submitted" and message.id is not None:
@@ -302,7 +302,7 @@ class Ledger:
             self._injected[line] -= 1
 
     def _held(self, session_id: str) -> set[str]:
-        session = self._world.gateway._parts.sessions.open.get(session_id)
+        session = self._world.gateway.parts.sessions.open.get(session_id)
         return {inject.prompt for inject in session.injects} if session else set()
 
     def _to_provider(self, link: "Link", message: m.Message) -> None:

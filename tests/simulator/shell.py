@@ -471,7 +471,7 @@ class ShellWorld(World):
 
     def _observe(self) -> None:
         """Show the ledger what the core brought forth since the last time."""
-        out = self.gateway._out
+        out = self.gateway.parts.context.out
         events, effects = out.events[self._seen[0] :], out.effects[self._seen[1] :]
         self._seen = [len(out.events), len(out.effects)]
         for entry in events:

@@ -15,7 +15,7 @@ def test_a_provider_that_limited_its_calls_leaves_nothing_behind() -> None:
         host.invoke("s1")
         provider.result(provider.take_call(), data=1)
         provider.drop()
-    assert talk.gateway._parts.calls._lanes.in_use == []
+    assert talk.gateway.parts.calls._lanes.in_use == []
 
 
 def test_a_provider_that_connects_anew_has_its_places_back_at_once() -> None:

@@ -5,12 +5,9 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import Connection
-from tapui.core.output import Output
-from tapui.core.tickets import Tickets
 from tapui.policies.requests import AskedFor
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -73,14 +70,9 @@ class Approvals:
     `failed`.
     """
 
-    def __init__(
-        self, clock: Clock, out: Output, tickets: Tickets, deadlines: Deadlines, mint: Mint
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._tickets = tickets
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
+        self._deadlines, self._mint = context.deadlines, context.mint
         self.waiting: dict[str, WaitingApproval] = {}
         """What can be decided, withdrawn or expire; pairings that are being revealed, too."""
         self.deciding: dict[str, WaitingApproval] = {}

@@ -4,12 +4,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import Connection, OpenSession, Standing
-from tapui.core.output import Output
-from tapui.core.tickets import Tickets
 from tapui.wire import limits
 from tapui.wire.builtin import ModeAnswer
 from tapui.wire.errors import ErrorCode
@@ -34,14 +31,9 @@ class ModeOrder:
 class Modes:
     """Switches under way."""
 
-    def __init__(
-        self, clock: Clock, out: Output, tickets: Tickets, deadlines: Deadlines, mint: Mint
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._tickets = tickets
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
+        self._deadlines, self._mint = context.deadlines, context.mint
         self._setting: dict[str, ModeOrder] = {}
 
     def order(self, order: ModeOrder) -> None:

@@ -6,10 +6,9 @@ from typing import Any
 from msgspec import Struct
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.effects import AnswerPart
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
 from tapui.wire.subjects import ApprovalKind
@@ -42,10 +41,9 @@ class PartQuestions:
     """Opens approvals for parts. The methods of the shell take the time `now`, in seconds."""
 
     def __init__(
-        self, *, clock: Clock, out: Output, approvals: Approvals, sessions: OpenSessions
+        self, context: CoreContext, *, approvals: Approvals, sessions: OpenSessions
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._approvals = approvals
         self._sessions = sessions
         self._waiting: dict[str, WaitingApproval] = {}

@@ -10,12 +10,12 @@ import msgspec
 from msgspec import Raw
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import Send
 from tapui.core.hooks.rules import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.tickets import Tickets
 from tapui.policies.guarded import Guards
 from tapui.policies.judging import Judgement, judge, strictest
 from tapui.policies.reading import FolderRules
@@ -50,15 +50,15 @@ class Policies:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
         connections: Connections,
         sessions: OpenSessions,
-        tickets: Tickets,
         approvals: Approvals,
     ) -> None:
         self._connections = connections
         self._sessions = sessions
-        self._tickets = tickets
+        self._tickets = context.tickets
         self._approvals = approvals
         self._rules: tuple[PolicyRule, ...] = ()
         self._guards = Guards()

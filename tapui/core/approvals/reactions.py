@@ -7,10 +7,10 @@ from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
+from tapui.core.context import CoreContext
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.live import AskedByAgent, AskedToStart
 from tapui.core.model import Connection
-from tapui.core.output import Output
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.trust.guard import AskedByCommand, PersonGuard
 from tapui.core.trust.pairing import Pairings
@@ -24,8 +24,8 @@ class Reactions:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
         announcements: Announcements,
         approvals: Approvals,
         modes: Modes,
@@ -36,7 +36,7 @@ class Reactions:
         part_questions: PartQuestions,
         guard: PersonGuard,
     ) -> None:
-        self._out = out
+        self._out = context.out
         self._announcements = announcements
         self._approvals = approvals
         self._modes = modes

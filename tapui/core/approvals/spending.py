@@ -8,9 +8,9 @@ from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.policies import BY_NOBODY
+from tapui.core.context import CoreContext
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.projection.summary import one_line
 from tapui.projection.turns.usage import tokens
@@ -42,14 +42,14 @@ class Spending:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
         sessions: OpenSessions,
         approvals: Approvals,
         prompts: Prompts,
         setting: Spend,
     ) -> None:
-        self._out = out
+        self._out = context.out
         self._sessions = sessions
         self._approvals = approvals
         self._prompts = prompts

@@ -8,12 +8,10 @@ from msgspec.structs import replace
 
 from tapui.core.calls.completions import completion
 from tapui.core.calls.lanes import Lanes
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.effects import Copied, NotCopied
-from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, RegisteredTool
-from tapui.core.output import Output
 from tapui.core.providers.instances import choose, listing, split_target
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
@@ -38,20 +36,9 @@ _LONGEST_MS = limits.MAX_CALL_TIMEOUT * 1000
 class Calls:
     """All calls under way."""
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
-        mint: Mint,
-        traces: Traces,
-        timeout: float,
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext, *, traces: Traces, timeout: float) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._traces = traces
         self._timeout_ms = timeout * 1000
         self._lanes = Lanes()

@@ -12,10 +12,8 @@ from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.calls.completions import completion
-from tapui.core.clock import Clock
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
 from tapui.core.model import NativeCall, OpenSession
-from tapui.core.output import Output
 from tapui.projection.edits import edits
 from tapui.projection.summary import one_line
 from tapui.wire import limits
@@ -49,16 +47,8 @@ class _ExecutionResult(Struct):
 class NativeCalls:
     """Follows the native calls of all sessions."""
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
 
     def happened(self, session: OpenSession, host: str, message: SessionEvent) -> Raw:
         """Take a `tool.execution_start` or `tool.execution_complete` of a session.

@@ -1,9 +1,8 @@
 """Auth: a token is shown, or pairing is asked for; the answer is the list of sessions."""
 
-from tapui.core.deadlines import Deadlines
+from tapui.core.context import CoreContext
 from tapui.core.effects import Authenticated
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.pairing import Pairings
@@ -17,16 +16,14 @@ class Admission:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        deadlines: Deadlines,
         sessions: OpenSessions,
         trustees: Trustees,
         pairings: Pairings,
         places: Places,
     ) -> None:
-        self._out = out
-        self._deadlines = deadlines
+        self._out, self._deadlines = context.out, context.deadlines
         self._sessions = sessions
         self._trustees = trustees
         self._pairings = pairings

@@ -6,11 +6,11 @@ from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.calls.calls import Calls
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import ConnectedProvider, Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.instances import shown_metadata
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.pushes import Post, Pushes
@@ -34,8 +34,8 @@ class BuiltinConversation:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
         connections: Connections,
         sessions: OpenSessions,
         streams: Streams,
@@ -46,7 +46,7 @@ class BuiltinConversation:
         emitter_folders: EmitterFolders,
         mode_approval: float,
     ) -> None:
-        self._out = out
+        self._out = context.out
         self._connections = connections
         self._sessions = sessions
         self._streams = streams

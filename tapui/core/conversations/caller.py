@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from tapui.core.approvals.policies import BY_RULE, Policies, applied, question, refusal
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.hooks.gates import Gates, Settled
 from tapui.core.hooks.rules import Verdict, judge
 from tapui.core.model import Connection, Inquiry, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
@@ -40,9 +39,8 @@ class CallerConversation:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
         sessions: OpenSessions,
         providers: Providers,
         calls: Calls,
@@ -50,8 +48,7 @@ class CallerConversation:
         spending: Spending,
         policies: Policies,
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._sessions = sessions
         self._providers = providers
         self._calls = calls

@@ -1,8 +1,8 @@
 """The connections that are open, by number; how a message is refused and a connection closed."""
 
+from tapui.core.context import CoreContext
 from tapui.core.effects import Close, ConnectionId
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
 from tapui.wire.codec import Envelope
 from tapui.wire.errors import WireError
 from tapui.wire.events import ErrorSent
@@ -12,8 +12,8 @@ from tapui.wire.message import Error
 class Connections:
     """The registry. A connection that is being closed is in `closing` until its input is done."""
 
-    def __init__(self, out: Output) -> None:
-        self._out = out
+    def __init__(self, context: CoreContext) -> None:
+        self._out = context.out
         self.by_number: dict[ConnectionId, Connection] = {}
         self.closing: list[Connection] = []
 

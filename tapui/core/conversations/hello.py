@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.wishes import Allowed, Wishes, check_capabilities
@@ -18,9 +18,7 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.rules import compile_rules, rule_warnings
 from tapui.core.hooks.sections import check_context, section_warnings
 from tapui.core.hooks.wanted import HookSet
-from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts, check_twice
 from tapui.core.providers.definitions import kept_definitions
@@ -47,10 +45,8 @@ class Hellos:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
         membership: Membership,
@@ -62,9 +58,7 @@ class Hellos:
         most_tools: int,
         persist_dir: Callable[[str], str],
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
         self._connections = connections
         self._sessions = sessions
         self._membership = membership

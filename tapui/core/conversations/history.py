@@ -2,11 +2,10 @@
 
 from msgspec import Raw
 
+from tapui.core.context import CoreContext
 from tapui.core.effects import EarlierTurns
 from tapui.core.model import Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions, own_session
-from tapui.core.tickets import Tickets
 from tapui.projection.turns.restored import bounded, unknown_of
 from tapui.wire.codec import decode_as
 from tapui.wire.events import Entry, TurnsRestored
@@ -17,9 +16,8 @@ from tapui.wire.turns import Turn
 class History:
     """Puts earlier turns before those of this run. What records have goes before a host's."""
 
-    def __init__(self, *, out: Output, tickets: Tickets, sessions: OpenSessions) -> None:
-        self._out = out
-        self._tickets = tickets
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
+        self._out, self._tickets = context.out, context.tickets
         self._sessions = sessions
 
     def read_back(self, session: OpenSession) -> None:

@@ -9,7 +9,7 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies, applied, judged
 from tapui.core.approvals.spending import Spending
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.history import History
 from tapui.core.conversations.legal import check_version
@@ -17,9 +17,7 @@ from tapui.core.effects import Mention, NoteAgent
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.hooks.rules import SHELL_TOOLS
 from tapui.core.mcp_servers.servers import McpServers
-from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers, check_unreserved, is_reserved
 from tapui.core.providers.tools import ToolTable
@@ -67,10 +65,8 @@ class HostConversation:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
         announcements: Announcements,
@@ -91,9 +87,7 @@ class HostConversation:
         emitter_folders: EmitterFolders,
         mcp_servers: McpServers,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
         self._connections = connections
         self._sessions = sessions
         self._announcements = announcements

@@ -1,8 +1,8 @@
 """Who inspects whose conversation; the shell sees the messages themselves (README.md "Towers")."""
 
+from tapui.core.context import CoreContext
 from tapui.core.effects import ConnectionId, EndInspection, Inspect, InspectMore
 from tapui.core.model import Connection
-from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
@@ -13,8 +13,10 @@ from tapui.wire.tower import InspectEnded, InspectLines, InspectRead, InspectSta
 class Inspecting:
     """The inspections of all towers. One ends with the tower, or with what it looks at."""
 
-    def __init__(self, *, out: Output, sessions: OpenSessions, providers: Providers) -> None:
-        self._out = out
+    def __init__(
+        self, context: CoreContext, *, sessions: OpenSessions, providers: Providers
+    ) -> None:
+        self._out = context.out
         self._sessions = sessions
         self._providers = providers
         self._targets: dict[tuple[ConnectionId, str], ConnectionId] = {}

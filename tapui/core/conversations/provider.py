@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
@@ -25,7 +25,6 @@ from tapui.core.hooks.sections import (
 )
 from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, Standing
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.definitions import check_size, kept_definitions
@@ -36,7 +35,6 @@ from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.streams.pushes import Post, Pushes
 from tapui.core.streams.streams import Streams, compile_filter, split_name
-from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Capability, require
 from tapui.wire import limits
 from tapui.wire.codec import is_null, optional_object
@@ -66,10 +64,8 @@ class ProviderConversation:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        tickets: Tickets,
         connections: Connections,
         sessions: OpenSessions,
         membership: Membership,
@@ -87,9 +83,7 @@ class ProviderConversation:
         most_tools: int,
         persist_dir: Callable[[str], str],
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._tickets = tickets
+        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
         self._connections = connections
         self._sessions = sessions
         self._membership = membership

@@ -10,17 +10,16 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
+from tapui.core.context import CoreContext
 from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.shown import described
 from tapui.core.model import Connection
-from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, resolved
 from tapui.core.streams.streams import Streams, fitting
-from tapui.core.tickets import Tickets
 from tapui.projection.state import State
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
@@ -63,9 +62,8 @@ class Reading:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        tickets: Tickets,
         sessions: OpenSessions,
         streams: Streams,
         tools: ToolTable,
@@ -75,8 +73,7 @@ class Reading:
         emitters: Emitters,
         emitter_folders: EmitterFolders,
     ) -> None:
-        self._out = out
-        self._tickets = tickets
+        self._out, self._tickets = context.out, context.tickets
         self._sessions = sessions
         self._streams = streams
         self._tools = tools

@@ -9,7 +9,7 @@ def release(parts: Parts, connection: Connection, reason: str) -> None:
     """Cancel what a connection asked for, and end what it was; `reason` is a provider's."""
     former, connection.standing = connection.standing, Standing.CLOSED
     parts.inspecting.gone(connection)
-    parts.deadlines.cancel(connection.deadline)
+    parts.context.deadlines.cancel(connection.deadline)
     for call in list(connection.invokes.values()):
         parts.calls.cancel(call, CallError.CANCELLED, "the caller is gone", "the caller is gone")
     for inquiry in list(connection.inquiries.values()):

@@ -5,10 +5,9 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.running import Running
 from tapui.core.model import Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions, own_session
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.injects import Injects
@@ -56,9 +55,8 @@ class SessionEvents:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
         sessions: OpenSessions,
         native: NativeCalls,
         subagents: Subagents,
@@ -67,8 +65,7 @@ class SessionEvents:
         traces: Traces,
         running: Running,
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._sessions = sessions
         self._native = native
         self._subagents = subagents

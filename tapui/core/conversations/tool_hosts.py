@@ -12,18 +12,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.legal import check_version
-from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import ConnectionId, Identified, NoteAgent
-from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, no_session
-from tapui.core.tickets import Tickets
 from tapui.core.trust.grants import Trustees
 from tapui.secret import Secret
 from tapui.wire import limits
@@ -72,23 +69,16 @@ class ToolHosts:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
-        tickets: Tickets,
-        deadlines: Deadlines,
         connections: Connections,
         sessions: OpenSessions,
         endings: Endings,
         trustees: Trustees,
         host: HostConversation,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
-        self._tickets = tickets
-        self._deadlines = deadlines
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
+        self._tickets, self._deadlines = context.tickets, context.deadlines
         self._connections = connections
         self._sessions = sessions
         self._endings = endings

@@ -5,13 +5,12 @@ from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import ConnectionId, StopGateway
 from tapui.core.emitters.registry import Emitters
-from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Connection, Standing
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.announcements import Announcements
@@ -48,9 +47,8 @@ class TowerConversation:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
         announcements: Announcements,
@@ -69,8 +67,7 @@ class TowerConversation:
         guard: PersonGuard,
         places: Places,
     ) -> None:
-        self._out = out
-        self._mint = mint
+        self._out, self._mint = context.out, context.mint
         self._connections = connections
         self._sessions = sessions
         self._announcements = announcements

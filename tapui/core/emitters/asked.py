@@ -21,7 +21,7 @@ from tapui.core.approvals.policies import (
     refusal,
 )
 from tapui.core.calls.calls import Calls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.caller import CallerConversation
 from tapui.core.emitters.agent_plans import AgentPlans, folder_of_work, refused
 from tapui.core.emitters.as_bash import as_bash, has_other_shell
@@ -36,7 +36,6 @@ from tapui.core.emitters.shown import described
 from tapui.core.hooks.gates import Settled
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.streams import compile_filter
 from tapui.policies.rules import is_within
@@ -75,9 +74,8 @@ class AgentEmitters:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
         sessions: OpenSessions,
         approvals: Approvals,
         policies: Policies,
@@ -91,8 +89,7 @@ class AgentEmitters:
         matcher: Matcher,
         patience: float,
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._sessions = sessions
         self._approvals = approvals
         self._policies = policies

@@ -2,12 +2,11 @@
 once it, or a file that its command names, has changed."""
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.given import MustAsk
 from tapui.core.emitters.live import AskedToStart, CheckWanted, ConsentWanted, LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import Connection, Standing
-from tapui.core.tickets import Tickets
 from tapui.wire import limits
 
 NOBODY_ASKED = "it was not allowed yet, and nobody is asked in this session"
@@ -19,13 +18,10 @@ LATER_VERSIONS = "laterVersions"
 class Consenting:
     """Opens approvals of kind `emitter`, and has consent kept."""
 
-    def __init__(
-        self, *, clock: Clock, emitters: Emitters, approvals: Approvals, tickets: Tickets
-    ) -> None:
-        self._clock = clock
+    def __init__(self, context: CoreContext, *, emitters: Emitters, approvals: Approvals) -> None:
+        self._clock, self._tickets = context.clock, context.tickets
         self._emitters = emitters
         self._approvals = approvals
-        self._tickets = tickets
         self._asker = Connection(0, None, standing=Standing.BUILTIN)
         """Stands for tapui itself, which has no connection."""
 

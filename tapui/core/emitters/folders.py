@@ -5,6 +5,7 @@ When that ends the next one has them, with their streams; with the last one they
 
 from collections.abc import Sequence
 
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import LeaveEmitters
 from tapui.core.emitters.consenting import NOBODY_ASKED
@@ -14,10 +15,8 @@ from tapui.core.emitters.project_providers import ProjectProviders
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.model import OpenSession, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.streams import Streams, full_name
-from tapui.core.tickets import Tickets
 from tapui.wire import limits
 from tapui.wire.events import FolderProblemsChanged
 from tapui.wire.host import SessionLog
@@ -33,9 +32,8 @@ class EmitterFolders:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        tickets: Tickets,
         connections: Connections,
         sessions: OpenSessions,
         emitters: Emitters,
@@ -43,8 +41,7 @@ class EmitterFolders:
         providers: ProjectProviders,
         streams: Streams,
     ) -> None:
-        self._out = out
-        self._tickets = tickets
+        self._out, self._tickets = context.out, context.tickets
         self._connections = connections
         self._sessions = sessions
         self._emitters = emitters

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.given import (
@@ -20,7 +20,6 @@ from tapui.core.emitters.orders import EmitterOrders, TrialWanted
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.run_ends import RunEnds
 from tapui.core.emitters.running import Running
-from tapui.core.tickets import Tickets
 from tapui.wire.emitters import EmitterCounts
 
 
@@ -32,9 +31,8 @@ class EmitterInputs:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        tickets: Tickets,
         emitters: Emitters,
         folders: EmitterFolders,
         consenting: Consenting,
@@ -44,8 +42,7 @@ class EmitterInputs:
         orders: EmitterOrders,
         keeping: Keeping,
     ) -> None:
-        self._clock = clock
-        self._tickets = tickets
+        self._clock, self._tickets = context.clock, context.tickets
         self._emitters = emitters
         self._folders = folders
         self._consenting = consenting

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from tapui.core.context import CoreContext
 from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan, SavedEmitter
@@ -13,9 +14,7 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection
-from tapui.core.output import Output
 from tapui.core.streams.streams import Streams, compile_filter, full_name
-from tapui.core.tickets import Tickets
 from tapui.wire import limits
 from tapui.wire.emitters import EmitterKeep, EmitterKept
 from tapui.wire.errors import ErrorCode, WireError
@@ -36,17 +35,15 @@ class Keeping:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        tickets: Tickets,
         emitters: Emitters,
         folders: EmitterFolders,
         running: Running,
         streams: Streams,
         matcher: Matcher,
     ) -> None:
-        self._out = out
-        self._tickets = tickets
+        self._out, self._tickets = context.out, context.tickets
         self._emitters = emitters
         self._folders = folders
         self._running = running

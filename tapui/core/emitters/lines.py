@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Literal
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.given import RunLineRead
 from tapui.core.emitters.live import LineTally, LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import HeldInject, HeldLine
-from tapui.core.output import Output
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams, full_name
 from tapui.wire import limits
@@ -34,16 +33,9 @@ class EmitterLines:
     """Takes lines to where they go."""
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        emitters: Emitters,
-        streams: Streams,
-        injects: Injects,
+        self, context: CoreContext, *, emitters: Emitters, streams: Streams, injects: Injects
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._emitters = emitters
         self._streams = streams
         self._injects = injects

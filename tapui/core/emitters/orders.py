@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from tapui.core.context import CoreContext
 from tapui.core.emitters.given import TriedRules
 from tapui.core.emitters.lines import SYSTEM
 from tapui.core.emitters.live import LiveEmitter
@@ -11,9 +12,7 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection
-from tapui.core.output import Output
 from tapui.core.streams.streams import Streams, compile_filter, full_name
-from tapui.core.tickets import Tickets
 from tapui.wire import limits
 from tapui.wire.emitters import (
     EmitterFilter,
@@ -51,16 +50,14 @@ class EmitterOrders:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        tickets: Tickets,
         emitters: Emitters,
         running: Running,
         streams: Streams,
         matcher: Matcher,
     ) -> None:
-        self._out = out
-        self._tickets = tickets
+        self._out, self._tickets = context.out, context.tickets
         self._emitters = emitters
         self._running = running
         self._streams = streams

@@ -3,11 +3,11 @@
 Each gets a token of its own, which is good for that session and dies with it.
 """
 
+from tapui.core.context import CoreContext
 from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.live import EmitterFolder, LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.running import Running
-from tapui.core.mint import Mint
 from tapui.core.model import OpenSession
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.secret import Secret
@@ -17,9 +17,9 @@ class ProjectProviders:
     """Keeps what runs like what the files say."""
 
     def __init__(
-        self, *, mint: Mint, emitters: Emitters, running: Running, trustees: Trustees
+        self, context: CoreContext, *, emitters: Emitters, running: Running, trustees: Trustees
     ) -> None:
-        self._mint = mint
+        self._mint = context.mint
         self._emitters = emitters
         self._running = running
         self._trustees = trustees

@@ -2,14 +2,12 @@
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.emitters.given import EmitterEntryRead
 from tapui.core.emitters.live import EmitterFolder, LiveEmitter
 from tapui.core.emitters.shown import described
-from tapui.core.mint import Mint
 from tapui.core.model import OpenSession
-from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.emitters import Emitter, EmitterSource, EmitterState
 from tapui.wire.errors import ErrorCode, WireError
@@ -19,11 +17,9 @@ from tapui.wire.events import EmitterChanged, EmitterCounted, EmitterGone
 class Emitters:
     """The registry. Whoever changes an emitter calls `show`."""
 
-    def __init__(self, *, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self.by_id: dict[str, LiveEmitter] = {}
         self.by_run: dict[str, LiveEmitter] = {}
         """By the id of the run under way, of those that run a command."""

@@ -1,6 +1,6 @@
 """How a run begins: once the emitter may run, and there is room for what it says."""
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.effects import StartRun
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.given import CannotStart, EmitterStanding, MayStart, MustAsk
@@ -10,9 +10,7 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.run_waits import RunWaits
 from tapui.core.emitters.run_words import beginning
 from tapui.core.emitters.schedules import pause_after, span_in_words
-from tapui.core.mint import Mint
 from tapui.core.model import HeldInject
-from tapui.core.output import Output
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.wire.errors import WireError
@@ -27,10 +25,8 @@ class RunBeginnings:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
         emitters: Emitters,
         lines: EmitterLines,
         consenting: Consenting,
@@ -38,9 +34,7 @@ class RunBeginnings:
         injects: Injects,
         waits: RunWaits,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
         self._emitters = emitters
         self._lines = lines
         self._consenting = consenting

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.given import RunEnd
 from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.live import LiveEmitter, added
@@ -33,15 +33,15 @@ class RunEnds:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
         emitters: Emitters,
         lines: EmitterLines,
         traces: Traces,
         waits: RunWaits,
         beginnings: RunBeginnings,
     ) -> None:
-        self._clock = clock
+        self._clock = context.clock
         self._emitters = emitters
         self._lines = lines
         self._traces = traces

@@ -1,7 +1,7 @@
 """What waits for its time, or for its session to be idle."""
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.emitters.live import LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import OpenSession
@@ -11,9 +11,8 @@ from tapui.wire import limits
 class RunWaits:
     """Sets when the next runs of emitters begin."""
 
-    def __init__(self, *, clock: Clock, deadlines: Deadlines, emitters: Emitters) -> None:
-        self._clock = clock
-        self._deadlines = deadlines
+    def __init__(self, context: CoreContext, *, emitters: Emitters) -> None:
+        self._clock, self._deadlines = context.clock, context.deadlines
         self._emitters = emitters
 
     def wait(self, emitter: LiveEmitter, seconds: float, why: str | None = None) -> None:

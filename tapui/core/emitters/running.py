@@ -4,6 +4,7 @@ A run of a command is the runner's; a run of a prompt is an inject, and ends whe
 taken it. A run never begins before the one before has ended.
 """
 
+from tapui.core.context import CoreContext
 from tapui.core.effects import SetRunFilter, StopRun
 from tapui.core.emitters.consenting import Consenting
 from tapui.core.emitters.given import EmitterStanding, MustAsk, RunEnd
@@ -14,7 +15,6 @@ from tapui.core.emitters.run_beginnings import RunBeginnings
 from tapui.core.emitters.run_ends import RunEnds
 from tapui.core.emitters.run_waits import RunWaits
 from tapui.core.model import HeldInject, OpenSession, Prompter
-from tapui.core.output import Output
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.traces.traces import Traces
 from tapui.wire.emitters import EmitterCounts
@@ -28,8 +28,8 @@ class Running:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
         emitters: Emitters,
         lines: EmitterLines,
         consenting: Consenting,
@@ -39,7 +39,7 @@ class Running:
         beginnings: RunBeginnings,
         ends: RunEnds,
     ) -> None:
-        self._out = out
+        self._out = context.out
         self._emitters = emitters
         self._lines = lines
         self._consenting = consenting

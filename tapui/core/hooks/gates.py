@@ -9,12 +9,10 @@ from typing import Literal
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.hooks.rules import Verdict
-from tapui.core.mint import Mint
 from tapui.core.model import ConnectedProvider, Inquiry, OpenSession, RuleEntry
-from tapui.core.output import Output
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.events import GateChecked
@@ -42,13 +40,9 @@ class Settled:
 class Gates:
     """Inquiries under way."""
 
-    def __init__(
-        self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, traces: Traces
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext, traces: Traces) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._traces = traces
         self._asked: dict[str, Inquiry] = {}
         """By the id of each question that is open."""

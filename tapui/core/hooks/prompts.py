@@ -6,11 +6,9 @@ Provider Interface v2 "Transform rules"; `tapui/wire/README.md`.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import ConnectedProvider, Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
 from tapui.wire.host import PromptPrepared, PromptSubmitted
@@ -46,13 +44,9 @@ class Question:
 class Prompts:
     """Preparations under way."""
 
-    def __init__(
-        self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, traces: Traces
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext, traces: Traces) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._traces = traces
         self._asked: dict[str, Question] = {}
         self.introduce: Callable[[OpenSession], str | None] = lambda _session: None

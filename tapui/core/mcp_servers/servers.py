@@ -1,11 +1,9 @@
 """MCP servers: the shell runs them; it is told of the sessions, and tells what becomes of each."""
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.effects import McpSessionsChanged
 from tapui.core.mcp_servers.given import McpSession
-from tapui.core.mint import Mint
 from tapui.core.model import OpenSession
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.secret import Secret
@@ -20,18 +18,8 @@ class McpServers:
     The methods of the shell take the time `now`, in seconds of the core's clock.
     """
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        mint: Mint,
-        sessions: OpenSessions,
-        trustees: Trustees,
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions, trustees: Trustees) -> None:
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
         self._sessions = sessions
         self._trustees = trustees
         self._is_on = False

@@ -3,9 +3,9 @@
 from msgspec.structs import replace
 
 from tapui.core.calls.calls import Calls
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.model import ConnectedProvider, OpenSession, Standing
-from tapui.core.output import Output
 from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.identity import ALL, Providers
 from tapui.core.sessions.membership import Membership
@@ -20,15 +20,15 @@ class Binding:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
         connections: Connections,
         sessions: OpenSessions,
         membership: Membership,
         providers: Providers,
         calls: Calls,
     ) -> None:
-        self._out = out
+        self._out = context.out
         self._connections = connections
         self._sessions = sessions
         self._membership = membership

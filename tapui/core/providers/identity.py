@@ -8,11 +8,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.model import ConnectedProvider, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.departed import DepartedProvider
 from tapui.core.trust.grants import Grant
 from tapui.secret import Secret
@@ -30,11 +28,9 @@ Known = TypeVar("Known", ConnectedProvider, DepartedProvider)
 class Providers:
     """The registry of providers."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self.connected: dict[str, ConnectedProvider] = {}
         self._departed: list[DepartedProvider] = []
 

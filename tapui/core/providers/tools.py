@@ -4,10 +4,9 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
-from tapui.core.output import Output
 from tapui.core.providers import instances
 from tapui.wire import limits
 from tapui.wire.events import SessionUpdated
@@ -18,10 +17,8 @@ from tapui.wire.message import OfferedTool, Tool
 class ToolTable:
     """Changes the tables of sessions and tells their hosts, once per quiet period."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
 
     def put(
         self,

@@ -8,10 +8,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadline, Deadlines, Due
-from tapui.core.mint import Mint
-from tapui.core.output import Output
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Deadline, Due
 from tapui.projection.now import loop_of
 from tapui.projection.state import is_unsettled
 from tapui.settings import Alarming
@@ -44,13 +42,9 @@ class WaitingRequest:
 class Alarms:
     """Looks at each event once it is folded. A setting of 0, or false, switches an alarm off."""
 
-    def __init__(
-        self, *, clock: Clock, out: Output, deadlines: Deadlines, mint: Mint, setting: Alarming
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext, *, setting: Alarming) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._waiting_time = setting.waiting * _MINUTE
         self._quiet_time = setting.quiet * _MINUTE
         self._looks_for_loops = setting.failing
@@ -69,7 +63,7 @@ class Alarms:
             ev.ApprovalWithdrawn: self._answered,
             ev.ApprovalExpired: self._answered,
         }
-        out.watch(self.happened)
+        self._out.watch(self.happened)
 
     def happened(self, event: ev.Event) -> None:
         """Look at an event. This runs for each event of the gateway."""

@@ -1,10 +1,9 @@
 """Announcements: what every client is told when the sessions change."""
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
 from tapui.wire.provider import SessionsUpdated
@@ -14,17 +13,9 @@ class Announcements:
     """Sends `sessions.updated`: at once when a session comes or goes, soon when one changed."""
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
-        connections: Connections,
-        sessions: OpenSessions,
+        self, context: CoreContext, *, connections: Connections, sessions: OpenSessions
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
         self._connections = connections
         self._sessions = sessions
         self.pending: Deadline | None = None

@@ -7,16 +7,15 @@ from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.deadlines import Due
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.live import AskedByAgent
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.model import ConnectedProvider, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.identity import Providers
@@ -42,10 +41,8 @@ class Endings:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
         connections: Connections,
         sessions: OpenSessions,
         announcements: Announcements,
@@ -69,9 +66,7 @@ class Endings:
         mcp_servers: McpServers,
         part_questions: PartQuestions,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
         self._connections = connections
         self._sessions = sessions
         self._announcements = announcements

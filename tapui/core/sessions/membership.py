@@ -1,13 +1,12 @@
 """Membership: which provider is in which session, and how it enters and leaves one."""
 
 from tapui.core.approvals.policies import Policies
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadlines
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.instances import instances_of
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, no_session
@@ -28,9 +27,8 @@ class Membership:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        out: Output,
-        deadlines: Deadlines,
         connections: Connections,
         sessions: OpenSessions,
         tools: ToolTable,
@@ -41,8 +39,7 @@ class Membership:
         injects: Injects,
         policies: Policies,
     ) -> None:
-        self._out = out
-        self._deadlines = deadlines
+        self._out, self._deadlines = context.out, context.deadlines
         self._connections = connections
         self._sessions = sessions
         self._tools = tools

@@ -1,11 +1,9 @@
 """Orders: what the person wants of a session. Its host carries them out and tells what became of
 them (`tapui/wire/README.md`)."""
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
-from tapui.core.mint import Mint
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.model import Connection, ModelsAsked, OpenSession, PendingOrder
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -33,19 +31,9 @@ _NO_ANSWER = "the session's host did not answer in time; look there what became 
 class Orders:
     """Gives orders to hosts. Handlers of messages raise `WireError` to refuse."""
 
-    def __init__(
-        self,
-        *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
-        mint: Mint,
-        sessions: OpenSessions,
-    ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._sessions = sessions
         self._pending: dict[str, PendingOrder] = {}
         self._asked: dict[str, ModelsAsked] = {}

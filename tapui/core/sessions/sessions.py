@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from tapui.core.context import CoreContext
 from tapui.core.model import Connection, OpenSession
-from tapui.core.output import Output
 from tapui.core.trust.grants import Grant
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -23,8 +23,8 @@ class UnknownSessionError(Exception):
 class OpenSessions:
     """The registry."""
 
-    def __init__(self, out: Output) -> None:
-        self._out = out
+    def __init__(self, context: CoreContext) -> None:
+        self._out = context.out
         self.open: dict[str, OpenSession] = {}
         self.aliases: dict[str, str] = {}
         self._child_parent: dict[str, str] = {}

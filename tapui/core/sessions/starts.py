@@ -8,13 +8,11 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import ConnectionId
-from tapui.core.mint import Mint
 from tapui.core.model import Connection, OpenSession, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.orders import Orders
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.policies.rules import PolicyRule, RuleKind, pattern_fault
@@ -46,19 +44,14 @@ class Starts:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
-        mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
         orders: Orders,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._connections = connections
         self._sessions = sessions
         self._orders = orders

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire import limits
@@ -21,8 +21,8 @@ _ERROR = 300
 class Subagents:
     """Follows the subagents of all sessions."""
 
-    def __init__(self, *, clock: Clock, sessions: OpenSessions) -> None:
-        self._clock = clock
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
+        self._clock = context.clock
         self._sessions = sessions
 
     def started(

@@ -3,7 +3,7 @@
 Provider Interface v2 "Push loop prevention"; `tapui/wire/README.md`.
 """
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.window import SlidingWindow
 from tapui.wire import limits
@@ -12,8 +12,8 @@ from tapui.wire import limits
 class Budgets:
     """Counts pushes, by provider and session."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, context: CoreContext) -> None:
+        self._clock = context.clock
         self._pushes: dict[tuple[str, str], SlidingWindow] = {}
 
     def may_push(self, provider: ConnectedProvider, session: OpenSession) -> bool:

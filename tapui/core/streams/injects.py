@@ -8,10 +8,9 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
 from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession, Prompter
-from tapui.core.output import Output
 from tapui.core.streams.updates import joined
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
@@ -27,10 +26,8 @@ InjectFate = Literal["sent", "begun", "refused"]
 class Injects:
     """Holds injects, delivers them in order, and pauses those who prompt without end."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines, traces: Traces) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
+    def __init__(self, context: CoreContext, traces: Traces) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
         self._traces = traces
         self._brakes: dict[tuple[str, str], Brake] = {}
         self.became: Callable[[HeldInject, InjectFate], None] = lambda _inject, _fate: None

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.hooks.wanted import Outcome
 from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
-from tapui.core.output import Output
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.sessions import no_session
 from tapui.core.streams.budgets import Budgets
@@ -50,16 +49,14 @@ class Pushes:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
         providers: Providers,
         streams: Streams,
         budgets: Budgets,
         injects: Injects,
     ) -> None:
-        self._clock = clock
-        self._out = out
+        self._clock, self._out = context.clock, context.out
         self._providers = providers
         self._streams = streams
         self._budgets = budgets

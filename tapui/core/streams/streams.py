@@ -7,11 +7,10 @@ from itertools import islice
 
 from msgspec import Raw
 
-from tapui.core.clock import Clock
-from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.hooks.matching import Matcher, compiled, matches
 from tapui.core.hooks.wanted import Filter, Outcome
-from tapui.core.output import Output
 from tapui.wire import limits
 from tapui.wire.codec import compact
 from tapui.wire.errors import ErrorCode, WireError
@@ -72,10 +71,8 @@ def filtered(rules: Filter, level: Level, event: str) -> tuple[Outcome, bool]:
 class Streams:
     """All streams of all sessions."""
 
-    def __init__(self, clock: Clock, out: Output, deadlines: Deadlines) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
+    def __init__(self, context: CoreContext) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
         self._logs: dict[str, dict[str, StreamLog]] = {}
         self._sizes: dict[str, int] = {}
         """Bytes of each session's lines in memory."""

@@ -7,11 +7,9 @@ wait. Spans name tools, providers and ids; they hold no argument, result, prompt
 
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.emitters.live import LiveEmitter, LiveRun
-from tapui.core.mint import Mint
 from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
-from tapui.core.output import Output
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
@@ -35,10 +33,8 @@ _OF_TURN: dict[str, SpanStatus] = {"done": "ok", "failed": "error"}
 class Traces:
     """Makes the spans. Without `is_on` there are none: what comes from outside is handed on."""
 
-    def __init__(self, *, clock: Clock, out: Output, mint: Mint, is_on: bool) -> None:
-        self._clock = clock
-        self._out = out
-        self._mint = mint
+    def __init__(self, context: CoreContext, *, is_on: bool) -> None:
+        self._clock, self._out, self._mint = context.clock, context.out, context.mint
         self._is_on = is_on
         self._room = 0
         self._second_ends = 0.0

@@ -8,12 +8,10 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import ConnectionId, Identified, SeenProcess, Sight
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
-from tapui.core.tickets import Tickets
 from tapui.core.trust.person import (
     ALWAYS,
     Case,
@@ -88,17 +86,13 @@ class PersonGuard:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        tickets: Tickets,
         connections: Connections,
         approvals: Approvals,
         setting: Answering,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._tickets = tickets
+        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
         self._connections = connections
         self._approvals = approvals
         self._is_open = setting.command_line == ALWAYS

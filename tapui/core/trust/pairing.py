@@ -8,13 +8,11 @@ from collections import deque
 from dataclasses import dataclass
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadline, Deadlines, Due
+from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import Authenticated
-from tapui.core.mint import Mint
 from tapui.core.model import Connection, Standing
-from tapui.core.output import Output
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.window import SlidingWindow
@@ -40,20 +38,15 @@ class Pairings:
 
     def __init__(
         self,
+        context: CoreContext,
         *,
-        clock: Clock,
-        out: Output,
-        deadlines: Deadlines,
-        mint: Mint,
         connections: Connections,
         sessions: OpenSessions,
         approvals: Approvals,
         trustees: Trustees,
     ) -> None:
-        self._clock = clock
-        self._out = out
-        self._deadlines = deadlines
-        self._mint = mint
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._mint = context.mint
         self._connections = connections
         self._sessions = sessions
         self._approvals = approvals

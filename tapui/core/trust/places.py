@@ -7,10 +7,9 @@ place; the next is refused, with the reason and who holds the places.
 
 from collections import Counter
 
-from tapui.core.clock import Clock
+from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.model import Connection, Standing, Way
-from tapui.core.output import Output
 from tapui.core.trust.grants import Grant
 from tapui.core.window import SlidingWindow
 from tapui.wire import limits
@@ -39,9 +38,8 @@ def places_for(descriptors: int) -> int:
 class Places:
     """All places, of which `most` are for connections that have authenticated."""
 
-    def __init__(self, *, out: Output, clock: Clock, connections: Connections, most: int) -> None:
-        self._out = out
-        self._clock = clock
+    def __init__(self, context: CoreContext, *, connections: Connections, most: int) -> None:
+        self._out, self._clock = context.out, context.clock
         self._connections = connections
         self.most = most
         self.kept = most * limits.KEPT_CONNECTIONS // limits.MAX_CONNECTIONS
