@@ -22,6 +22,8 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "tapui").rglob("*.md"))]
 
 
 WIRE = (ROOT / "tapui/wire/README.md").read_text()
+PAGES = ROOT / "tapui/docs"
+"""What users read beside the README."""
 
 
 def snippet(language: str, document: str = README) -> str:
@@ -97,8 +99,9 @@ async def test_provider_of_the_readme_wakes_its_session_and_has_a_gate(gateway: 
             provider.wait()
 
 
-def test_every_command_of_the_readme_exists_and_none_is_missing() -> None:
-    shown = set(re.findall(r"^\| .*", README, re.MULTILINE))
+def test_every_command_of_the_documents_exists_and_none_is_missing() -> None:
+    commands = (PAGES / "commands.md").read_text()
+    shown = set(re.findall(r"^\| .*", commands, re.MULTILINE))
     named = {name for row in shown for name in re.findall(r"`tapui ([a-z-]+)", row.split("|")[1])}
     (choices,) = [
         set(action.choices) for action in build()._actions if isinstance(action.choices, dict)
@@ -149,7 +152,25 @@ def test_programs_that_the_documents_name_exist(module: str) -> None:
     assert path.with_suffix(".py").exists() or (path / "__main__.py").exists()
 
 
-def test_every_setting_is_in_the_readme_with_its_default() -> None:
-    table = README.partition("| setting |")[2].partition("\n\n")[0]
+def test_every_setting_is_in_the_documents_with_its_default() -> None:
+    settings = (PAGES / "settings.md").read_text()
+    table = settings.partition("| setting |")[2].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| `([a-z.-]+)` \| ([^|]+) \|", table, re.MULTILINE))
     assert rows == {key.name: json.dumps(key.default) for key in KEYS.values()}
+
+
+def test_the_readme_is_short_and_names_every_page() -> None:
+    assert len(README.encode()) <= 12_000
+    assert len(re.findall(r"!\[", README)) == 1
+    named = set(re.findall(r"\]\(tapui/docs/([a-z]+)\.md\)", README))
+    assert named == {page.stem for page in PAGES.glob("*.md")}
+
+
+@pytest.mark.parametrize(("document", "count"), [("README.md", 2), ("tapui/docs/rules.md", 6)])
+def test_the_rules_of_the_documents_are_in_force_as_they_stand(
+    home: Home, document: str, count: int
+) -> None:
+    home.settle(snippet("toml", (ROOT / document).read_text()))
+    done = home.run("config", "--json")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["rules"]) == count

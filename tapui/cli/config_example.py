@@ -21,7 +21,7 @@ _HEAD = """\
 
 _RULES = """\
 # Rules: what is allowed, asked or denied without a question to you. There are
-# none by default; "Rules" in the README says what each matches. Such as:
+# none by default; `tapui help rules` has what each matches. Such as:
 #
 #   [[rules]]
 #   allow = "npm ci"        begins so; with exact = true nothing may follow

@@ -17,7 +17,7 @@ from tests.rig.gateway import ANYBODY, Home
 from tests.rig.machine import fill
 from tests.rig.tmux import Tmux
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+PAGE = (Path(__file__).parents[2] / "tapui/docs/mcp.md").read_text()
 LITERAL = "hunter2hunter2"
 TINY = Path(__file__).parents[1] / "mcp_servers" / "tiny_server.py"
 
@@ -49,9 +49,9 @@ def repository(folder: Path, **servers: Any) -> str:
     return str(folder.resolve())
 
 
-def test_the_readmes_commands_work(home: Home) -> None:
+def test_the_documents_commands_work(home: Home) -> None:
     (block,) = re.findall(
-        r"^```console\n(\$ tapui mcp add .*?)^```$", README, re.DOTALL | re.MULTILINE
+        r"^```console\n(\$ tapui mcp add .*?)^```$", PAGE, re.DOTALL | re.MULTILINE
     )
     lines = [shlex.split(line.removeprefix("$ tapui ")) for line in block.splitlines()]
     said = []

@@ -1,12 +1,14 @@
-"""The configuration that the README shows, run as it stands there."""
+"""The configuration that the documents show, run as it stands there."""
 
 import re
 from pathlib import Path
 
+from tapui.emitters.config.reading import read
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "tapui/docs/emitters.md"
 TEST = """
 import unittest
 
@@ -17,9 +19,9 @@ class Sums(unittest.TestCase):
 GH = "#!/bin/sh\necho 'failure Pair by code https://github.example/runs/1'\n"
 
 
-def configuration() -> str:
-    """Return the README's configuration of emitters."""
-    blocks = re.findall(r"^```jsonc\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+def configuration(page: Path = PAGE) -> str:
+    """Return a document's configuration of emitters."""
+    blocks = re.findall(r"^```jsonc\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
     (found,) = [block for block in blocks if '"emitters"' in block]
     return str(found)
 
@@ -54,3 +56,14 @@ async def test_a_test_that_fails_and_a_failed_run_reach_the_agent(
         await seen.until(lambda: "surface: OK" in seen.lines["tests@tap"], "it is mended")
         failures = [one for one in seen.lines["ci@tap"] if one.startswith("inject: failure")]
         assert len(failures) == 1
+
+
+def test_the_readmes_first_emitter_is_one_of_them(tmp_path: Path) -> None:
+    (tmp_path / "tap.config.json").write_text(configuration(ROOT / "README.md"))
+    found = read(tmp_path)
+    assert [one.name for one in found.emitters] == ["tests"]
+    assert found.problems == ()
+    (entry,) = re.findall(
+        r"^    \{\n.*?^    \}", configuration(ROOT / "README.md"), re.DOTALL | re.MULTILINE
+    )
+    assert entry in configuration()

@@ -19,7 +19,7 @@ from tests.rig.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
-    "README": (ROOT / "README.md", "### Write a provider"),
+    "page": (ROOT / "tapui/docs/providers.md", "## Write a provider"),
     "guide": (ROOT / "tapui/provider/README.md", "## While you write it"),
     "skill": (ROOT / "tapui/hosts/copilot/skills/create-provider/SKILL.md", "## Write it"),
 }
@@ -113,8 +113,8 @@ def test_each_command_does_what_is_said_of_it(
             typed.type(line)
 
 
-def test_the_readme_has_each_action(gateway: Gateway) -> None:
-    text = DOCUMENTS["guide"][0].read_text() + DOCUMENTS["README"][0].read_text()
+def test_the_documents_have_each_action(gateway: Gateway) -> None:
+    text = DOCUMENTS["guide"][0].read_text() + DOCUMENTS["page"][0].read_text()
     done = gateway.home.run("provider", "--help")
     actions = re.findall(r"^    ([a-z]+) ", done.stdout, re.MULTILINE)
     assert len(actions) >= 7

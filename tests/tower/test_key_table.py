@@ -113,10 +113,10 @@ async def test_the_keys_of_a_replay_are_told_where_they_work_and_can_be_changed(
     replay = replay_keys()
     assert len(replay) == 8
     told = home.run("replay", "--help").stdout
-    readme = Path(__file__).parents[2].joinpath("README.md").read_text()
+    page = Path(__file__).parents[2].joinpath("tapui/docs/records.md").read_text()
     for one in replay:
         assert f"  {key_names(one.keys):<3} {one.does}\n" in told
-        assert f"`{key_names(one.keys)}`" in readme
+        assert f"`{key_names(one.keys)}`" in page
     assert faults({"play": "P"}) == {}
     assert "is the key of answer already" in faults({"play": "a"})["play"]
     async with running(world(), size=(120, 50)) as rig:
