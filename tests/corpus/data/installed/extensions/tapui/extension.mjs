@@ -1,0 +1,2 @@
+<text>
+// written by tapui <version>, sha256 <sha256>
