@@ -15,7 +15,7 @@ def add_doors(commands: "Commands") -> None:
     install = add_command(
         commands,
         "install",
-        "install",
+        "commands.install",
         "add tapui's extension, its MCP server or its skills to Copilot CLI",
         "extension: lets tapui into sessions of a plain `copilot`, once its experimental\n"
         "features are on. mcp: gives sessions the tools of providers, and nothing else;\n"
@@ -26,7 +26,7 @@ def add_doors(commands: "Commands") -> None:
     uninstall = add_command(
         commands,
         "uninstall",
-        "install",
+        "commands.install",
         "remove tapui's extension, its MCP server or its skills from Copilot CLI",
         "mcp: the token for tools is revoked, also for MCP clients that are connected.",
     )
@@ -39,7 +39,7 @@ def add_doors(commands: "Commands") -> None:
     door = add_command(
         commands,
         "mcp-door",
-        "mcp_door",
+        "commands.mcp_door",
         "give an MCP client the tools of providers, on standard input and output",
         "MCP clients start it (`tapui install mcp` prints their lines). It waits for a\n"
         "gateway. It needs the extra `tapui[mcp]`.",

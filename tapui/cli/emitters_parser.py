@@ -7,7 +7,7 @@ from tapui.cli.arguments import CommandParser, add_command, add_port, count
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
 
-_MODULE = "emitters.command"
+_MODULE = "commands.emitters.orders"
 _ORDERS = (
     ("start", "start one that does not run"),
     ("stop", "stop one, with all of its processes"),

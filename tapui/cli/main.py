@@ -79,7 +79,7 @@ def _other_settings() -> list[str]:
     import argparse
 
     from tapui.cli.config import ConfigError
-    from tapui.cli.starting import loaded, other_settings
+    from tapui.cli.context import loaded, other_settings
 
     try:
         return list(other_settings(loaded(argparse.Namespace())))

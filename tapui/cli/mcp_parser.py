@@ -12,7 +12,7 @@ from tapui.cli.arguments import (
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands
 
-_MODULE = "mcp.command"
+_MODULE = "commands.mcp.command"
 BEHIND = "server_command"
 """Where what stands behind `--` is in the arguments of `mcp add`."""
 

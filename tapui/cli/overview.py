@@ -5,7 +5,7 @@ import time
 
 from tapui import invocation, times
 from tapui.cli import output
-from tapui.cli.deciding import request, whole
+from tapui.cli.approvals import request, whole
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import alarms, asking

@@ -132,7 +132,7 @@ def _add_gateway_commands(commands: "Commands") -> None:
     serve = add_command(
         commands,
         "serve",
-        "serve",
+        "commands.serve",
         "run the gateway without a screen",
         "It stays until `tapui stop`, SIGTERM or Ctrl-C. With --json it prints one line\n"
         "when it is ready:\n"
@@ -151,13 +151,13 @@ def _add_gateway_commands(commands: "Commands") -> None:
         action="store_true",
         help="end 30 s after the last session ended",
     )
-    stop = add_command(commands, "stop", "stop", "end the running gateway")
+    stop = add_command(commands, "stop", "commands.stop", "end the running gateway")
     add_port(stop, "the port of the gateway to end")
     stop.add_argument("--yes", action="store_true", help="do not ask, whatever ends with it")
     copilot = add_command(
         commands,
         "copilot",
-        "copilot",
+        "commands.copilot",
         "start Copilot CLI so that tapui can attach to it",
         "Runs `copilot ARGS...` in this terminal where tapui's extension is installed\n"
         "(`tapui install extension`), else `copilot --ui-server ARGS...`. That port of\n"
@@ -171,7 +171,7 @@ def _add_client_commands(commands: "Commands") -> None:
     status = add_command(
         commands,
         "status",
-        "status",
+        "commands.status",
         "show what waits for you, sessions, providers, calls and streams",
         "--line prints nothing for nothing to tell, and for no gateway (exit code 3).\n"
         "For tmux:  set -g status-right '#(tapui status --line)'",
@@ -192,7 +192,7 @@ def _add_client_commands(commands: "Commands") -> None:
     call = add_command(
         commands,
         "call",
-        "call",
+        "commands.call",
         "call a tool and print its result as JSON",
         "The arguments are read by the tool's schema: `tapui call greet name=Ada`.\n"
         "Progress goes to stderr. Ctrl-C cancels the call.",
@@ -204,7 +204,7 @@ def _add_client_commands(commands: "Commands") -> None:
     tail = add_command(
         commands,
         "tail",
-        "tail",
+        "commands.tail",
         "print the last lines of an event stream",
         "The tower and `tapui status` list the streams.",
     )
@@ -219,7 +219,7 @@ def _add_client_commands(commands: "Commands") -> None:
     token = add_command(
         commands,
         "token",
-        "token",
+        "commands.token",
         "make a provider token that is good for one session",
         "For a process that others start, in its environment as TAP_PROVIDER_TOKEN.",
     )
@@ -232,7 +232,7 @@ def _add_decisions(commands: "Commands") -> None:
     following = add_command(
         commands,
         "next",
-        "next",
+        "commands.next",
         "show only what waits for you, the most urgent first; end when nothing does",
         "For a tmux popup:  bind a display-popup -E 'tapui next'",
     )
@@ -240,11 +240,11 @@ def _add_decisions(commands: "Commands") -> None:
     approve = add_command(
         commands,
         "approve",
-        "approve",
+        "commands.approve",
         "approve a request that waits for you",
         "Approving a pairing prints the code to enter on the web page.",
     )
-    deny = add_command(commands, "deny", "deny", "deny a request that waits for you")
+    deny = add_command(commands, "deny", "commands.deny", "deny a request that waits for you")
     for parser in (approve, deny):
         parser.add_argument(
             "id", metavar="ID", help="the approval's id, or a beginning of it that fits only one"
@@ -256,7 +256,7 @@ def _add_local_commands(commands: "Commands") -> None:
     config = add_command(
         commands,
         "config",
-        "config_command",
+        "commands.config",
         "print the settings in force and where each comes from",
     )
     shown = config.add_mutually_exclusive_group()
@@ -270,7 +270,7 @@ def _add_local_commands(commands: "Commands") -> None:
     doctor = add_command(
         commands,
         "doctor",
-        "doctor",
+        "commands.doctor",
         "show what is wrong and what mends it; versions, folders, gateways, sessions",
         "No gateway needs to run; nothing is changed.",
     )
@@ -278,7 +278,7 @@ def _add_local_commands(commands: "Commands") -> None:
     completion = add_command(
         commands,
         "completion",
-        "completion",
+        "commands.completion",
         "print what lets a shell complete commands and options",
         'bash:  eval "$(tapui completion bash)"      in ~/.bashrc\n'
         'zsh:   eval "$(tapui completion zsh)"       in ~/.zshrc, after compinit\n'
@@ -288,7 +288,7 @@ def _add_local_commands(commands: "Commands") -> None:
     demo = add_command(
         commands,
         "demo",
-        "demo.command",
+        "commands.demo",
         "show the tower with three scripted sessions, which work, wait and fail",
         "It has a gateway, a folder and a port of its own, and attaches to nothing. Its\n"
         "stream “welcome” says how the other commands reach it.",

@@ -22,7 +22,7 @@ def add_provider(commands: "Commands") -> None:
     provider = add_command(
         commands,
         "provider",
-        "provider",
+        "commands.provider",
         "write a provider: start one from a template, run it, reload it on save, check it",
         "A provider is a file of yours with tools for live sessions:\n"
         "  tapui provider new greeter      makes a folder with one, and a test\n"
@@ -43,7 +43,10 @@ def _file(parser: CommandParser, text: str = "the Python file with the provider"
 
 def _add_new(actions: "Commands") -> None:
     new = add_command(
-        actions, "new", "provider.new", "make a folder with a provider that runs, and its test"
+        actions,
+        "new",
+        "commands.provider.new",
+        "make a folder with a provider that runs, and its test",
     )
     new.add_argument("name", metavar="NAME", help="the provider's name, which the folder gets, too")
     new.add_argument(
@@ -55,7 +58,7 @@ def _add_running(actions: "Commands") -> None:
     run = add_command(
         actions,
         "run",
-        "provider.run",
+        "commands.provider.run",
         "run a file with tapui's own Python",
         "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
         "itself, or that is a test, runs as it is. ARGS are passed on to it: a provider\n"
@@ -67,7 +70,7 @@ def _add_running(actions: "Commands") -> None:
     dev = add_command(
         actions,
         "dev",
-        "provider.dev",
+        "commands.provider.dev",
         "run a file, and take over each save of it; show calls, errors and output",
         "Its tools stay in the session meanwhile: a call under way ends in the program\n"
         "that it began in, new calls go to the new one. A file with an error changes\n"
@@ -88,7 +91,7 @@ def _add_looking(actions: "Commands") -> None:
     check = add_command(
         actions,
         "check",
-        "provider.check",
+        "commands.provider.check",
         "find what a model would not understand: names, descriptions and schemas of tools",
         "For each: where, what is wrong, what mends it. The exit code is 1 if there is\nanything.",
     )
@@ -96,7 +99,10 @@ def _add_looking(actions: "Commands") -> None:
     check.add_argument("--json", action="store_true", help="print a JSON object a line")
     check.add_argument("--all", action="store_true", help="each fault, however many")
     describe = add_command(
-        actions, "describe", "provider.describe", "print what a provider offers, for people"
+        actions,
+        "describe",
+        "commands.provider.describe",
+        "print what a provider offers, for people",
     )
     _file(describe)
     form = describe.add_mutually_exclusive_group()
@@ -106,7 +112,7 @@ def _add_looking(actions: "Commands") -> None:
     call = add_command(
         actions,
         "call",
-        "provider.call",
+        "commands.provider.call",
         "call a tool of a file and print its result as JSON, without a gateway",
     )
     _file(call)
@@ -115,7 +121,7 @@ def _add_looking(actions: "Commands") -> None:
     mcp = add_command(
         actions,
         "mcp",
-        "provider.mcp",
+        "commands.provider.mcp",
         "give the tools of a file to an MCP client, on standard input and output",
         "MCP clients start it; no gateway needs to run. It needs the extra `tapui[mcp]`.",
     )

@@ -13,7 +13,7 @@ def add_records(commands: "Commands") -> None:
     records = add_command(
         commands,
         "records",
-        "records",
+        "commands.records",
         "print what was recorded",
         "Reads the files: no gateway needs to run.",
     )
@@ -27,7 +27,7 @@ def add_records(commands: "Commands") -> None:
     purge = add_command(
         actions,
         "purge",
-        "records_removal",
+        "commands.records_removal",
         "remove the records of all sessions that have ended",
         "What is indexed of them goes, too. Sessions that tapui records now stay.",
     )
@@ -40,7 +40,7 @@ def add_records(commands: "Commands") -> None:
     delete = add_command(
         actions,
         "delete",
-        "records_removal",
+        "commands.records_removal",
         "remove the records of one session",
         "What is indexed of them goes, too.",
     )
@@ -57,7 +57,7 @@ def add_finding(commands: "Commands") -> None:
     search = add_command(
         commands,
         "search",
-        "search",
+        "commands.search",
         "find words in everything that was recorded",
         "Prompts, messages, calls with arguments and results, lines of streams,\n"
         "approvals, errors. All words must be there:\n"
@@ -70,7 +70,7 @@ def add_finding(commands: "Commands") -> None:
     why = add_command(
         commands,
         "why",
-        "why",
+        "commands.why",
         "show which turn, prompt and diff changed a file, or a line of it",
         "With a line: the last change that touches it. Changes by commands are marked\n*probably*.",
     )
@@ -84,7 +84,7 @@ def add_finding(commands: "Commands") -> None:
     allowed = add_command(
         commands,
         "why-allowed",
-        "why_allowed",
+        "commands.why_allowed",
         "tell who allowed a call: you, a rule, a rule of Copilot's own, allow-all",
         "Read from the records; `tapui records --collection calls` lists calls with ids.",
     )
@@ -94,7 +94,7 @@ def add_finding(commands: "Commands") -> None:
     usage = add_command(
         commands,
         "usage",
-        "usage",
+        "commands.usage",
         "show what sessions used: tokens, and cost or premium requests where they are told",
         "A row for each session and model. The sums hold what a session used before\n"
         "tapui came, or while it was away; with --since that is left out: it has no time.\n"
@@ -120,7 +120,7 @@ def add_replay(commands: "Commands") -> None:
     replay = add_command(
         commands,
         "replay",
-        "replay",
+        "commands.replay",
         "go through what a session did, on the tower's screens",
         "Reads the files: no gateway needs to run, and nothing can be changed.",
     )

@@ -19,7 +19,7 @@ def add_steering(commands: "Commands") -> None:
     send = add_command(
         commands,
         "send",
-        "send",
+        "commands.send",
         "say something to a session, as a prompt of yours",
         "Without an option it waits for the end of the turn under way. It is sent as it\n"
         "is: a text that begins with / is never run as a command.",
@@ -27,7 +27,7 @@ def add_steering(commands: "Commands") -> None:
     stop = add_command(
         commands,
         "stop-turn",
-        "stop_turn",
+        "commands.stop_turn",
         "stop what a session does, and wait until it rests",
         "Commands that go on in the background are named.",
     )
@@ -53,14 +53,17 @@ def add_sessions(commands: "Commands") -> None:
     sessions = add_command(
         commands,
         "sessions",
-        "sessions",
+        "commands.sessions",
         "list the sessions that Copilot has stored; resume, go to or delete one",
         "Reads Copilot's files: no gateway and no CLI needs to run.",
     )
     sessions.set_defaults(action="list", text=[], last=None, json=False)
     actions = sessions.add_subparsers(title="actions", metavar="ACTION", parser_class=CommandParser)
     listing = add_command(
-        actions, "list", "sessions", "list them, the one used last first (also without an action)"
+        actions,
+        "list",
+        "commands.sessions",
+        "list them, the one used last first (also without an action)",
     )
     listing.add_argument(
         "text", metavar="TEXT", nargs="*", help="words of a title, folder, branch or id"
@@ -70,13 +73,17 @@ def add_sessions(commands: "Commands") -> None:
     resume = add_command(
         actions,
         "resume",
-        "sessions",
+        "commands.sessions",
         "open one again, so that tapui can attach to it",
         "Inside tmux or zellij in a new pane, else the line that does it is printed.",
     )
     resume.add_argument("--print", action="store_true", help="print the line in any case")
-    go = add_command(actions, "go", "sessions", "go to the pane of tmux in which one is open")
-    delete = add_command(actions, "delete", "sessions", "delete one for good, after a question")
+    go = add_command(
+        actions, "go", "commands.sessions", "go to the pane of tmux in which one is open"
+    )
+    delete = add_command(
+        actions, "delete", "commands.sessions", "delete one for good, after a question"
+    )
     delete.add_argument("--yes", action="store_true", help="do not ask")
     for name, parser in (("list", listing), ("resume", resume), ("go", go), ("delete", delete)):
         parser.set_defaults(action=name)
@@ -91,7 +98,7 @@ def add_run(commands: "Commands") -> None:
     run = add_command(
         commands,
         "run",
-        "run.command",
+        "commands.run",
         "give a prompt to a Copilot session of its own, and print what it says",
         "Through the running gateway, or with one of its own. Nobody is asked: what no\n"
         "rule allows is denied at once and listed at the end. The session stays stored.",

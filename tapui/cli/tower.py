@@ -10,8 +10,8 @@ from tapui.station.shell_parent import below_the_shell
 def run(args: argparse.Namespace) -> int:
     """Show the tower, with a gateway of its own or on the one that runs."""
     parent = below_the_shell() if sys.stdin.isatty() else None
-    from tapui.cli.person_only import refuse_agents
-    from tapui.cli.starting import need_terminal, options
+    from tapui.cli.context import need_terminal, options
+    from tapui.cli.person import refuse_agents
     from tapui.runtime import tuning
 
     tuning.start()
@@ -24,6 +24,6 @@ def run(args: argparse.Namespace) -> int:
     code = tower.run(replace(chosen, parent=parent, on_demo=lambda: wanted.append(True)))
     if code or not wanted:
         return code
-    from tapui.cli.demo import command
+    from tapui.cli.commands import demo
 
-    return command.run(args)
+    return demo.run(args)

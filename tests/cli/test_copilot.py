@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.cli.copilot import FLAG, way_in
+from tapui.cli.commands.copilot import FLAG, way_in
 from tapui.cli.failure import Failure
 from tapui.home.paths import Home as Folders
 from tapui.hosts.copilot.install.extension_file import ExtensionFile

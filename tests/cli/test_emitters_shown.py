@@ -1,6 +1,6 @@
 """What `tapui emitters allow` shows of what a file, or an agent, wants to run."""
 
-from tapui.cli.emitters.allowing import shown
+from tapui.cli.commands.emitters.allow import shown
 from tapui.projection.asking import RIGHTS
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
-from tapui.cli import call
-from tapui.cli.given_call import Given
+from tapui.cli.commands import call
+from tapui.cli.tool_call import Given
 from tests.client.fake_gateway import FakeGateway, Json, Peer
 from tests.client.test_connection import found
 from tests.rig.waiting import until_async

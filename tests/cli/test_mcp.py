@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tapui.cli.mcp import listing
+from tapui.cli.commands.mcp import table
 from tapui.wire.mcp_servers import McpServer, McpTool
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.running import HOSTILE, RAW
@@ -321,9 +321,9 @@ def test_of_the_many_tools_of_a_running_server_the_first_are_listed(
         tools=tools,
         tool_count=300,
     )
-    listing.show([server], [], is_all=False)
+    table.show([server], [], is_all=False)
     lines = capsys.readouterr().out.splitlines()
     assert (len(lines), lines[-1]) == (23, "  many: and 280 more: --all")
-    listing.show([server], [], is_all=True)
+    table.show([server], [], is_all=True)
     lines = capsys.readouterr().out.splitlines()
     assert (len(lines), lines[-1]) == (103, "  many: and 200 more: tapui mcp test many --all")

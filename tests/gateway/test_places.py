@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.cli.install_mcp import _is_refused
+from tapui.cli.commands.install_mcp import _is_refused
 from tapui.client import gateways
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway

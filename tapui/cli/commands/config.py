@@ -1,0 +1,132 @@
+"""`tapui config`: the settings in force and where each comes from."""
+
+import argparse
+import os
+from pathlib import Path
+
+from tapui.cli import config, output
+from tapui.cli.context import loaded, other_settings
+from tapui.cli.failure import Failure
+from tapui.policies.rules import PolicyRule
+from tapui.station.rule_files import FoundRules, RuleFiles
+from tapui.text import safe_text
+from tapui.tower import theme_files
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print path, values and origins, or an example with every setting.
+
+    Raises `ConfigError`, and `Failure` for a broken theme.
+    """
+    if args.example:
+        from tapui.cli.config_example import example
+
+        output.say(example().rstrip("\n"), newlines=True)
+        return 0
+    found = loaded(args)
+    rules = _rules(found)
+    if args.json:
+        _print_json(found, rules)
+    else:
+        _print_table(found, rules)
+    for text in other_settings(found):
+        output.note(text)
+    if rules.faults:
+        raise Failure("\n".join(safe_text(str(one)) for one in rules.faults))
+    fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)
+    if fault is not None:
+        raise Failure(fault)
+    return 0
+
+
+def _rules(found: config.Loaded) -> FoundRules:
+    """Return the rules in force here, those of this folder's files too, and their faults."""
+    files = RuleFiles(found.path)
+    read = files.read()
+    here = files.folder(str(Path.cwd()))
+    return FoundRules([*read.rules, *here.rules], [*read.faults, *files.look().faults])
+
+
+def _rule_row(rule: PolicyRule) -> list[str]:
+    pattern = safe_text(rule.pattern) + (" (exact)" if rule.is_exact else "")
+    where = output.path_text(rule.place)
+    place = f"{where} (managed)" if rule.source == "managed" else where
+    return [rule.effect, rule.kind, pattern, output.path_text(rule.folder or "everywhere"), place]
+
+
+def _print_json(found: config.Loaded, rules: FoundRules) -> None:
+    settings = [
+        {
+            "key": key.name,
+            "value": found.values[key.path],
+            "default": key.default,
+            "origin": found.origins[key.path].kind,
+            "where": output.path_text(found.origins[key.path].detail) or None,
+            "overridden": [
+                {"origin": one.kind, "where": output.path_text(one.detail)}
+                for one in found.overridden.get(key.path, ())
+            ],
+            "variable": key.variable,
+        }
+        for key in config.KEYS.values()
+    ]
+    output.say_json(
+        {
+            "path": output.path_text(found.path),
+            "exists": found.path.exists(),
+            "colour": not os.environ.get("NO_COLOR"),
+            "settings": settings,
+            "rules": [
+                {
+                    "effect": one.effect,
+                    "kind": one.kind,
+                    "pattern": safe_text(one.pattern),
+                    "exact": one.is_exact,
+                    "folder": output.path_text(one.folder or "") or None,
+                    "source": one.source,
+                    "where": output.path_text(one.place),
+                }
+                for one in rules.rules
+            ],
+            "ruleFaults": [safe_text(str(one)) for one in rules.faults],
+            "themes": theme_files.names(theme_files.folders_of(found.path)),
+        },
+        indent=2,
+    )
+
+
+def _print_table(found: config.Loaded, rules: FoundRules) -> None:
+    output.say(
+        f"{output.path_text(found.path)}{'' if found.path.exists() else '  (does not exist)'}"
+    )
+    output.say("")
+    rows = [
+        [key.name, output.json_text(found.values[key.path]), _where(found, key)]
+        for key in config.KEYS.values()
+    ]
+    for name, key in found.settings.keys.items():
+        rows.append([f"keys.{name}", output.json_text(key), found.path.name])
+    if os.environ.get("NO_COLOR"):
+        rows.append(["colour", "false", "NO_COLOR"])
+    output.table(["SETTING", "VALUE", "FROM"], rows)
+    names = theme_files.names(theme_files.folders_of(found.path))
+    if rules.rules:
+        output.say("")
+        titles = ["RULE", "KIND", "PATTERN", "IN", "FROM"]
+        output.table(titles, [_rule_row(one) for one in rules.rules])
+    output.say("")
+    output.say(f"themes: {', '.join(names) or 'none'}")
+
+
+def _where(found: config.Loaded, key: config.Key) -> str:
+    place = _place(found, found.origins[key.path])
+    others = [_place(found, one) for one in reversed(found.overridden.get(key.path, []))]
+    return f"{place}, before {' and '.join(others)}" if others else place
+
+
+def _place(found: config.Loaded, origin: config.Origin) -> str:
+    if origin.kind == "file":
+        return f"{found.path.name}:{origin.detail.rpartition(':')[2]}"
+    if origin.kind == "managed":
+        return f"{origin.detail} (managed)"
+    return origin.detail or origin.kind

@@ -1,0 +1,1 @@
+"""`tapui emitters`: what runs beside sessions."""

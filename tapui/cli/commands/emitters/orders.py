@@ -1,0 +1,185 @@
+"""`tapui emitters`: list them, and give orders."""
+
+import argparse
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+from tapui.cli import output
+from tapui.cli.commands.emitters import allow, logs
+from tapui.cli.commands.emitters.files import configured, not_covered, tell_problems
+from tapui.cli.commands.emitters.table import as_json, chosen, folder_of, show, the_one
+from tapui.cli.context import gateway, home
+from tapui.cli.failure import FAILED, Failure
+from tapui.client.connection import GatewayConnection
+from tapui.client.errors import NoGateway
+from tapui.client.gateways import FoundGateway
+from tapui.emitters.config.reading import read
+from tapui.invocation import command
+from tapui.wire.emitters import (
+    Emitter,
+    EmitterKeep,
+    EmitterKept,
+    EmitterPause,
+    EmitterResume,
+    EmitterRun,
+    EmitterStart,
+    EmitterStop,
+)
+from tapui.wire.events import EmitterChanged, EmitterGone, Entry
+from tapui.wire.message import Message
+
+_SECONDS = 15.0
+"""How long is waited for what becomes of an order."""
+_ENDED = ("configured", "stopped", "exited", "completed", "error")
+_ORDERS = {
+    "start": EmitterStart,
+    "stop": EmitterStop,
+    "pause": EmitterPause,
+    "resume": EmitterResume,
+    "run": EmitterRun,
+}
+_PASSING = ("queued", "stopping")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry the action out."""
+    if args.action == "list":
+        return _list(args)
+    if args.action == "allow":
+        return allow.run(args)
+    if args.action == "revoke":
+        return allow.revoke(args)
+    if args.action == "logs":
+        return logs.run(args)
+    if args.action == "keep":
+        return asyncio.run(_keep(gateway(args), args))
+    return asyncio.run(_order(gateway(args), args))
+
+
+# What there is
+
+
+def _list(args: argparse.Namespace) -> int:
+    try:
+        found = gateway(args)
+    except NoGateway:
+        if args.session:
+            raise
+        return _list_file(args)
+    return asyncio.run(_list_running(found, args))
+
+
+async def _list_running(found: FoundGateway, args: argparse.Namespace) -> int:
+    async with await GatewayConnection.open(found, name="tapui emitters") as connection:
+        state = connection.snapshot.state
+        listed = chosen(state.emitters, state.sessions, args)
+    if args.folder:
+        tell_problems(await asyncio.to_thread(read, folder_of(args)))
+    else:
+        for one in state.folder_problems:
+            for problem in one.problems:
+                output.note(str(problem))
+    return await asyncio.to_thread(_print, listed, args, lambda: show(listed, state.sessions))
+
+
+def _list_file(args: argparse.Namespace) -> int:
+    folder = folder_of(args)
+    configuration = read(folder)
+    tell_problems(configuration)
+    output.note(f"no gateway runs: this is what the file of {output.path_text(folder)} says")
+    listed = [
+        one for one in configured(configuration, home().state) if args.name in (None, one.name)
+    ]
+    return _print(listed, args, lambda: show(listed, ()))
+
+
+def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[], None]) -> int:
+    uncovered = not_covered(listed)
+    if args.json:
+        for one, lines in zip(listed, uncovered, strict=True):
+            output.say_json({**as_json(one), "uncovered": lines})
+    elif listed:
+        show_all()
+        for one, lines in zip(listed, uncovered, strict=True):
+            for line in lines:
+                output.say(f"  {one.name}: not covered: {line}")
+    if not listed:
+        output.note("there are no such emitters" if args.name else "there are no emitters")
+    return FAILED if args.name and not listed else 0
+
+
+# Orders
+
+
+async def _order(found: FoundGateway, args: argparse.Namespace) -> int:
+    by = f"tapui emitters {args.action}"
+    async with await GatewayConnection.open(found, name=by, on_waits=output.note) as connection:
+        state = connection.snapshot.state
+        emitter = the_one(state.emitters, chosen(state.emitters, state.sessions, args), args)
+        if args.action == "stop" and emitter.state in _ENDED:
+            return _said(emitter, args)
+        return _said(await _followed(connection, emitter, args.action), args)
+
+
+async def _followed(connection: GatewayConnection, emitter: Emitter, action: str) -> Emitter:
+    """Give an order; return the emitter as it is when nothing more is to be waited for."""
+    last = [emitter]
+
+    def is_settled(came: Message | Entry) -> bool:
+        if not isinstance(came, Entry):
+            return False
+        event = came.event
+        if isinstance(event, EmitterGone) and event.emitter_id == emitter.id:
+            raise Failure(f"{emitter.name} is there no more: {event.reason}")
+        if not isinstance(event, EmitterChanged) or event.emitter.id != emitter.id:
+            return False
+        last[0] = event.emitter
+        state = event.emitter.state
+        return state in _ENDED if action == "stop" else state not in _PASSING
+
+    with contextlib.suppress(TimeoutError):  # it goes on: what it is now is told
+        async with asyncio.timeout(_SECONDS) as limit:
+
+            def waits(text: str) -> None:
+                output.note(text)
+                limit.reschedule(None)  # the gateway answers once the person has
+
+            connection.on_waits = waits
+            await connection.ask(_ORDERS[action](emitter.id), is_settled)
+    return last[0]
+
+
+def _said(emitter: Emitter, args: argparse.Namespace) -> int:
+    if args.json:
+        output.say_json(as_json(emitter))
+    else:
+        why = emitter.error or emitter.why
+        output.say(f"{emitter.name}: {emitter.state}" + (f" ({why})" if why else ""))
+    if emitter.state == "asking":
+        output.note(f"it waits for you: {command(f'emitters allow {emitter.name}')}")
+    is_bad = emitter.state == "error" or (args.action != "stop" and emitter.state == "configured")
+    return FAILED if is_bad else 0
+
+
+async def _keep(found: FoundGateway, args: argparse.Namespace) -> int:
+    async with await GatewayConnection.open(
+        found, name="tapui emitters keep", on_waits=output.note
+    ) as connection:
+        state = connection.snapshot.state
+        emitter = the_one(state.emitters, chosen(state.emitters, state.sessions, args), args)
+
+        def is_answer(came: Message | Entry) -> bool:
+            return isinstance(came, EmitterKept) and came.id == "keep"
+
+        kept = await connection.ask(EmitterKeep(id="keep", emitter_id=emitter.id), is_answer)
+        assert isinstance(kept, EmitterKept)
+    if kept.error is not None:
+        raise Failure(f"{emitter.name} was not kept: {kept.error}")
+    if args.json:
+        output.say_json({"name": emitter.name, "path": kept.path, "note": kept.note})
+    else:
+        output.say(f"{emitter.name} is in {kept.path}")
+        if kept.note:
+            output.note(kept.note)
+    return 0

@@ -1,0 +1,202 @@
+"""`tapui mcp test`: a server is started for a moment, without a session, and lists its tools.
+
+It calls one of them, where that is wanted.
+"""
+
+import argparse
+import asyncio
+import os
+from typing import NamedTuple
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from tapui.cli import output
+from tapui.cli.commands.mcp.files import the_one
+from tapui.cli.context import home, loaded
+from tapui.cli.failure import FAILED, Failure
+from tapui.cli.tool_call import Given, check_arguments, find_tool, object_of, print_outcome
+from tapui.files.folder_file import reason
+from tapui.hosts.mcp import package
+from tapui.invocation import command
+from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
+from tapui.mcp_servers.consent.starting import CannotStartError, server_start
+from tapui.mcp_servers.messages import (
+    AnsweredForm,
+    FromBridge,
+    MappedTool,
+    ServerAsks,
+    ServerLost,
+    ServerReady,
+    ServerStart,
+    TrialCall,
+    TrialEnded,
+)
+from tapui.station.mcp_servers.bridge_process import BridgeProcess
+from tapui.text import few
+from tapui.wire.message import ToolOutcome
+
+_SECONDS = 60.0
+"""How long a server may take to answer: some fetch a package first."""
+_DESCRIPTION = 70
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start it, and print what it says."""
+    if (fault := package.fault("MCP servers need")) is not None:
+        raise Failure(f"{fault}: {package.install_line()}")
+    entry = the_one(args)
+    try:
+        standing = ServerConsents(home().state).standing(entry)
+    except OSError as error:
+        raise Failure(f"{entry.name} cannot run in its folder: {reason(error)}") from None
+    if not isinstance(standing, MayRun):
+        raise Failure(f"{entry.name} is not allowed yet: {command(f'mcp allow {entry.name}')}")
+    try:
+        start = replace(
+            server_start(entry, standing.entry, os.environ, ""),
+            most_tools=loaded(args).settings.provider_tools,
+        )
+    except CannotStartError as error:
+        raise Failure(f"{entry.name}: {error}") from None
+    given = Given(object_of(args.args), tuple(args.values))
+    trial = asyncio.run(_tried(start, args.tool, given))
+    if args.json:
+        output.say_json(_described(args.name, trial))
+    elif trial.ended is None:
+        _list(args.name, trial.ready, is_all=args.all)
+    if trial.ended is None:
+        return 0
+    outcome = trial.ended.outcome
+    if not args.json:
+        _print(args.tool, trial.ended)
+    return 0 if outcome.error_code is None else FAILED
+
+
+class _Trial(NamedTuple):
+    """What a server said of itself, and how the call ended, where there was one."""
+
+    ready: ServerReady
+    ended: TrialEnded | None = None
+
+
+async def _tried(start: ServerStart, tool: str | None, given: Given) -> _Trial:
+    """Start a server, call a tool if one is named, and end it. Raises `Failure`."""
+    said: asyncio.Queue[ServerReady | ServerLost | TrialEnded] = asyncio.Queue()
+
+    def take(message: FromBridge) -> None:
+        if isinstance(message, ServerReady | ServerLost | TrialEnded):
+            said.put_nowait(message)
+        elif isinstance(message, ServerAsks):
+            output.note(
+                "it asks the person something, which is declined here: in a session, you "
+                "would be asked"
+            )
+            bridge.send(AnsweredForm(message.id, "decline"))
+
+    bridge = await BridgeProcess.start(os.environ, take)
+    ended = asyncio.get_running_loop().create_task(bridge.wait())
+
+    async def next_said() -> ServerReady | TrialEnded:
+        coming = asyncio.get_running_loop().create_task(said.get())
+        try:
+            await asyncio.wait(
+                (coming, ended), timeout=_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            coming.cancel()
+        if coming.done() and not coming.cancelled():
+            message = coming.result()
+            if isinstance(message, ServerLost):
+                hint = f"\n{message.hint}" if message.hint else ""
+                raise Failure(f"{start.name}: {message.why}{hint}")
+            return message
+        if ended.done():
+            raise Failure(f"{start.name}: its bridge ended: {ended.result()}")
+        raise Failure(f"{start.name} has not answered within {_SECONDS:g} s")
+
+    try:
+        bridge.send(replace(start, pinned=None))
+        ready = await next_said()
+        assert isinstance(ready, ServerReady), "nothing was called yet"
+        if tool is None:
+            return _Trial(ready)
+        found = _named(tool, ready.tools)
+        arguments = given.read(found.parameters)
+        await check_arguments(found.name, arguments, found.parameters)
+        bridge.send(TrialCall(found.offered_as or found.name, arguments))
+        while not isinstance(called := await next_said(), TrialEnded):
+            pass  # its list of tools may have been read once more
+        return _Trial(ready, called)
+    finally:
+        await bridge.stop()
+        await ended
+
+
+def _named(name: str, tools: list[MappedTool]) -> MappedTool:
+    found = next((one for one in tools if one.offered_as == name), None) or find_tool(name, tools)
+    if found.offered_as is None:
+        raise Failure(f"{name} cannot be offered: {found.problem}")
+    return found
+
+
+def _list(name: str, ready: ServerReady, *, is_all: bool) -> None:
+    about = f"{ready.server_name} {ready.server_version}".strip() or name
+    tools = "1 tool" if len(ready.tools) == 1 else f"{len(ready.tools)} tools"
+    output.say(f"{about}, protocol {ready.protocol}: {tools} in {ready.seconds:.1f} s")
+    shown, rest = (ready.tools, []) if is_all else few(ready.tools)
+    output.table(
+        ["TOOL", "OFFERED AS", "DESCRIPTION"],
+        [
+            [one.name, one.offered_as or one.problem or "", _first_line(one.description)]
+            for one in shown
+        ],
+    )
+    for more in rest:
+        output.say(f"  {more}: --all")
+
+
+def _print(tool: str, ended: TrialEnded) -> None:
+    output.note(f"{tool} ended after {ended.seconds:.2f} s")
+    if ended.outcome.file is None:
+        print_outcome(ended.outcome)
+    else:
+        output.say_json(_result(ended.outcome), indent=2)
+
+
+def _result(outcome: ToolOutcome) -> object:
+    """Return a result as it is shown; of a file only what it is, as it goes with the server."""
+    if outcome.error_code is not None:
+        return {"errorCode": outcome.error_code, "error": outcome.error}
+    if (file := outcome.file) is not None:
+        shown = {"mimeType": file.mime_type, "size": file.size}
+        return {"file": shown | ({"note": file.note} if file.note else {})}
+    return {"data": None if outcome.data is UNSET else outcome.data}
+
+
+def _described(name: str, trial: _Trial) -> dict[str, object]:
+    ready = trial.ready
+    listed: dict[str, object] = {
+        "name": name,
+        "serverName": ready.server_name,
+        "serverVersion": ready.server_version,
+        "protocol": ready.protocol,
+        "seconds": ready.seconds,
+        "tools": [
+            {
+                "name": one.name,
+                "offeredAs": one.offered_as,
+                "problem": one.problem,
+                "description": one.description,
+            }
+            for one in ready.tools
+        ],
+    }
+    if trial.ended is not None:
+        listed["call"] = {"seconds": trial.ended.seconds, "outcome": _result(trial.ended.outcome)}
+    return listed
+
+
+def _first_line(text: str) -> str:
+    line = text.strip().partition("\n")[0]
+    return line if len(line) <= _DESCRIPTION else f"{line[: _DESCRIPTION - 1]}…"

@@ -1,0 +1,143 @@
+"""`tapui tail`: the last lines of a stream, and those that follow."""
+
+import argparse
+import asyncio
+from dataclasses import dataclass
+
+from tapui import times
+from tapui.cli import output
+from tapui.cli.context import gateway
+from tapui.cli.failure import Failure
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway
+from tapui.projection.state import State, StreamKey
+from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPosted
+from tapui.wire.limits import MAX_HISTORY
+from tapui.wire.message import Line, Message
+from tapui.wire.tower import GatewayStopping, StreamLines, StreamRead, TowerSnapshot
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the stream's last lines, oldest first; with `--follow` until the session ends."""
+    asyncio.run(_tail(gateway(args), args))
+    return 0
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Prints lines of one stream, each once, in order."""
+
+    session_id: str
+    stream: str
+    is_json: bool
+    seen: int = 0
+
+    def print(self, line: Line) -> None:
+        if line.seq <= self.seen:
+            return
+        self.seen = line.seq
+        if self.is_json:
+            output.say_json(
+                {
+                    "stream": self.stream,
+                    "sessionId": self.session_id,
+                    "seq": line.seq,
+                    "ts": line.ts,
+                    "level": line.level,
+                    "event": line.event,
+                    "metadata": line.metadata,
+                }
+            )
+        else:
+            output.say(f"{times.date_and_time(line.ts)}  {line.level:<7}  {line.event}")
+
+
+async def _tail(chosen: FoundGateway, args: argparse.Namespace) -> None:
+    async with await GatewayConnection.open(chosen, name="tapui tail") as connection:
+        state = State.of(connection.snapshot.state)
+        key = _find(state, args.stream, args.session)
+        if key is None and not args.follow:
+            raise Failure(_unknown(state, args.stream))
+        if key is None:
+            output.note(f"waiting for stream {args.stream}")
+            first = await _first_line(connection, args.stream, args.session)
+            key = (first.session_id, first.stream)
+        reader = _Reader(*key, is_json=args.json)
+        await _read_held(connection, reader)
+        if args.follow:
+            await _follow(connection, reader)
+
+
+def _fits(key: StreamKey, name: str, session: str | None) -> bool:
+    session_id, stream = key
+    named = stream == name or ("@" not in name and stream.rpartition("@")[0] == name)
+    return named and session in (None, session_id)
+
+
+def _find(state: State, name: str, session: str | None) -> StreamKey | None:
+    found = [key for key in state.streams if _fits(key, name, session)]
+    if len(found) > 1:
+        listed = ", ".join(f"{stream} in session {session_id}" for session_id, stream in found)
+        raise Failure(f"{name} could be several streams; name one and its --session: {listed}")
+    return found[0] if found else None
+
+
+def _unknown(state: State, name: str) -> str:
+    known = sorted({stream for _, stream in state.streams})
+    return f"there is no stream {name}; " + (
+        f"there are: {', '.join(known)}" if known else "no stream has a line yet"
+    )
+
+
+async def _first_line(
+    connection: GatewayConnection, name: str, session: str | None
+) -> StreamPosted:
+    async for came in connection:
+        match came:
+            case Entry(event=StreamPosted() as posted) if _fits(
+                (posted.session_id, posted.stream), name, session
+            ):
+                return posted
+            case _:
+                pass
+    raise AssertionError("a connection ends by raising GatewayLost")
+
+
+async def _read_held(connection: GatewayConnection, reader: _Reader) -> None:
+    """Print what the gateway holds of the stream."""
+
+    def is_answer(came: Message | Entry) -> bool:
+        return isinstance(came, StreamLines) and came.id == "lines"
+
+    answer = await connection.ask(
+        StreamRead(
+            id="lines", stream=reader.stream, session_id=reader.session_id, last=MAX_HISTORY
+        ),
+        is_answer,
+    )
+    assert isinstance(answer, StreamLines)
+    for line in answer.lines:
+        reader.print(line)
+    output.flush()
+
+
+async def _follow(connection: GatewayConnection, reader: _Reader) -> None:
+    async for came in connection:
+        match came:
+            case Entry(event=StreamPosted() as posted):
+                if (posted.session_id, posted.stream) == (reader.session_id, reader.stream):
+                    reader.print(posted.line)
+                    output.flush()
+            case Entry(event=SessionReplaced() as replaced):
+                if replaced.replaces == reader.session_id:
+                    reader.session_id = replaced.session.id
+            case Entry(event=SessionClosed() as closed):
+                if closed.session_id == reader.session_id:
+                    output.note("the session ended")
+                    return
+            case TowerSnapshot():
+                # Events were left out because we read too slowly: read what was missed.
+                await _read_held(connection, reader)
+            case GatewayStopping():
+                output.note("the gateway is stopping")
+                return

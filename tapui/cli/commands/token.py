@@ -1,0 +1,38 @@
+"""`tapui token`: a provider token for one session."""
+
+import argparse
+import asyncio
+
+from tapui.cli import output
+from tapui.cli.context import gateway
+from tapui.client.connection import GatewayConnection
+from tapui.client.errors import Refused
+from tapui.client.gateways import FoundGateway
+from tapui.wire.message import Error
+from tapui.wire.tower import TokenMint, TokenMinted
+
+REQUEST_ID = "token"
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a fresh token; it binds this session alone, and dies with it."""
+    token = asyncio.run(_mint(gateway(args), args.session))
+    if args.json:
+        output.say_json({"session": args.session, "token": token})
+    else:
+        output.say(token)
+    return 0
+
+
+async def _mint(chosen: FoundGateway, session: str) -> str:
+    async with await GatewayConnection.open(
+        chosen, name="tapui token", on_waits=output.note
+    ) as connection:
+        await connection.send(TokenMint(id=REQUEST_ID, session_id=session))
+        async for came in connection:
+            match came:
+                case TokenMinted(id="token", token=token):
+                    return token
+                case Error(reply_to="token.mint", code=code, message=message):
+                    raise Refused(code, message)
+    raise AssertionError("a connection ends by raising GatewayLost")

@@ -1,0 +1,60 @@
+"""Commands that only the person may give, where no gateway can tell who asks."""
+
+import argparse
+import os
+
+from tapui.cli.context import home, loaded
+from tapui.cli.failure import Failure
+from tapui.core.effects import Identified
+from tapui.core.trust.person import ALWAYS, Case, inside, judge
+from tapui.runtime.processes.sights import look
+
+
+def need_person(
+    args: argparse.Namespace, way: str = "allow it in the tower or in a terminal"
+) -> None:
+    """Refuse what a gateway without a tower would refuse, as far as that is known without one.
+
+    `way` says how the person can do it. Raises `Failure`.
+    """
+    setting = loaded(args).settings.approvals
+    if setting.command_line == ALWAYS:
+        return
+    judged = judge(_found(), ())
+    is_taken = judged.case is Case.TAKEN or (
+        judged.case is Case.TERMINAL and setting.new_terminals == "take"
+    )
+    if "TAP_PROVIDER_TOKEN" in os.environ:
+        is_taken, why = False, "it was started for a provider"
+    else:
+        why = judged.why
+    if not is_taken:
+        raise Failure(
+            f"{why}: {way} that you opened before the first session began (settings: "
+            f'approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
+        )
+
+
+def refuse_agents(args: argparse.Namespace) -> None:
+    """Refuse to begin a gateway or a tower below an agent: what is decided there would count as the
+    person's.
+
+    Its environment tells, and what is known of agents by now. Raises `Failure`.
+    """
+    if loaded(args).settings.approvals.command_line == ALWAYS:
+        return
+    found = _found()
+    why = inside(found.sight, found.agents) if found.sight is not None else None
+    if why is not None:
+        raise Failure(f"{why}: start tapui in a terminal of your own")
+
+
+def _found() -> Identified:
+    """Look at this process, and at the sessions that Copilot holds."""
+    from tapui.hosts.copilot.finding.discovery import Discovery
+    from tapui.runtime.agents import Agents
+
+    agents = Agents(home().state)
+    for cli in Discovery(home().copilot).scan():
+        agents.note(cli.process.pid, f"session {cli.sessions[0]}")
+    return agents.identified(look(os.getpid()))
