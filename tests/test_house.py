@@ -11,13 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"text", "settings", "secret", "times", "match_time", "schemas", "invocation", "toml_lines"},
+    {"text", "secret", "times", "match_time", "schemas", "invocation"},
     {"files"},
     {"home"},
     {"wire"},
     {"provider"},
     {"projection"},
     {"policies"},
+    {"settings"},
     {"core"},
     {"records"},
     {"index"},

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from tapui.cli.config import KEYS
 from tapui.cli.parser import build
+from tapui.settings.loading import KEYS
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Tower
 

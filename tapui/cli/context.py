@@ -4,22 +4,27 @@ import argparse
 import os
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from tapui.cli import config, output
+from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
 from tapui.client.gateways import FoundGateway, restart_line
+from tapui.files.foreign_file import ROOT
 from tapui.home import run_folder
-from tapui.home.paths import Home, typed_path
+from tapui.home.paths import MANAGED, Home, typed_path
 from tapui.invocation import command
+from tapui.settings import loading
 from tapui.station.options import Options
+from tapui.tower import theme_files
+from tapui.wire.limits import MAX_PATTERN
 
 
-def loaded(args: argparse.Namespace) -> config.Loaded:
+def loaded(args: argparse.Namespace) -> loading.Loaded:
     """Return the settings in force for these arguments; raises `ConfigError`."""
-    flags: dict[str, tuple[str, config.Scalar]] = {}
+    flags: dict[str, tuple[str, loading.Scalar]] = {}
     if hasattr(args, "port"):
         flags["port"] = ("--port", args.port)
     if hasattr(args, "theme"):
@@ -28,20 +33,54 @@ def loaded(args: argparse.Namespace) -> config.Loaded:
         flags["attach"] = ("--attach", True)
     if hasattr(args, "no_attach"):
         flags["attach"] = ("--no-attach", False)
-    return config.load(config.config_path(os.environ), os.environ, flags)
+    return load(loading.config_path(os.environ), os.environ, flags)
 
 
-def other_settings(found: config.Loaded) -> Iterator[str]:
+def load(
+    path: Path,
+    environ: Mapping[str, str],
+    flags: Mapping[str, tuple[str, loading.Scalar]] | None = None,
+    managed: Path = MANAGED,
+    *,
+    owner: int = ROOT,
+) -> loading.Loaded:
+    """`loading.load`, with the tower's checks of themes and keys, and the matcher's of patterns."""
+
+    def wrong_keys(table: Mapping[str, object]) -> dict[str, str]:
+        from tapui.tower.keys import chosen
+
+        return chosen.faults(table)
+
+    themes = theme_files.folders_of(path)
+    checks = loading.Checks(partial(theme_files.unknown, themes), _pattern_fault, wrong_keys)
+    return loading.load(path, environ, flags, managed, owner=owner, checks=checks)
+
+
+def _pattern_fault(pattern: str) -> str | None:
+    """Say why a pattern cannot be used to mask texts."""
+    from tapui.core.hooks.matching import PatternError
+    from tapui.runtime.matcher import RegexMatcher
+
+    if len(pattern) > MAX_PATTERN:
+        return f"a pattern may have {MAX_PATTERN:,} characters"
+    try:
+        matches_nothing = RegexMatcher().compile(pattern).found_in("")
+    except PatternError as error:
+        return str(error)
+    return "the pattern also matches where nothing is" if matches_nothing else None
+
+
+def other_settings(found: loading.Loaded) -> Iterator[str]:
     """Yield which gateways began with other settings than those in force now, and what to do."""
     for one in run_folder.gateways(home()):
-        if told := config.differences(found, one.settings or {}):
+        if told := loading.differences(found, one.settings or {}):
             yield (
                 f"the gateway at {one.url} (pid {one.pid}) began with other settings: "
                 f"{', '.join(told)}; apply these with {restart_line(one.port)}"
             )
 
 
-def port_is_explicit(found: config.Loaded) -> bool:
+def port_is_explicit(found: loading.Loaded) -> bool:
     """Return whether the port was asked for by flag or environment."""
     return found.origins["port",].kind in ("flag", "env")
 

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tapui.cli import config, output
+from tapui.cli import output
 from tapui.cli.diagnosed import Diagnosed, moved
 from tapui.cli.diagnosis_mcp import mcp_door
 from tapui.cli.diagnosis_mcp_servers import mcp_servers
@@ -26,6 +26,7 @@ from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experim
 from tapui.hosts.copilot.install.skill_files import skill_files
 from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.invocation import command, install_line
+from tapui.settings import loading
 from tapui.station.emitters.shown import file_problem
 from tapui.text import safe_text
 
@@ -160,10 +161,10 @@ def _gateways(gateways: Iterable[GatewayFile]) -> Iterator[Diagnosed]:
             yield Diagnosed("gateway", "warning", text, restart_line(one.port))
 
 
-def settings_in_use(gateways: Iterable[GatewayFile], found: config.Loaded) -> Iterator[Diagnosed]:
+def settings_in_use(gateways: Iterable[GatewayFile], found: loading.Loaded) -> Iterator[Diagnosed]:
     """Yield the gateways that began with other settings than those in force now."""
     for one in gateways:
-        if told := config.differences(found, one.settings or {}):
+        if told := loading.differences(found, one.settings or {}):
             text = f"the gateway at {one.url} began with other settings: {', '.join(told)}"
             yield Diagnosed("settings", "warning", text, restart_line(one.port))
 

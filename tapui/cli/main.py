@@ -54,8 +54,8 @@ def _run(argv: list[str]) -> int:
 
 def _known_fault(error: Exception) -> int:
     """Tell an error that a command let through."""
-    from tapui.cli.config import ConfigError
     from tapui.client.errors import GatewayError, NoGateway, Refused
+    from tapui.settings.loading import ConfigError
 
     if isinstance(error, ConfigError):
         return _told(str(error), WRONG_USE)
@@ -78,8 +78,8 @@ def _other_settings() -> list[str]:
     allowed there."""
     import argparse
 
-    from tapui.cli.config import ConfigError
     from tapui.cli.context import loaded, other_settings
+    from tapui.settings.loading import ConfigError
 
     try:
         return list(other_settings(loaded(argparse.Namespace())))

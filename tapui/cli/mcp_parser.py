@@ -2,12 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.cli.arguments import (
-    CommandParser,
-    add_arguments_of_a_call,
-    add_command,
-    add_port,
-)
+from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_command, add_port
 
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands

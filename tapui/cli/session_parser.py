@@ -2,13 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tapui.cli.arguments import (
-    RUN_EXIT_CODES,
-    CommandParser,
-    add_command,
-    add_port,
-    count,
-)
+from tapui.cli.arguments import RUN_EXIT_CODES, CommandParser, add_command, add_port, count
 
 if TYPE_CHECKING:
     from tapui.cli.arguments import Commands

@@ -21,10 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tapui.files.locked_folder import (
-    FolderHeldError,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FolderHeldError, LockedFolder
 from tapui.files.private_file import write
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE

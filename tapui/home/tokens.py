@@ -11,14 +11,11 @@ import socket
 from pathlib import Path
 from typing import Literal
 
+from tapui import DEFAULT_PORT
 from tapui.files import private_file
-from tapui.files.locked_folder import (
-    FolderHeldError,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FolderHeldError, LockedFolder
 from tapui.home.paths import Home
 from tapui.secret import Secret
-from tapui.settings import DEFAULT_PORT
 
 PROVIDER_TOKEN_NAME = ".provider-token"  # noqa: S105 - a file's name
 _FOLDER = ("extensions", "tap")

@@ -12,11 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tapui.files import private_file
-from tapui.files.locked_folder import (
-    FILE_MODE,
-    FolderHeldError,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FILE_MODE, FolderHeldError, LockedFolder
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)

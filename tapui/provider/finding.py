@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tapui import DEFAULT_PORT
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
 from tapui.home.tokens import well_known
 from tapui.provider.link import Link, LinkLost
 from tapui.secret import Secret
-from tapui.settings import DEFAULT_PORT
 
 URL_VARIABLE = "TAP_GATEWAY"
 TOKEN_VARIABLE = "TAP_PROVIDER_TOKEN"  # noqa: S105 - a variable's name

@@ -1,8 +1,8 @@
 """The command that calls a tool in the session in front."""
 
+from tapui import DEFAULT_PORT
 from tapui.invocation import command
 from tapui.schemas.described import example_words
-from tapui.settings import DEFAULT_PORT
 from tapui.wire.message import Tool
 
 

@@ -9,10 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui.files.locked_folder import (
-    FolderHeldError,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FolderHeldError, LockedFolder
 from tapui.records import register
 from tapui.records.reader import ALL_COLLECTIONS
 from tapui.records.rotation import RESULTS_FOLDER

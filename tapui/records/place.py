@@ -4,10 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.files.locked_folder import (
-    LockedFolder,
-    folder_name,
-)
+from tapui.files.locked_folder import LockedFolder, folder_name
 from tapui.records import register
 
 _STAND_INS = 3

@@ -5,10 +5,7 @@ import stat
 from pathlib import Path
 
 from tapui.files import private_file
-from tapui.files.locked_folder import (
-    FILE_MODE,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FILE_MODE, LockedFolder
 
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 64 * 1024

@@ -10,10 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tapui.files import private_file
-from tapui.files.locked_folder import (
-    FILE_MODE,
-    folder_name,
-)
+from tapui.files.locked_folder import FILE_MODE, folder_name
 
 SESSIONS_FOLDER = "sessions"
 GATEWAY_FOLDER = "gateway"

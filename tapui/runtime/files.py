@@ -14,11 +14,7 @@ import time
 from pathlib import Path
 
 from tapui.core.effects import Copied, CopyFile, NotCopied
-from tapui.files.locked_folder import (
-    FILE_MODE,
-    FOLDER_MODE,
-    folder_name,
-)
+from tapui.files.locked_folder import FILE_MODE, FOLDER_MODE, folder_name
 from tapui.records.rotation import RESULTS_FOLDER
 from tapui.wire import limits
 from tapui.wire.errors import CallError

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from tapui.home.paths import Home
-from tapui.station import config_file
+from tapui.settings import writing
 from tapui.station.finding import finder_of
 from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
@@ -32,7 +32,7 @@ async def _replay(options: Options, home: Home, folders: list[Path], name: str, 
         theme_folders=theme_files.folders_of(options.config_path),
         bell=False,
         note="replay",
-        on_theme=partial(config_file.keep_theme, options.config_path),
+        on_theme=partial(writing.keep_theme, options.config_path),
         log_file=log,
         keys=options.settings.keys,
         glyphs=options.settings.glyphs,

@@ -26,12 +26,12 @@ from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.server import Server
 from tapui.runtime.turn import LoopTurn
+from tapui.settings.rule_files import RuleFiles
 from tapui.station.gateway_files import GatewayFiles
 from tapui.station.idleness import Idleness
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part_list import PartList
-from tapui.station.rule_files import RuleFiles
 from tapui.wire.limits import SHUTDOWN_MS
 
 _log = logging.getLogger(__name__)

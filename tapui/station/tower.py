@@ -15,7 +15,8 @@ from tapui.home.paths import Home
 from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
 from tapui.runtime.listening import ListenError, PortTaken, open_loopback
-from tapui.station import config_file, terminal
+from tapui.settings import writing
+from tapui.station import terminal
 from tapui.station.backstage import Backstage
 from tapui.station.earlier_requests import earlier_requests_of
 from tapui.station.finding import finder_of
@@ -205,8 +206,8 @@ def _app(
         bell=options.settings.bell,
         note=note,
         notices=notices,
-        on_theme=partial(config_file.keep_theme, options.config_path),
-        on_rule=None if options.is_demo else partial(config_file.keep_rules, options.config_path),
+        on_theme=partial(writing.keep_theme, options.config_path),
+        on_rule=None if options.is_demo else partial(writing.keep_rules, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
         give_way=give_way,

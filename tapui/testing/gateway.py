@@ -26,10 +26,7 @@ from tapui.core.effects import (
     Send,
 )
 from tapui.core.gateway import Gateway
-from tapui.files.locked_folder import (
-    FOLDER_MODE,
-    folder_name,
-)
+from tapui.files.locked_folder import FOLDER_MODE, folder_name
 from tapui.policies.reading import FolderRules
 from tapui.runtime import files
 from tapui.runtime.matcher import RegexMatcher

@@ -8,9 +8,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from tapui import times
+from tapui import DEFAULT_PORT, times
 from tapui.projection.state import is_local
-from tapui.settings import DEFAULT_PORT
 from tapui.tower.panes.pane import PaneKind
 from tapui.tower.plain import plain
 from tapui.tower.view import View

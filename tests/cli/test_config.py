@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tapui.cli import config
-from tapui.cli.config import ConfigError, Origin, load
-from tapui.cli.config_example import example
-from tapui.settings import Settings
+from tapui.cli.commands.config import example_text
+from tapui.cli.context import load
+from tapui.settings import Settings, loading
+from tapui.settings.loading import ConfigError, Origin
 from tapui.wire.limits import MAX_CONTEXT
 from tests.home.managed_files import SPOILT
 
@@ -30,7 +30,7 @@ def test_without_any_source_the_settings_are_the_defaults(tmp_path: Path) -> Non
 
 
 def test_every_setting_has_a_key_and_a_variable() -> None:
-    assert {key.name: key.variable for key in config.KEYS.values()} == {
+    assert {key.name: key.variable for key in loading.KEYS.values()} == {
         "port": "TAPUI_PORT",
         "theme": "TAPUI_THEME",
         "glyphs": "TAPUI_GLYPHS",
@@ -75,7 +75,7 @@ def test_a_variable_makes_the_rule_about_the_person_stricter_alone(
     tmp_path: Path, name: str
 ) -> None:
     path = (*name.split("."),)
-    variable = config.KEYS[path].variable
+    variable = loading.KEYS[path].variable
     with pytest.raises(ConfigError) as raised:
         load(tmp_path / "config.toml", {variable: LOOSE[name]})
     assert f'{variable}: write {name} = "{LOOSE[name]}" into config.toml' in str(raised.value)
@@ -246,8 +246,8 @@ def test_a_folder_in_the_files_place_is_said_so(tmp_path: Path) -> None:
 
 
 def test_the_file_is_in_tapui_home_if_that_is_set(tmp_path: Path) -> None:
-    assert config.config_path({"TAPUI_HOME": str(tmp_path)}) == tmp_path / "config.toml"
-    assert config.config_path({}).parts[-2:] == ("tapui", "config.toml")
+    assert loading.config_path({"TAPUI_HOME": str(tmp_path)}) == tmp_path / "config.toml"
+    assert loading.config_path({}).parts[-2:] == ("tapui", "config.toml")
 
 
 def test_a_theme_of_ones_own_is_one_that_exists(tmp_path: Path) -> None:
@@ -261,8 +261,8 @@ def test_a_theme_of_ones_own_is_one_that_exists(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("key", config.KEYS.values(), ids=lambda key: key.name)
-def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: config.Key) -> None:
+@pytest.mark.parametrize("key", loading.KEYS.values(), ids=lambda key: key.name)
+def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: loading.Key) -> None:
     wrong = {
         bool: ["maybe"],
         str: ["no such one"],
@@ -313,7 +313,7 @@ def test_the_command_that_calls_is_a_list_of_texts(tmp_path: Path) -> None:
 
 
 def test_the_example_sets_nothing_and_its_settings_are_the_defaults(tmp_path: Path) -> None:
-    text = example()
+    text = example_text()
     found = load(written(tmp_path, text), {})
     assert set(found.origins.values()) == {Origin("default")}
     told = re.sub(r"^#(?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
@@ -323,10 +323,10 @@ def test_the_example_sets_nothing_and_its_settings_are_the_defaults(tmp_path: Pa
 
 
 def test_the_example_says_of_every_setting_what_it_does() -> None:
-    text = example()
+    text = example_text()
     assert max(map(len, text.splitlines())) <= 80
     paragraphs = text.split("\n\n")
-    for key in config.KEYS.values():
+    for key in loading.KEYS.values():
         (about,) = [part for part in paragraphs if f"# Environment: {key.variable}\n" in part]
         *told, variable, setting = about.splitlines()
         assert setting.startswith(f"#{key.path[-1]} = ")
@@ -364,7 +364,7 @@ def test_what_the_administrator_sets_goes_before_everything(tmp_path: Path) -> N
     managed = tmp_path / "managed.toml"
     managed.write_text("port = 1234\n")
     managed.chmod(0o644)
-    flags: dict[str, tuple[str, config.Scalar]] = {"port": ("--port", 4321)}
+    flags: dict[str, tuple[str, loading.Scalar]] = {"port": ("--port", 4321)}
     path = tmp_path / "config.toml"
     found = load(path, {"TAPUI_PORT": "5"}, flags, managed, owner=os.getuid())
     assert found.settings.port == 1234

@@ -13,15 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.running import (
-    HOSTILE,
-    RAW,
-    Command,
-    ask_permission,
-    provider,
-    push,
-    run,
-)
+from tests.cli.running import HOSTILE, RAW, Command, ask_permission, provider, push, run
 from tests.cli.schemas import check
 from tests.rig.gateway import ANYBODY, PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.files.foreign_file import (
-    ManagedFileError,
-    managed_text,
-)
+from tapui.files.foreign_file import ManagedFileError, managed_text
 from tests.home.managed_files import SPOILT, TEXT
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tapui import DEFAULT_PORT
 from tapui.home import tokens
 from tapui.home.paths import Home
 from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token, well_known
 from tapui.secret import Secret
-from tapui.settings import DEFAULT_PORT
 
 
 @pytest.fixture

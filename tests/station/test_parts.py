@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from tapui.settings.rule_files import RuleFiles
 from tapui.station import running as running_module
 from tapui.station.options import Options
 from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part import GatewayAccess, Part
-from tapui.station.rule_files import RuleFiles
 from tapui.station.running import RunningGateway
 from tests.station.running import options_in
 

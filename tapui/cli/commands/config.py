@@ -4,11 +4,12 @@ import argparse
 import os
 from pathlib import Path
 
-from tapui.cli import config, output
+from tapui.cli import output
 from tapui.cli.context import loaded, other_settings
 from tapui.cli.failure import Failure
 from tapui.policies.rules import PolicyRule
-from tapui.station.rule_files import FoundRules, RuleFiles
+from tapui.settings import loading
+from tapui.settings.rule_files import FoundRules, RuleFiles
 from tapui.text import safe_text
 from tapui.tower import theme_files
 
@@ -19,9 +20,7 @@ def run(args: argparse.Namespace) -> int:
     Raises `ConfigError`, and `Failure` for a broken theme.
     """
     if args.example:
-        from tapui.cli.config_example import example
-
-        output.say(example().rstrip("\n"), newlines=True)
+        output.say(example_text().rstrip("\n"), newlines=True)
         return 0
     found = loaded(args)
     rules = _rules(found)
@@ -39,7 +38,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _rules(found: config.Loaded) -> FoundRules:
+def example_text() -> str:
+    """Return the configuration file with every setting that `--example` prints."""
+    from tapui.settings.example import example
+    from tapui.tower.keys.names import written_keys
+    from tapui.tower.keys.table import TABLE
+
+    return example((one.id, written_keys(one.keys), one.does) for one in TABLE)
+
+
+def _rules(found: loading.Loaded) -> FoundRules:
     """Return the rules in force here, those of this folder's files too, and their faults."""
     files = RuleFiles(found.path)
     read = files.read()
@@ -54,7 +62,7 @@ def _rule_row(rule: PolicyRule) -> list[str]:
     return [rule.effect, rule.kind, pattern, output.path_text(rule.folder or "everywhere"), place]
 
 
-def _print_json(found: config.Loaded, rules: FoundRules) -> None:
+def _print_json(found: loading.Loaded, rules: FoundRules) -> None:
     settings = [
         {
             "key": key.name,
@@ -68,7 +76,7 @@ def _print_json(found: config.Loaded, rules: FoundRules) -> None:
             ],
             "variable": key.variable,
         }
-        for key in config.KEYS.values()
+        for key in loading.KEYS.values()
     ]
     output.say_json(
         {
@@ -95,14 +103,14 @@ def _print_json(found: config.Loaded, rules: FoundRules) -> None:
     )
 
 
-def _print_table(found: config.Loaded, rules: FoundRules) -> None:
+def _print_table(found: loading.Loaded, rules: FoundRules) -> None:
     output.say(
         f"{output.path_text(found.path)}{'' if found.path.exists() else '  (does not exist)'}"
     )
     output.say("")
     rows = [
         [key.name, output.json_text(found.values[key.path]), _where(found, key)]
-        for key in config.KEYS.values()
+        for key in loading.KEYS.values()
     ]
     for name, key in found.settings.keys.items():
         rows.append([f"keys.{name}", output.json_text(key), found.path.name])
@@ -118,13 +126,13 @@ def _print_table(found: config.Loaded, rules: FoundRules) -> None:
     output.say(f"themes: {', '.join(names) or 'none'}")
 
 
-def _where(found: config.Loaded, key: config.Key) -> str:
+def _where(found: loading.Loaded, key: loading.Key) -> str:
     place = _place(found, found.origins[key.path])
     others = [_place(found, one) for one in reversed(found.overridden.get(key.path, []))]
     return f"{place}, before {' and '.join(others)}" if others else place
 
 
-def _place(found: config.Loaded, origin: config.Origin) -> str:
+def _place(found: loading.Loaded, origin: loading.Origin) -> str:
     if origin.kind == "file":
         return f"{found.path.name}:{origin.detail.rpartition(':')[2]}"
     if origin.kind == "managed":

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from tapui import __version__
 from tapui.cli import output
-from tapui.cli.config import ConfigError, Loaded
 from tapui.cli.context import home, loaded
 from tapui.cli.diagnosed import Diagnosed, DiagnosedState
 from tapui.cli.diagnosis import diagnose, settings_in_use
@@ -21,6 +20,7 @@ from tapui.cli.failure import FAILED
 from tapui.home.paths import Home
 from tapui.home.run_folder import gateways
 from tapui.invocation import command
+from tapui.settings.loading import ConfigError, Loaded
 
 if TYPE_CHECKING:
     from tapui.hosts.copilot.finding.discovery import Cli

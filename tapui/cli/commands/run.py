@@ -64,7 +64,7 @@ async def _with_own_gateway(args: argparse.Namespace, start: SessionStart) -> in
 
 def _policy(path: str) -> list[GivenRule]:
     """Read the rules for this session. Raises `Failure` where the file has a fault."""
-    from tapui.station.rule_files import read_rules
+    from tapui.settings.rule_files import read_rules
 
     read = read_rules(Path(path))
     if read.faults:

@@ -17,23 +17,9 @@ import msgspec
 from tapui.emitters.config.bounds import MAX_FILE
 from tapui.emitters.config.document import JsonDocument
 from tapui.emitters.config.edits import EditError, renamed, with_value, without
-from tapui.emitters.config.entries import (
-    Configuration,
-    EmitterEntry,
-    StreamEntry,
-)
-from tapui.emitters.config.finding import (
-    NEW_FILE,
-    FoundFile,
-    find,
-    real_folder,
-)
-from tapui.emitters.config.reading import (
-    EMITTER_LISTS,
-    STREAM_LISTS,
-    configuration_of,
-    list_key,
-)
+from tapui.emitters.config.entries import Configuration, EmitterEntry, StreamEntry
+from tapui.emitters.config.finding import NEW_FILE, FoundFile, find, real_folder
+from tapui.emitters.config.reading import EMITTER_LISTS, STREAM_LISTS, configuration_of, list_key
 from tapui.emitters.config.spelling import (
     changed_entry,
     emitter_values,

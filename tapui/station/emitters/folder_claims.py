@@ -5,10 +5,7 @@ import logging
 from pathlib import Path
 
 from tapui.emitters.consent.kept import FOLDER
-from tapui.files.locked_folder import (
-    FolderHeldError,
-    LockedFolder,
-)
+from tapui.files.locked_folder import FolderHeldError, LockedFolder
 
 _log = logging.getLogger(__name__)
 

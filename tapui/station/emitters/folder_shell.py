@@ -17,12 +17,7 @@ from tapui.core.emitters.given import (
     MayStart,
     SavedEmitter,
 )
-from tapui.emitters.config.entries import (
-    ConfigProblem,
-    Configuration,
-    EmitterEntry,
-    ProviderEntry,
-)
+from tapui.emitters.config.entries import ConfigProblem, Configuration, EmitterEntry, ProviderEntry
 from tapui.emitters.config.finding import real_folder
 from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch

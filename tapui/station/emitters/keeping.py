@@ -6,12 +6,7 @@ import msgspec
 
 from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.given import EmitterPlan
-from tapui.emitters.config.entries import (
-    Configuration,
-    EmitterEntry,
-    Schedule,
-    StreamEntry,
-)
+from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule, StreamEntry
 from tapui.emitters.config.finding import OLD_FILES
 from tapui.emitters.config.reading import read
 from tapui.emitters.config.saving import SaveError, save_emitter, save_stream

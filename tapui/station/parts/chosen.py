@@ -1,5 +1,6 @@
 """Which parts run beside a gateway. A new part is one more line here."""
 
+from tapui.settings.rule_files import RuleFiles
 from tapui.station.options import Options
 from tapui.station.parts.copilot import Copilot
 from tapui.station.parts.emitters import EmittersPart
@@ -10,7 +11,6 @@ from tapui.station.parts.part import Part
 from tapui.station.parts.rules import Rules
 from tapui.station.parts.tools import Tools
 from tapui.station.parts.tools_token import ToolsToken
-from tapui.station.rule_files import RuleFiles
 
 
 def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:

@@ -4,8 +4,8 @@ import asyncio
 import contextlib
 
 from tapui.policies.reading import RuleFault
+from tapui.settings.rule_files import RuleFiles, guards
 from tapui.station.parts.part import GatewayAccess
-from tapui.station.rule_files import RuleFiles, guards
 from tapui.text import safe_text
 
 LOOK_SECONDS = 1.0

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tapui.home.paths import Home
-from tapui.station.rule_files import RuleFiles, guards
+from tapui.settings.rule_files import RuleFiles, guards
 from tests.home.managed_files import SPOILT, remove
 
 

@@ -1,8 +1,8 @@
-"""The configuration: one typed Struct. The command line loads it; values go down from there."""
+"""The configuration: typed settings, the files that hold them, and the files of rules."""
 
 from msgspec import Struct, field
 
-DEFAULT_PORT = 9400
+from tapui import DEFAULT_PORT
 
 
 class Briefing(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

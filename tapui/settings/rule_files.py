@@ -8,17 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tapui.files.foreign_file import (
-    ROOT,
-    ManagedFileError,
-    managed_text,
-    text_of,
-)
+from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text, text_of
 from tapui.home.paths import MANAGED, Home
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader
 from tapui.policies.rules import PolicyRule
-from tapui.toml_lines import key_lines, line_of, syntax_fault
+from tapui.settings.toml_lines import key_lines, line_of, syntax_fault
 from tapui.wire.subjects import RuleSource
 
 FOLDER_FILES = (".github/tapui.toml", "tapui.toml")

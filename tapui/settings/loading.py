@@ -12,17 +12,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from tapui.files.foreign_file import (
-    ROOT,
-    ManagedFileError,
-    managed_text,
-)
+from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text
 from tapui.home.paths import MANAGED, Home, is_split
 from tapui.settings import Settings
+from tapui.settings.toml_lines import TomlPath, key_lines, line_of, syntax_fault
 from tapui.text import safe_text
-from tapui.toml_lines import TomlPath, key_lines, line_of, syntax_fault
-from tapui.tower import theme_files
-from tapui.wire.limits import MAX_CONTEXT, MAX_PATTERN, MAX_TOOLS
+from tapui.wire.limits import MAX_CONTEXT, MAX_TOOLS
 
 KeyPath = tuple[str, ...]
 Scalar = bool | int | float | str
@@ -63,6 +58,17 @@ _STRICT: dict[KeyPath, str] = {
 person's file or the administrator's has it: an agent could set a variable for its commands."""
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
 """What is wrong with a text as the value of each setting that is one; None for a text it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Checks of values that only rooms above this one can make; each returns what is wrong."""
+
+    theme: Callable[[str], str | None]
+    pattern: Callable[[str], str | None]
+    """Of a pattern that masks texts."""
+    keys: Callable[[Mapping[str, object]], dict[str, str]]
+    """Of the table `[keys]`, by action; empty when all can be used."""
 
 
 class ConfigError(Exception):
@@ -132,7 +138,7 @@ def differences(found: Loaded, used: Mapping[str, Any]) -> list[str]:
 
 
 RULES: KeyPath = ("rules",)
-"""The tables with rules: `station.rule_files` reads them."""
+"""The tables with rules: `rule_files` reads them."""
 OWN_KEYS: KeyPath = ("keys",)
 """The table with the person's own keys: its names are those of actions, not of settings."""
 
@@ -163,8 +169,9 @@ def config_path(environ: Mapping[str, str]) -> Path:
 class _Gathering:
     """Values as the sources give them, the weakest source first; faults are kept, not raised."""
 
-    def __init__(self, choices: Choices, *, is_split: bool) -> None:
+    def __init__(self, choices: Choices, checks: Checks, *, is_split: bool) -> None:
         self._choices = choices
+        self._checks = checks
         self._is_split = is_split
         self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
         self.origins = dict.fromkeys(KEYS, Origin("default"))
@@ -174,9 +181,7 @@ class _Gathering:
 
     def take_keys(self, table: Mapping[str, object], where: Mapping[str, str]) -> None:
         """Take the person's own keys; `where` has the place of each."""
-        from tapui.tower.keys import chosen
-
-        wrong = chosen.faults(table)
+        wrong = self._checks.keys(table)
         self.faults += [f"{where[name]}: keys.{name}: {fault}" for name, fault in wrong.items()]
         self.own_keys = {name: str(key) for name, key in table.items() if name not in wrong}
 
@@ -214,7 +219,7 @@ class _Gathering:
             return None
         if isinstance(value, tuple):
             are_patterns = key.path in _PATTERNS
-            faults = (_pattern_fault(one) if are_patterns else None for one in value)
+            faults = (self._checks.pattern(one) if are_patterns else None for one in value)
             return next(filter(None, faults), None)
         assert isinstance(value, int | float)
         return _range_fault(key.path, value)
@@ -252,6 +257,7 @@ def load(
     managed: Path = MANAGED,
     *,
     owner: int = ROOT,
+    checks: Checks,
 ) -> Loaded:
     """Read all sources: the administrator's file over flags over environment over file over
     defaults.
@@ -259,9 +265,8 @@ def load(
     `flags` maps a setting's dotted name to the flag that set it and its value. A file that is not
     there is an empty one. Raises `ConfigError` with every fault that was found.
     """
-    themes = theme_files.folders_of(path)
     choices: Choices = {
-        ("theme",): partial(theme_files.unknown, themes),
+        ("theme",): checks.theme,
         ("glyphs",): partial(_none_of, ("unicode", "ascii")),
         ("approvals", "command-line"): partial(_none_of, ("person", "always")),
         ("approvals", "new-terminals"): partial(_none_of, ("ask", "take")),
@@ -272,7 +277,7 @@ def load(
         ("copilot", "model"): _word_fault,
         ("agent", "words"): _context_fault,
     }
-    found = _Gathering(choices, is_split=is_split(environ))
+    found = _Gathering(choices, checks, is_split=is_split(environ))
     _read_file(path, found)
     for key in KEYS.values():
         if text := environ.get(key.variable):
@@ -406,20 +411,6 @@ def _context_fault(text: str) -> str | None:
 
 def _path_fault(text: str) -> str | None:
     return None if text.startswith(("/", "~/")) else "write an absolute path, or one with ~/"
-
-
-def _pattern_fault(pattern: str) -> str | None:
-    """Say why a pattern cannot be used to mask texts."""
-    from tapui.core.hooks.matching import PatternError
-    from tapui.runtime.matcher import RegexMatcher
-
-    if len(pattern) > MAX_PATTERN:
-        return f"a pattern may have {MAX_PATTERN:,} characters"
-    try:
-        matches_nothing = RegexMatcher().compile(pattern).found_in("")
-    except PatternError as error:
-        return str(error)
-    return "the pattern also matches where nothing is" if matches_nothing else None
 
 
 def _parse(key: Key, text: str) -> object:

@@ -4,14 +4,12 @@ import ast
 import inspect
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tapui.cli.config import KEYS, OWN_KEYS, Key, KeyPath, allowed
 from tapui.settings import Settings
-from tapui.tower.keys.names import written_keys
-from tapui.tower.keys.table import TABLE
+from tapui.settings.loading import KEYS, OWN_KEYS, Key, KeyPath, allowed
 
 _WIDTH = 78
 _HEAD = """\
@@ -33,8 +31,11 @@ _RULES = """\
 """
 
 
-def example() -> str:
-    """Return a TOML file that sets nothing, and says of every setting what it does."""
+def example(actions: Iterable[tuple[str, str, str]]) -> str:
+    """Return a TOML file that sets nothing, and says of every setting what it does.
+
+    `actions` are those of the tower: id, keys, what it does.
+    """
     about = docs(Settings)
     parts = [_HEAD]
     for table in dict.fromkeys(path[:-1] for path in KEYS):
@@ -42,15 +43,15 @@ def example() -> str:
             parts.append(f"[{'.'.join(table)}]\n{_comment(about[table])}")
         keys = [key for key in KEYS.values() if key.path[:-1] == table]
         parts += [_setting(key, about[key.path]) for key in keys]
-    parts.append(_own_keys(about[OWN_KEYS]))
+    parts.append(_own_keys(about[OWN_KEYS], actions))
     parts.append(_RULES)
     return "\n".join(parts)
 
 
-def _own_keys(about: str) -> str:
+def _own_keys(about: str, actions: Iterable[tuple[str, str, str]]) -> str:
     """Return the table of keys: an action, its keys, and what it does."""
-    actions = "".join(f'# {one.id} = "{written_keys(one.keys)}"   {one.does}\n' for one in TABLE)
-    return f"[{OWN_KEYS[0]}]\n{_comment(about)}{actions}"
+    lines = "".join(f'# {action} = "{keys}"   {does}\n' for action, keys, does in actions)
+    return f"[{OWN_KEYS[0]}]\n{_comment(about)}{lines}"
 
 
 def _setting(key: Key, about: str) -> str:
