@@ -15,6 +15,7 @@ from tapui.cli.parser import build
 from tapui.settings.loading import KEYS
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Tower
+from tests.test_house import FLOORS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -134,9 +135,31 @@ def test_links_lead_somewhere(document: Path, target: str) -> None:
     assert (document.parent / unquote(target)).exists()
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", TEXT))))
-def test_tests_that_the_documents_name_exist(path: str) -> None:
+@pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[\w/.:]+)`", TEXT))))
+def test_tests_that_the_documents_name_exist(named: str) -> None:
+    """A test is named by its file or folder, or as `file.py::test_name`."""
+    path, _, name = named.partition("::")
     assert (ROOT / path).exists()
+    if name:
+        assert re.search(rf"^(async )?def {name}\(", (ROOT / path).read_text(), re.MULTILINE)
+
+
+def test_every_promise_names_a_test() -> None:
+    promises = (ROOT / "tapui/PROMISES.md").read_text()
+    rows = re.findall(r"^\| (?!promise|-)(.+) \| (.+) \|$", promises, re.MULTILINE)
+    assert len(rows) >= 50
+    assert [row for row in rows if "`tests/" not in row[1]] == []
+
+
+def test_the_floors_of_the_document_are_those_of_the_house() -> None:
+    """Each row of the table has floors next to each other, from the lowest to the highest."""
+    table = (ROOT / "tapui/README.md").read_text().partition("| floor |")[2].partition("\n\n")[0]
+    rows = [re.findall(r"`(\w+)`", row.split("|")[1]) for row in table.splitlines()[2:]]
+    floor_of = {name: at for at, floor in enumerate(FLOORS) for name in floor}
+    named = [name for row in rows for name in row]
+    assert set(named) == floor_of.keys() - {"__main__"}
+    heights = [floor_of[name] for name in named]
+    assert heights == sorted(heights)
 
 
 @pytest.mark.parametrize(
