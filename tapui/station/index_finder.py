@@ -14,7 +14,7 @@ from msgspec import Raw
 from tapui.index.asked import asked_for
 from tapui.index.search import Hit, Search, record_of
 from tapui.index.store import IndexMissing, IndexUnusable
-from tapui.runtime.own_program import ProgramLog, own_program
+from tapui.runtime.children.own_program import ProgramLog, own_program
 from tapui.text import safe_text
 from tapui.tower.bodies import body_of
 from tapui.tower.finding import FinderFault, FoundRecord, RecordText

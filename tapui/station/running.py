@@ -24,8 +24,8 @@ from tapui.runtime import tuning
 from tapui.runtime.agents import Agents
 from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
-from tapui.runtime.server import Server
 from tapui.runtime.turn import LoopTurn
+from tapui.runtime.websocket.server import Server
 from tapui.settings.rule_files import RuleFiles
 from tapui.station.gateway_files import GatewayFiles
 from tapui.station.idleness import Idleness

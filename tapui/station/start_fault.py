@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tapui import invocation
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, PortClaimedError, find_gateway
-from tapui.runtime.listening import ListenError, PortTaken
+from tapui.runtime.websocket.listening import ListenError, PortTaken
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
 from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
-from tapui.runtime.listening import ListenError, PortTaken, open_loopback
+from tapui.runtime.websocket.listening import ListenError, PortTaken, open_loopback
 from tapui.settings import writing
 from tapui.station import terminal
 from tapui.station.backstage import Backstage

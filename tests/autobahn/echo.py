@@ -8,12 +8,12 @@ with 1007 instead of being answered with `INVALID_JSON`.
 import asyncio
 import sys
 
-from tapui.runtime.frames import Binary
-from tapui.runtime.listening import open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import SocketPort
-from tapui.runtime.roster import Roster, Timing
-from tapui.runtime.websocket import WebSocketPort
+from tapui.runtime.websocket.connections import Roster, Timing
+from tapui.runtime.websocket.frames import Binary
+from tapui.runtime.websocket.listening import open_loopback
+from tapui.runtime.websocket.port import WebSocketPort
 
 MOST = 16 * 1024 * 1024
 

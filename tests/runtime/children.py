@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tapui.runtime.child import Command
+from tapui.runtime.children.child import Command
 from tests.conftest import needs_uvloop
 from tests.rig.waiting import until, until_async
 

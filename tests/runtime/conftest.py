@@ -9,8 +9,8 @@ import pytest
 from websockets.asyncio.client import connect, unix_connect
 
 from tapui.home import local_socket
-from tapui.runtime.roster import Timing
-from tapui.runtime.server import Server
+from tapui.runtime.websocket.connections import Timing
+from tapui.runtime.websocket.server import Server
 from tests.rig.waiting import HUNG
 from tests.runtime.children import run  # noqa: F401 - a fixture
 from tests.runtime.doors import EchoDoor, RecordingDoor

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.runtime.child import Child, Command
-from tapui.runtime.child_output import LINE_BYTES, LINES_A_SECOND
+from tapui.runtime.children.child import Child, Command
+from tapui.runtime.children.child_output import LINE_BYTES, LINES_A_SECOND
 from tests.rig.processes import has_ended
 from tests.rig.waiting import until, until_async
 from tests.runtime.children import READY, WAITS, Lines, Test, python
@@ -230,7 +230,7 @@ def test_output_that_is_no_utf8_comes_as_text(run: Callable[[Test], None]) -> No
 def test_child_ends_with_a_parent_that_is_killed() -> None:
     parent = (
         "import asyncio, sys\n"
-        "from tapui.runtime.child import Child, Command\n"
+        "from tapui.runtime.children.child import Child, Command\n"
         "child = 'import sys; sys.stdin.read()'\n"
         "async def main():\n"
         "    one = await Child.start(Command((sys.executable, '-c', child), {}), print)\n"

@@ -8,8 +8,8 @@ from websockets.frames import CloseCode, Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from tapui.runtime import frames
-from tapui.runtime.frames import Binary, Incoming, text_header
+from tapui.runtime.websocket import frames
+from tapui.runtime.websocket.frames import Binary, Incoming, text_header
 
 LIMIT = 300
 

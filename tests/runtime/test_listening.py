@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from tapui.runtime import listening
-from tapui.runtime.listening import ListenError, PortTaken, open_loopback
-from tapui.runtime.server import Server
+from tapui.runtime.websocket import listening
+from tapui.runtime.websocket.listening import ListenError, PortTaken, open_loopback
+from tapui.runtime.websocket.server import Server
 from tests.runtime.doors import RecordingDoor
 from tests.runtime.rawclient import RawClient, frame
 
@@ -137,7 +137,7 @@ async def test_two_gateways_cannot_share_even_when_both_allow_reuse() -> None:
     port = first[0].getsockname()[1]
     code = (
         "import asyncio, sys\n"
-        "from tapui.runtime.listening import open_loopback, PortTaken\n"
+        "from tapui.runtime.websocket.listening import open_loopback, PortTaken\n"
         "try:\n"
         f"    asyncio.run(open_loopback({port}))\n"
         "except PortTaken:\n"

@@ -12,7 +12,7 @@ from tapui.core.model import Way
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE, Peer
 from tapui.runtime import socket_table
-from tapui.runtime.roster import MAX_TRANSIENT
+from tapui.runtime.websocket.connections import MAX_TRANSIENT
 from tests.runtime.conftest import Running
 from tests.runtime.rawclient import RawClient, request, text
 

@@ -11,8 +11,8 @@ import pytest
 from websockets.frames import Opcode
 
 from tapui.records import journal
-from tapui.runtime.roster import Timing
-from tapui.runtime.server import Server
+from tapui.runtime.websocket.connections import Timing
+from tapui.runtime.websocket.server import Server
 from tapui.wire import limits
 from tests.rig.memory import grown, left_to_the_collector, reachable
 from tests.runtime.house import GREET, House, until

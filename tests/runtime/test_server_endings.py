@@ -9,8 +9,8 @@ import pytest
 from websockets.frames import Opcode
 
 from tapui.runtime.ports import SocketPort
-from tapui.runtime.roster import Timing
-from tapui.runtime.websocket import HIGH_WATER
+from tapui.runtime.websocket.connections import Timing
+from tapui.runtime.websocket.port import HIGH_WATER
 from tests.runtime.conftest import QUICK, Running, Start
 from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.doors import EchoDoor, RecordingDoor

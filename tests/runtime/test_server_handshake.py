@@ -7,7 +7,7 @@ import socket
 import pytest
 import websockets
 
-from tapui.runtime.roster import MAX_TRANSIENT
+from tapui.runtime.websocket.connections import MAX_TRANSIENT
 from tests.runtime.conftest import ONLY_TCP, Running
 from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.rawclient import RawClient, open_descriptors, request

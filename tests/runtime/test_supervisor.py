@@ -9,8 +9,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from tapui.runtime.child import Command, Ended
-from tapui.runtime.supervisor import Backoff, Supervisor
+from tapui.runtime.children.child import Command, Ended
+from tapui.runtime.children.supervisor import Backoff, Supervisor
 from tests.rig.waiting import until_async
 from tests.runtime.children import READY, WAITS, Lines, Test, python
 

@@ -4,7 +4,11 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from tapui.runtime.websockets_internals import apply_mask, has_received_close, has_sent_eof
+from tapui.runtime.websocket.websockets_internals import (
+    apply_mask,
+    has_received_close,
+    has_sent_eof,
+)
 
 
 def test_apply_mask_of_the_speedups_or_the_utils() -> None:

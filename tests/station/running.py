@@ -6,7 +6,7 @@ from typing import Self
 
 from tapui.client import gateways
 from tapui.home.paths import Home
-from tapui.runtime.listening import open_loopback
+from tapui.runtime.websocket.listening import open_loopback
 from tapui.settings import Settings
 from tapui.station.backstage import Backstage
 from tapui.station.log_file import log_path

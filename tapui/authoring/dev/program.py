@@ -29,7 +29,7 @@ from tapui.provider.link import Link, LinkLost
 from tapui.provider.listener import Listener
 from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.serving import Serving
-from tapui.runtime.child import STOP_SECONDS
+from tapui.runtime.children.child import STOP_SECONDS
 from tapui.wire.message import Message
 
 LOAD_FAILED = 70

@@ -31,7 +31,7 @@ from tapui.emitters.runner.messages import (
     TryRules,
 )
 from tapui.emitters.runner.processes import kill_leftovers
-from tapui.runtime.supervisor import Backoff
+from tapui.runtime.children.supervisor import Backoff
 
 STOP_GRACE = 5.0
 """Seconds between TERM and KILL, unless a stop names others."""

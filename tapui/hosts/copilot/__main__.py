@@ -22,7 +22,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import HostSocket
-from tapui.runtime.own_program import LOG_FORMAT
+from tapui.runtime.children.own_program import LOG_FORMAT
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
 

@@ -26,7 +26,7 @@ from tapui.mcp_servers.messages import (
     ServerTools,
     WithdrawnForm,
 )
-from tapui.runtime.supervisor import Backoff
+from tapui.runtime.children.supervisor import Backoff
 from tapui.runtime.tasks import BackgroundTasks
 from tapui.secret import Secret
 from tapui.station.mcp_servers.bridge_process import BridgeProcess

@@ -5,9 +5,9 @@ import contextlib
 import logging
 import os
 
-from tapui.runtime.child import Ended
-from tapui.runtime.own_program import ProgramLog, own_program
-from tapui.runtime.supervisor import Supervisor
+from tapui.runtime.children.child import Ended
+from tapui.runtime.children.own_program import ProgramLog, own_program
+from tapui.runtime.children.supervisor import Supervisor
 from tapui.station.parts.part import GatewayAccess
 
 START_SECONDS = 2.0

@@ -16,7 +16,7 @@ from tapui.emitters.runner.messages import (
     RunStarted,
 )
 from tapui.emitters.runner.runner import RunEvent, Runner
-from tapui.runtime.supervisor import Backoff
+from tapui.runtime.children.supervisor import Backoff
 from tests.rig.processes import has_ended
 from tests.rig.waiting import HUNG, until_async
 

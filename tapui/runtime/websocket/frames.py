@@ -13,7 +13,7 @@ from struct import Struct as Layout
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.server import ServerProtocol
 
-from tapui.runtime.websockets_internals import apply_mask, has_sent_eof
+from tapui.runtime.websocket.websockets_internals import apply_mask, has_sent_eof
 from tapui.wire.limits import OVERSIZED_HEAD_BYTES
 
 MAX_FRAGMENTS = 100_000

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tapui.runtime.child import Command
-from tapui.runtime.child_output import Source
+from tapui.runtime.children.child import Command
+from tapui.runtime.children.child_output import Source
 
 INHERITED = (
     "HOME",

@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tapui.runtime.child import STOP_SECONDS, Child, Command, Ended
-from tapui.runtime.child_output import OnLine
+from tapui.runtime.children.child import STOP_SECONDS, Child, Command, Ended
+from tapui.runtime.children.child_output import OnLine
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tapui.runtime.child_output import LINE_BYTES, ChildOutput, OnLine
+from tapui.runtime.children.child_output import LINE_BYTES, ChildOutput, OnLine
 
 STOP_SECONDS = 3.0
 """The default time between TERM and KILL."""

@@ -15,11 +15,18 @@ from websockets.server import ServerProtocol
 
 from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN, Peer, peer_of
-from tapui.runtime import handshake, socket_table
-from tapui.runtime.frames import Binary, Incoming, Oversized, TooManyFragments, text_header
+from tapui.runtime import socket_table
 from tapui.runtime.processes.peers import begun
-from tapui.runtime.roster import Roster
-from tapui.runtime.websockets_internals import has_received_close, has_sent_eof, release
+from tapui.runtime.websocket import handshake
+from tapui.runtime.websocket.connections import Roster
+from tapui.runtime.websocket.frames import (
+    Binary,
+    Incoming,
+    Oversized,
+    TooManyFragments,
+    text_header,
+)
+from tapui.runtime.websocket.websockets_internals import has_received_close, has_sent_eof, release
 from tapui.wire.codec import encode
 from tapui.wire.limits import MAX_UNAUTHENTICATED_BYTES
 from tapui.wire.message import Message

@@ -11,13 +11,13 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapui.runtime.listening import BACKLOG, open_loopback
 from tapui.runtime.outbox import Flusher
 from tapui.runtime.ports import Door
-from tapui.runtime.roster import MAX_TRANSIENT, Roster, Timing
+from tapui.runtime.websocket.connections import MAX_TRANSIENT, Roster, Timing
+from tapui.runtime.websocket.listening import BACKLOG, open_loopback
 
 if TYPE_CHECKING:
-    from tapui.runtime.websocket import WebSocketPort
+    from tapui.runtime.websocket.port import WebSocketPort
 
 __all__ = ["Server", "Timing"]
 
@@ -80,7 +80,7 @@ class Server:
 
     def load(self) -> None:
         """Load the WebSocket library now, which the first client would wait for."""
-        importlib.import_module("tapui.runtime.websocket")
+        importlib.import_module("tapui.runtime.websocket.port")
 
     def flush(self) -> None:
         """Write what was sent in this turn now, instead of at the turn's end."""
@@ -119,6 +119,6 @@ class Server:
 
 def _accept(roster: Roster) -> "WebSocketPort":
     """Return the protocol of a new socket; the library is loaded with the first."""
-    from tapui.runtime.websocket import WebSocketPort
+    from tapui.runtime.websocket.port import WebSocketPort
 
     return WebSocketPort(roster)
