@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from tapui.station.config_file import add_rules, remember_theme
 
 from tapui.emitters.config.entries import EmitterEntry, Schedule
 from tapui.emitters.config.reading import read as read_emitters
@@ -37,6 +36,7 @@ from tapui.mcp_servers.messages import MappedTool
 from tapui.policies.proposing import ProposedRule
 from tapui.runtime.agents import Agents
 from tapui.secret import Secret
+from tapui.settings.writing import add_rules, remember_theme
 from tapui.wire.provider import FilterRule
 from tests.corpus import conversation
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tapui.station.config_file import remember_theme
-from tapui.station.rule_files import RuleFiles
 
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import save_emitter
@@ -29,6 +27,8 @@ from tapui.records.reader import parse
 from tapui.runtime.agents import Agents
 from tapui.runtime.processes.sights import system
 from tapui.settings import Records
+from tapui.settings.rule_files import RuleFiles
+from tapui.settings.writing import remember_theme
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, ErrorSent
 from tests.corpus import disk
