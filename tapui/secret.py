@@ -21,7 +21,6 @@ class Secret:
         return hmac.compare_digest(self._text.encode(), candidate.encode("utf-8", "replace"))
 
     def is_same(self, other: "Secret") -> bool:
-        """Compare two tokens in constant time."""
         return other.matches(self._text)
 
     def reveal(self) -> str:

@@ -97,12 +97,10 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         await self.close()
 
     async def close(self) -> None:
-        """Leave the gateway."""
         await self._socket.close()
 
     @property
     def received_bytes(self) -> int:
-        """Bytes of all messages that came."""
         return self._socket.received_bytes
 
     async def send(self, message: Message) -> None:

@@ -96,7 +96,6 @@ def still_runs(home: Home, gateway: FoundGateway) -> bool:
 
 
 def found_in(said: GatewayFile) -> FoundGateway:
-    """Return the gateway that a file tells of."""
     return FoundGateway(
         url=said.url,
         port=said.port,

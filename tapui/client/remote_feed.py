@@ -54,12 +54,10 @@ class RemoteFeed:
 
     @property
     def address(self) -> str:
-        """The gateway's URL."""
         return self._address
 
     @property
     def pid(self) -> int:
-        """The gateway's process."""
         return self._pid
 
     @property

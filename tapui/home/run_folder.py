@@ -94,7 +94,6 @@ class RunFolder:
 
     @property
     def internal_token_path(self) -> Path:
-        """Where the internal token is."""
         return self.path / INTERNAL_TOKEN_FILE
 
     def write_internal_token(self, token: Secret) -> Path:

@@ -28,7 +28,6 @@ class ToolsTokenFile:
 
     @property
     def path(self) -> Path:
-        """Where it is."""
         return self.state / FILE
 
     def read(self) -> Secret | None:

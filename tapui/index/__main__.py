@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 
 def main() -> int:
-    """Keep the index until there is nothing to do."""
     parser = argparse.ArgumentParser(prog="python -m tapui.index")
     parser.add_argument("state", type=Path)
     parser.add_argument("--keep-days", type=int, metavar="N", help="remove older records")

@@ -28,11 +28,9 @@ class Asked:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to look for."""
         return not self.terms and self.changed is None
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds all terms."""
         return all(_pattern((term,)).search(text) for term in self.terms)
 
     def match(self, scope: str | None) -> str:

@@ -52,7 +52,6 @@ class FolderState:
             self.open = {call.id: call for call in _calls.decode(zlib.decompress(open_))}
 
     def began(self, call: Call) -> None:
-        """Remember a call until its end."""
         if call.args is None or len(memoryview(call.args)) > _OPEN_BYTES:
             return
         self.open[call.id] = call
@@ -60,7 +59,6 @@ class FolderState:
             del self.open[next(iter(self.open))]
 
     def save(self, connection: sqlite3.Connection) -> None:
-        """Write the fold down, in the caller's transaction."""
         open_ = zlib.compress(encode(list(self.open.values())), 1) if self.open else None
         connection.execute(
             "UPDATE folders SET state = ?, open = ?, bytes = ? WHERE id = ?",

@@ -30,7 +30,6 @@ class ReadingOrder:
         self._began: dict[str, str] = {}
 
     def key(self, record: Record) -> tuple[str, str, int]:
-        """Return what to sort a record by."""
         return self._began.setdefault(record.run, record.ts), record.run, record.seq
 
 

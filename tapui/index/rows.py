@@ -91,7 +91,6 @@ class RowWriter:
         self._shard, self._bytes = row
 
     def write(self, rows: Iterable[IndexRow]) -> None:
-        """Add rows, in any order."""
         last = 0
         words: list[tuple[int, str, str]] = []
         for base, row in sorted(_numbered(rows), key=lambda item: (item[0], item[1].seq)):

@@ -72,7 +72,6 @@ class Progress(Struct, rename="camel", frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that there was is indexed."""
         return self.done >= self.total
 
 
@@ -89,7 +88,6 @@ class Search:
         self._files: dict[int, Path | None] = {}
 
     def close(self) -> None:
-        """Let the index go."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -124,7 +122,6 @@ class Search:
         return self._path_of(self.opened(), file)
 
     def progress(self) -> Progress:
-        """Return how much is indexed."""
         try:
             row = self.opened().execute("SELECT done, total FROM progress").fetchone()
         except sqlite3.Error as error:

@@ -100,7 +100,6 @@ class IndexHeld(Exception):  # noqa: N818 - somebody else does the work
 
 
 def index_path(state_dir: Path) -> Path:
-    """Return where the index of this home is."""
     return state_dir / INDEX_FOLDER / INDEX_FILE
 
 
@@ -261,7 +260,6 @@ def words_table(shard: int) -> str:
 
 
 def create_shard(connection: sqlite3.Connection) -> int:
-    """Add an empty shard and return its number."""
     cursor = connection.execute("INSERT INTO shards (bytes, rows, newest) VALUES (0, 0, 0)")
     shard = cursor.lastrowid
     assert shard is not None

@@ -127,7 +127,6 @@ class Updater:
                 self._connection.execute("DELETE FROM folders WHERE id = ?", (number,))
 
     def _forget(self, number: int) -> None:
-        """Take out all that was indexed of a folder."""
         of_folder = "SELECT id FROM files WHERE folder = ?"
         for (file,) in self._connection.execute(of_folder, (number,)).fetchall():
             self._rows.remove(file)
@@ -216,7 +215,6 @@ class Updater:
     # Names
 
     def run_number(self, run: str) -> int:
-        """Return the number of a gateway's run."""
         return self._number("runs", self._runs, run)
 
     def session_number(self, session_id: str | None) -> int | None:
@@ -277,7 +275,6 @@ class Updater:
             raise
 
     def read(self, size: int) -> None:
-        """Count what was read."""
         self._done += size
 
     def _tell(self) -> None:
@@ -375,7 +372,6 @@ class _FolderReading:
         ]
 
     def flush(self) -> None:
-        """Write what was taken."""
         self._updater.commit(self.batch, self._folder, self._places)
         self.batch = _Batch()
 

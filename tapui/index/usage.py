@@ -111,7 +111,6 @@ def usage_in(event: ev.AnyEvent) -> Iterator[tuple[str, Usage, bool]]:
 
 
 def write(connection: sqlite3.Connection, rows: Iterable[UsageRow]) -> None:
-    """Add rows, in the caller's transaction."""
     connection.executemany(
         "INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
@@ -208,7 +207,6 @@ def _whole(model: str, known: _Known) -> ModelUse:
 
 
 def _since(model: str, known: _Known) -> ModelUse:
-    """Return what was seen in that time."""
     seen = total((known.before, known.after))
     if known.total is not None and known.total.requests is not None:
         base = known.base or Usage()

@@ -25,7 +25,6 @@ class Watch:
         self._recent: list[Path] = []
 
     def survey(self) -> list[Path]:
-        """Return all folders."""
         self._signature = self._signed()
         self._folders = record_folders(self._state_dir)
         newest = time.time() - _RECENT_SECONDS
@@ -33,7 +32,6 @@ class Watch:
         return self._folders
 
     def active(self) -> list[Path]:
-        """Return the folders that were written to just now."""
         if self._signed() != self._signature:
             self._signature = self._signed()
             self._folders = record_folders(self._state_dir)
@@ -43,7 +41,6 @@ class Watch:
         return [path for path in looked_at if _touched(path) > newest]
 
     def _signed(self) -> tuple[int, ...]:
-        """Return what changes when a folder is registered."""
         try:
             info = (self._state_dir / register.REGISTER_FILE).stat()
         except OSError:  # nothing was recorded yet

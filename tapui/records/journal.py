@@ -91,7 +91,6 @@ class Journal:
 
     @property
     def turns(self) -> int:
-        """How many turns were written."""
         return self._turn
 
     def write(self, entries: Sequence[tuple[Entry, bytes]]) -> frozenset[int]:
@@ -327,7 +326,6 @@ class Journal:
         return None
 
     def _move(self, place: Place, position: int, path: Path, error: OSError) -> None:
-        """Go on in another folder, and say why."""
         place.move(position, error)
         self._files.forget_routes(place.session_id)
         self._report(

@@ -34,7 +34,6 @@ class OpenFiles:
         self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
 
     def close(self) -> None:
-        """Close all of them."""
         for path in list(self._folders):
             self.close_folder(path)
 
@@ -83,7 +82,6 @@ class OpenFiles:
         self._syncer.retire(file.handle)
 
     def close_folder(self, path: Path) -> None:
-        """Close a folder's files and let its lock go."""
         self._trouble.forget(path)
         known = self._folders.get(path)
         if known is None:
@@ -95,7 +93,6 @@ class OpenFiles:
         del self._folders[path]
 
     def forget_routes(self, session_id: str | None) -> None:
-        """Look up anew where a session's events go."""
         for key in [key for key in self.routes if key[0] == session_id]:
             del self.routes[key]
 

@@ -37,17 +37,14 @@ class Place:
 
     @classmethod
     def of_gateway(cls, state_dir: Path) -> "Place":
-        """Return the place of what belongs to no session."""
         return cls(None, list(_own_folders(state_dir, register.GATEWAY_FOLDER)))
 
     @property
     def path(self) -> Path:
-        """The folder in use."""
         return self.candidates[self.position].path
 
     @property
     def name(self) -> str:
-        """Whose records these are, in words."""
         return "the gateway" if self.session_id is None else f"session {self.session_id}"
 
     def move(self, position: int, refusal: OSError) -> None:

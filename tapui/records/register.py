@@ -150,7 +150,6 @@ def folders(state_dir: Path, session_id: str) -> list[Path]:
 
 
 def gateway_folders(state_dir: Path) -> list[Path]:
-    """Return the folders that hold records of no session."""
     return _beside(state_dir, GATEWAY_FOLDER)
 
 

@@ -57,5 +57,4 @@ class Trouble:
 
 
 def shown(path: Path) -> str:
-    """Return the path for a line to the person."""
     return safe_text(str(path))

@@ -103,7 +103,6 @@ class Agents:
                 self._take(found, what)
 
     def identified(self, sight: Sight | None) -> Identified:
-        """Return what is known beside a sight."""
         with self._lock:
             self._read()
             return Identified(sight, tuple(self._running()), self._start, self._what, system.now())

@@ -123,7 +123,6 @@ class Askers:
         self._loop.call_later(_AGAIN, self.note, effect)
 
     def close(self) -> None:
-        """Look for nothing more."""
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
 

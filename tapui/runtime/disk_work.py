@@ -72,7 +72,6 @@ class DiskWork:
         """Results could not be copied, which was told."""
 
     def begin(self, effect: DiskEffect) -> None:
-        """Begin to carry out an effect."""
         match effect:
             case MakeDurable():
                 self._make_durable(effect)

@@ -56,7 +56,6 @@ class InProcessPort:
         self.is_open = True
 
     def deliver(self, message: Message) -> None:
-        """Hand over a message of the gateway."""
         if self.is_open:
             self._receive(message)
 
@@ -66,7 +65,6 @@ class InProcessPort:
             self._watch(entries, size)
 
     def close(self, code: int, reason: str) -> None:  # noqa: ARG002 - nobody here reads them
-        """The gateway ends the connection."""
         if self.is_open:
             self.is_open = False
             self._closed()
@@ -110,7 +108,6 @@ class InProcessEnd:
             self._inputs.snapshot_wanted(self._port.number)
 
     def close(self) -> None:
-        """Leave."""
         if self._port.is_open:
             self._port.is_open = False
             self._inputs.left(self._port.number)

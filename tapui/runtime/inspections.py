@@ -97,12 +97,10 @@ class TappedPort:
         return self.inner.sent_bytes
 
     def deliver(self, message: Message) -> None:
-        """Hand over a message, and show it."""
         self.inner.deliver(message)
         self._see(self.number, encode(message))
 
     def send(self, data: bytes) -> None:
-        """Queue a frame, and show it."""
         self.inner.send(data)
         self._see(self.number, data)
 
@@ -141,7 +139,6 @@ class Inspections:
         """What is inspected, with those who are told."""
 
     def carry_out(self, effect: Inspect | InspectMore | EndInspection) -> None:
-        """Begin, go on with or end an inspection."""
         key = (effect.connection, effect.id)
         if isinstance(effect, Inspect):
             waiting = self._waiting[key] = _Waiting(effect.target)
@@ -179,7 +176,6 @@ class Inspections:
         self._see(number, data, "in")
 
     def sent(self, number: ConnectionId, data: bytes) -> None:
-        """A message goes to a connection."""
         self._see(number, data, "out")
 
     def refused(self, number: ConnectionId, size: int, text: str) -> None:

@@ -42,7 +42,6 @@ class SystemMint:
         return prefix + secrets.token_urlsafe(32)
 
     def code(self) -> str:
-        """Return six random digits."""
         return f"{secrets.randbelow(1_000_000):06d}"
 
     def follow(self) -> None:

@@ -44,7 +44,6 @@ class Person:
                 self._tell(lambda questions, now: questions.withdraw(question.id, withdrawn, now))
 
     def answered(self, effect: AnswerPart) -> None:
-        """A question has ended."""
         future = self._waiting.get(effect.question)
         if future is not None and not future.done():
             future.set_result(effect)

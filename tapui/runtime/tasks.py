@@ -65,7 +65,6 @@ class BackgroundTasks:
                 self._on_fault(error)
 
     def cancel(self) -> None:
-        """Stop all of them."""
         for task in self._tasks:
             task.cancel()
 

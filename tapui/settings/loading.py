@@ -240,7 +240,6 @@ class _Gathering:
         return None
 
     def settings(self) -> Settings:
-        """Return the values as settings."""
         nested: dict[str, Any] = {"keys": self.own_keys}
         for (*tables, last), value in self.values.items():
             table = nested

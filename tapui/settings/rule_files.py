@@ -70,7 +70,6 @@ class RuleFiles:
         self._new_faults: list[RuleFault] = []
 
     def read(self) -> FoundRules:
-        """Read the person's rules and the administrator's."""
         with self._lock:
             return self._read()
 
@@ -234,6 +233,5 @@ def _signature(paths: tuple[Path, ...]) -> Signature:
 
 
 def _short(path: Path) -> str:
-    """Return a path as people write it."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

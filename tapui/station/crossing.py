@@ -117,7 +117,6 @@ class TowerLane:
         self._rouse()
 
     def close(self) -> None:
-        """Nothing more comes."""
         self._is_closed = True
         self._rouse()
 
@@ -156,7 +155,6 @@ class TowerLane:
             await self._sleep()
 
     async def _sleep(self) -> None:
-        """Sleep until something comes."""
         self._news.clear()
         self._is_asleep = True
         # What came before the gateway could see that the tower sleeps has not woken it.

@@ -29,7 +29,6 @@ class FeedSource:
         self._port: InProcessEnd = turn.open_port(self._receive, lane.close, self._watch)
 
     def send(self, message: Message) -> None:
-        """Pass on a message of the tower."""
         self._port.send(message)
 
     def start_over(self) -> None:
@@ -37,7 +36,6 @@ class FeedSource:
         self._port.ask_for_snapshot()
 
     def close(self) -> None:
-        """The tower is gone."""
         self._port.close()
         self._lane.close()
 
@@ -85,7 +83,6 @@ class EmbeddedFeed:
 
     @property
     def address(self) -> str:
-        """The gateway's URL."""
         return self._url
 
     async def items(self) -> AsyncIterator[FeedItem]:

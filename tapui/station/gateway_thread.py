@@ -123,7 +123,6 @@ class GatewayThread:
         self._thread.start()
 
     def send(self, command: Command) -> None:
-        """Send a command, or a message of the tower's."""
         self._commands.put(command)
 
     def join(self, seconds: float) -> bool:

@@ -17,14 +17,12 @@ class Idleness:
         self._timer: asyncio.TimerHandle | None = None
 
     def look(self) -> None:
-        """Something may have changed."""
         if self._is_needed():
             self.close()
         elif self._timer is None:
             self._timer = self._loop.call_later(self._seconds, self._expired)
 
     def close(self) -> None:
-        """Stop the clock."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -73,7 +73,6 @@ class IndexFinder:
         return self._updating.is_running
 
     def read(self, found: FoundRecord) -> RecordText | None:
-        """Return a record that was found."""
         hit = self._hits.get(found.key) or self._hits_before.get(found.key)
         record = record_of(hit) if hit is not None else None
         if hit is None or record is None:
@@ -128,7 +127,6 @@ class _IndexUpdate:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is still at work."""
         return self._process is not None and self._process.poll() is None
 
     def is_over(self, seconds: float) -> bool:

@@ -39,7 +39,6 @@ class NotifyCommand:
         """A task for each program that runs."""
 
     def __call__(self, text: str) -> None:
-        """Call the person with a notice."""
         if self._command and len(self.running) < AT_ONCE:
             task = asyncio.get_running_loop().create_task(self._run(text), name="notify")
             self.running.add(task)

@@ -76,7 +76,6 @@ class EndWatch(WatchThread):
             self._loop_fd = -1
 
     def begin(self) -> None:
-        """The end has begun, whoever asked for it."""
         self._tells.send(_BEGUN)
 
     def _watch(self) -> None:

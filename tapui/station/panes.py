@@ -76,11 +76,9 @@ class ZellijPanes:
         self._program = program
 
     def open(self, argv: Sequence[str], folder: str) -> None:
-        """Run a command in a new pane."""
         _run(self._program, "action", "new-pane", "--cwd", folder, "--", *argv)
 
     def go_to(self, pid: int) -> None:
-        """Not possible."""
         raise PaneFault(f"zellij does not tell which pane process {pid} runs in")
 
 

@@ -25,11 +25,9 @@ class CopilotSessions:
 
     @property
     def panes(self) -> str:
-        """What has panes here."""
         return "" if self._panes is None else self._panes.name
 
     def sessions(self) -> list[SessionOnDisk]:
-        """Read them."""
         from tapui.hosts.copilot.finding.stored import stored_sessions
 
         try:
@@ -44,11 +42,9 @@ class CopilotSessions:
         ]
 
     def resume_line(self, session: SessionOnDisk) -> str:
-        """Return the line to type."""
         return f"cd {shlex.quote(_folder(session))} && {invocation.command(_resuming(session))}"
 
     def resume(self, session: SessionOnDisk) -> None:
-        """Have it resumed in a new pane."""
         if self._panes is None:
             raise StoreFault("there is no tmux or zellij around this terminal")
         argv = shlex.split(invocation.command(_resuming(session)))
@@ -58,7 +54,6 @@ class CopilotSessions:
             raise StoreFault(str(fault)) from None
 
     def go_to(self, session_id: str) -> None:
-        """Find out who has it open, and go there."""
         pid = next((one.pid for one in self.sessions() if one.id == session_id), None)
         if pid is None:
             raise StoreFault(f"no program on this machine has session {session_id} open")

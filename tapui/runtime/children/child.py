@@ -68,7 +68,6 @@ class _InputEnd(asyncio.BaseProtocol):
         self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """The pipe is closed."""
         if not self.closed.done():
             self.closed.set_result(None)
 
@@ -177,7 +176,6 @@ class Child:
             raise
 
     def kill(self) -> None:
-        """Send KILL to the child's group."""
         self._is_unwanted = True
         self._signal(signal.SIGKILL)
 

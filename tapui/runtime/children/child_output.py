@@ -52,11 +52,9 @@ class ChildOutput(asyncio.Protocol):
         self.closed: asyncio.Future[None] = self._loop.create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The pipe is read from now on."""
         self._transport = cast("asyncio.ReadTransport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, as far as the rate allows."""
         self._unread += data
         self._take()
 
@@ -116,7 +114,6 @@ class ChildOutput(asyncio.Protocol):
             self._resume()
 
     def close(self) -> None:
-        """Read no more."""
         if self._transport is not None:
             self._transport.close()
         elif not self.closed.done():

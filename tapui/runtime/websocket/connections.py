@@ -80,17 +80,14 @@ class Roster:
         transient[connection] = is_leaving
 
     def to_open(self, connection: Socket) -> None:
-        """Count an open connection."""
         self.transient[connection.way].pop(connection, None)
 
     def arrived(self, connection: Socket) -> None:
-        """A socket was accepted."""
         self.sockets[connection] = None
         self.empty.clear()
         self.to_transient(connection)
 
     def gone(self, connection: Socket) -> None:
-        """A socket does not exist any more."""
         self.sockets.pop(connection, None)
         self.transient[connection.way].pop(connection, None)
         if not self.sockets:

@@ -50,7 +50,6 @@ def answer(
 
 
 def malformed(protocol: ServerProtocol) -> Response:
-    """Return the response to something that is not HTTP."""
     response = protocol.reject(http.HTTPStatus.BAD_REQUEST, "This is not a valid HTTP request.\n")
     response.headers["Server"] = _SERVER
     return response

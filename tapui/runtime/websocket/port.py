@@ -86,7 +86,6 @@ class WebSocketPort(asyncio.Protocol):
         self._roster.arrived(self)
 
     def _meet(self, end: socket.socket) -> None:
-        """See who is at the other end."""
         if end.family == socket.AF_UNIX:
             self.way = Way.SOCKET
             self.peer = begun(peer_of(end))
@@ -98,7 +97,6 @@ class WebSocketPort(asyncio.Protocol):
             self.way = Way.OWN if uid == os.geteuid() else Way.OTHER
 
     def data_received(self, data: bytes) -> None:
-        """Bytes arrived."""
         if self._protocol.state is CONNECTING:
             if not has_sent_eof(self._protocol):  # else refused, and the client has not noticed yet
                 self._handshake(data)
@@ -112,7 +110,6 @@ class WebSocketPort(asyncio.Protocol):
         self._collect()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        """The socket is gone, in order or not."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -125,11 +122,9 @@ class WebSocketPort(asyncio.Protocol):
         release(self._protocol)
 
     def pause_writing(self) -> None:
-        """The client reads more slowly than the door sends."""
         self._backed_up = True
 
     def resume_writing(self) -> None:
-        """It has caught up."""
         self._backed_up = False
         if self._late_pong:
             self._enqueue(self._late_pong)
@@ -198,7 +193,6 @@ class WebSocketPort(asyncio.Protocol):
             self._adjust_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
         if self._wanted:
             return
         self._wanted = True
@@ -231,7 +225,6 @@ class WebSocketPort(asyncio.Protocol):
                 transport.abort()
 
     def abort(self) -> None:
-        """Cut the socket off."""
         self._transport.abort()
 
     # Opening
@@ -384,7 +377,6 @@ class WebSocketPort(asyncio.Protocol):
     # Output and time
 
     def _collect(self) -> None:
-        """Queue what the library wants to send."""
         for data in self._protocol.data_to_send():
             if not data:
                 self._eof_due = True

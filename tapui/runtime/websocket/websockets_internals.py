@@ -20,7 +20,6 @@ def has_sent_eof(protocol: ServerProtocol) -> bool:
 
 
 def has_received_close(protocol: ServerProtocol) -> bool:
-    """Return whether the client's close frame has arrived."""
     return protocol.close_rcvd is not None
 
 

@@ -21,7 +21,6 @@ class Copilot:
         self._launcher: CopilotLauncher | None = None
 
     def start(self, access: GatewayAccess) -> None:
-        """Begin to look, where that is wanted."""
         self._launcher = CopilotLauncher(
             access.turn.open_port,
             url=access.announced.url,

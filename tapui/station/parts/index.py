@@ -33,7 +33,6 @@ class Index:
         self._stopping = asyncio.Event()
 
     def start(self, access: GatewayAccess) -> None:
-        """Start it a little later."""
         access.spawn(self._run(access))
 
     async def stop(self) -> None:

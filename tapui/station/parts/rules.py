@@ -22,7 +22,6 @@ class Rules:
         self._stopping = asyncio.Event()
 
     def start(self, access: GatewayAccess) -> None:
-        """Read the person's rules before any session is there."""
         found = self._files.read()
         self._guards = guards(access.home, access.options.config_path, access.announced.port)
         access.turn.rules_read(found.rules, self._guards)
@@ -30,7 +29,6 @@ class Rules:
         access.spawn(self._watch(access))
 
     async def stop(self) -> None:
-        """Look no more."""
         self._stopping.set()
 
     async def _watch(self, access: GatewayAccess) -> None:

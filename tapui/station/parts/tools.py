@@ -12,7 +12,6 @@ class Tools:
     name = "the built-in tools"
 
     def start(self, access: GatewayAccess) -> None:
-        """Offer the tools in every session."""
         timeouts = access.options.settings.timeouts
         BuiltinTools(partial(access.turn.open_port, is_builtin=True), timeouts)
 

@@ -29,7 +29,6 @@ class ToolsToken:
         access.spawn(self._watch(access, file))
 
     async def stop(self) -> None:
-        """Look no more."""
         self._stopping.set()
 
     async def _watch(self, access: GatewayAccess, file: ToolsTokenFile) -> None:
