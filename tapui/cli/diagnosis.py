@@ -19,6 +19,7 @@ from tapui.client.errors import GatewayError
 from tapui.client.gateways import difference, found_in, restart_line
 from tapui.client.glance import glance
 from tapui.emitters.config.reading import read as read_configuration
+from tapui.emitters.shell.plans import file_problem
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
@@ -27,7 +28,6 @@ from tapui.hosts.copilot.install.skill_files import skill_files
 from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.invocation import command, install_line
 from tapui.settings import loading
-from tapui.station.emitters.shown import file_problem
 from tapui.text import safe_text
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tapui.core.emitters.given import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
 from tapui.core.mcp_servers.given import McpSession
 from tapui.secret import Secret
 from tapui.wire.emitters import Delivery, Injector

@@ -28,21 +28,13 @@ from tapui.core.conversations.reading import Reading
 from tapui.core.conversations.session_events import SessionEvents
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
-from tapui.core.emitters.agent_plans import AgentPlans
-from tapui.core.emitters.asked import AgentEmitters
-from tapui.core.emitters.consenting import Consenting
-from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.agent_requests import AgentEmitters
+from tapui.core.emitters.folders import EmitterFolders, ProjectProviders
 from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.introduction import Introduction
-from tapui.core.emitters.keeping import Keeping
-from tapui.core.emitters.lines import EmitterLines
 from tapui.core.emitters.orders import EmitterOrders
-from tapui.core.emitters.project_providers import ProjectProviders
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.run_beginnings import RunBeginnings
-from tapui.core.emitters.run_ends import RunEnds
-from tapui.core.emitters.run_waits import RunWaits
-from tapui.core.emitters.running import Running
+from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
@@ -51,6 +43,8 @@ from tapui.core.mint import Mint
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
+from tapui.core.runs.lines import EmitterLines
+from tapui.core.runs.runs import Runs
 from tapui.core.sessions.alarms import Alarms
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
@@ -130,45 +124,27 @@ class Parts:
         )
         self.emitters = emitters = Emitters(context)
         lines = EmitterLines(context, emitters=emitters, streams=streams, injects=injects)
-        self.consenting = consenting = Consenting(context, emitters=emitters, approvals=approvals)
-        waits = RunWaits(context, emitters=emitters)
-        self.run_beginnings = beginnings = RunBeginnings(
+        self.start_requests = start_requests = StartRequests(
+            context, emitters=emitters, approvals=approvals
+        )
+        self.runs = runs = Runs(
             context,
             emitters=emitters,
             lines=lines,
-            consenting=consenting,
+            start_requests=start_requests,
             streams=streams,
             injects=injects,
-            waits=waits,
-        )
-        ends = RunEnds(
-            context,
-            emitters=emitters,
-            lines=lines,
             traces=traces,
-            waits=waits,
-            beginnings=beginnings,
-        )
-        self.running = running = Running(
-            context,
-            emitters=emitters,
-            lines=lines,
-            consenting=consenting,
-            injects=injects,
-            traces=traces,
-            waits=waits,
-            beginnings=beginnings,
-            ends=ends,
         )
         project_providers = ProjectProviders(
-            context, emitters=emitters, running=running, trustees=trustees
+            context, emitters=emitters, runs=runs, trustees=trustees
         )
         self.emitter_folders = emitter_folders = EmitterFolders(
             context,
             connections=connections,
             sessions=sessions,
             emitters=emitters,
-            running=running,
+            runs=runs,
             providers=project_providers,
             streams=streams,
         )
@@ -176,13 +152,10 @@ class Parts:
             settings.agent, emitters=emitters, folders=emitter_folders, streams=streams
         ).of
         self.emitter_orders = EmitterOrders(
-            context, emitters=emitters, running=running, streams=streams, matcher=matcher
-        )
-        self.keeping = Keeping(
             context,
             emitters=emitters,
             folders=emitter_folders,
-            running=running,
+            runs=runs,
             streams=streams,
             matcher=matcher,
         )
@@ -190,12 +163,10 @@ class Parts:
             context,
             emitters=emitters,
             folders=emitter_folders,
-            consenting=consenting,
-            running=running,
-            ends=ends,
+            start_requests=start_requests,
+            runs=runs,
             lines=lines,
             orders=self.emitter_orders,
-            keeping=self.keeping,
         )
         # Rules that join several concepts
         self.guard = guard = PersonGuard(
@@ -264,7 +235,7 @@ class Parts:
             pairings=pairings,
             policies=policies,
             spending=spending,
-            consenting=consenting,
+            start_requests=start_requests,
             part_questions=part_questions,
             guard=guard,
         )
@@ -345,7 +316,7 @@ class Parts:
             injects=injects,
             spending=spending,
             traces=traces,
-            running=running,
+            runs=runs,
         )
         self.tower = TowerConversation(
             context,
@@ -396,15 +367,9 @@ class Parts:
             calls=calls,
             emitters=emitters,
             folders=emitter_folders,
-            running=running,
+            runs=runs,
             lines=lines,
-            plans=AgentPlans(
-                emitters=emitters,
-                folders=emitter_folders,
-                running=running,
-                streams=streams,
-                matcher=matcher,
-            ),
+            streams=streams,
             matcher=matcher,
             patience=settings.timeouts.emitter_approval,
         )

@@ -10,7 +10,7 @@ from typing import Any
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied, SeenProcess
-from tapui.core.emitters.given import TriedRules
+from tapui.core.emitters.plans import TriedRules
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
 from tapui.wire.builtin import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.core.emitters.given import TriedRules
+from tapui.core.emitters.plans import TriedRules
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, of, rules
 

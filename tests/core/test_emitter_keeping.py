@@ -75,7 +75,7 @@ def test_another_entry_that_has_changed_meanwhile_is_asked_about(
 def test_what_could_not_be_saved_is_told_and_changes_nothing(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    from tapui.core.emitters.given import SavedEmitter
+    from tapui.core.emitters.plans import SavedEmitter
 
     begin(shell, host)
     shell.starts()

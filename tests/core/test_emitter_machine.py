@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tapui.core.deadlines import Due
-from tapui.core.emitters.given import EmitterEntryRead
-from tapui.core.emitters.live import LiveEmitter
+from tapui.core.emitters.emitter import LiveEmitter
+from tapui.core.emitters.plans import EmitterEntryRead
 from tapui.projection.fold import fold
 from tapui.projection.state import State, is_waiting
 from tapui.wire import limits

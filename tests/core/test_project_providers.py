@@ -3,7 +3,7 @@
 from typing import Any
 
 from tapui.core.effects import StartRun
-from tapui.core.emitters.given import EmitterEntryRead
+from tapui.core.emitters.plans import EmitterEntryRead
 from tapui.projection.state import is_waiting
 from tapui.wire import limits
 from tapui.wire.emitters import Emitter

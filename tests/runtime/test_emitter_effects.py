@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.core.effects import CheckEmitter, EmitterEffect, LeaveEmitters, ReadEmitters, StartRun
-from tapui.core.emitters.given import FolderEmitters, MayStart, RunEnd, RunLineRead
+from tapui.core.emitters.plans import FolderEmitters, MayStart, RunEnd, RunLineRead
 from tests.core.runner import entry
 from tests.runtime.house import House, until
 

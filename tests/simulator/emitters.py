@@ -17,7 +17,7 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.given import (
+from tapui.core.emitters.plans import (
     CannotStart,
     EmitterEntryRead,
     EmitterPlan,

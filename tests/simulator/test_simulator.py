@@ -9,11 +9,11 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.calls.calls import Calls
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.run_beginnings import RunBeginnings
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import ConnectedProvider
 from tapui.core.providers.tools import ToolTable
+from tapui.core.runs.runs import Runs
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
@@ -103,7 +103,7 @@ FAULTS = [
     pytest.param(Budgets, "forget_provider", _do_nothing, "", id="budgets of the gone"),
     pytest.param(Injects, "forget_provider", _do_nothing, "", id="injects of the gone"),
     pytest.param(Prompts, "due", _do_nothing, "", id="a prompt that waits for ever"),
-    pytest.param(RunBeginnings, "standing", _begin_anyway, "allowed", id="no consent"),
+    pytest.param(Runs, "_settle", _begin_anyway, "allowed", id="no consent"),
     pytest.param(EmitterFolders, "session_ended", _do_nothing, "", id="emitters of the gone"),
 ]
 

@@ -8,8 +8,8 @@ from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import HeldPrompts, Spending
 from tapui.core.context import CoreContext
-from tapui.core.emitters.consenting import Consenting
-from tapui.core.emitters.live import AskedByAgent, AskedToStart
+from tapui.core.emitters.emitter import AskedByAgent, AskedToStart
+from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.model import Connection
 from tapui.core.sessions.announcements import Announcements
 from tapui.core.trust.guard import AskedByCommand, PersonGuard
@@ -32,7 +32,7 @@ class Reactions:
         pairings: Pairings,
         policies: Policies,
         spending: Spending,
-        consenting: Consenting,
+        start_requests: StartRequests,
         part_questions: PartQuestions,
         guard: PersonGuard,
     ) -> None:
@@ -43,7 +43,7 @@ class Reactions:
         self._pairings = pairings
         self._policies = policies
         self._spending = spending
-        self._consenting = consenting
+        self._start_requests = start_requests
         self._part_questions = part_questions
         self._guard = guard
 
@@ -72,7 +72,7 @@ class Reactions:
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
         elif isinstance(subject, AskedToStart):
-            self._consenting.decided(decided)
+            self._start_requests.decided(decided)
         elif isinstance(subject, AskedByCommand):
             self._guard.decided(decided)
         elif isinstance(subject, AskedByAgent):
@@ -103,7 +103,7 @@ class Reactions:
         elif kind == "mode":
             self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
         elif isinstance(subject, AskedToStart):
-            self._consenting.expired(waiting)
+            self._start_requests.expired(waiting)
         elif isinstance(subject, AskedByCommand):
             self._guard.expired(waiting)
         elif isinstance(subject, AskedByAgent):

@@ -13,8 +13,7 @@ from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.shown import described
+from tapui.core.emitters.registry import Emitters, described
 from tapui.core.model import Connection
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable

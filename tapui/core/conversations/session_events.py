@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
 from tapui.core.context import CoreContext
-from tapui.core.emitters.running import Running
 from tapui.core.model import Connection, OpenSession
+from tapui.core.runs.runs import Runs
 from tapui.core.sessions.sessions import OpenSessions, own_session
 from tapui.core.sessions.subagents import Subagents
 from tapui.core.streams.injects import Injects
@@ -63,7 +63,7 @@ class SessionEvents:
         injects: Injects,
         spending: Spending,
         traces: Traces,
-        running: Running,
+        runs: Runs,
     ) -> None:
         self._clock, self._out = context.clock, context.out
         self._sessions = sessions
@@ -72,7 +72,7 @@ class SessionEvents:
         self._injects = injects
         self._spending = spending
         self._traces = traces
-        self._running = running
+        self._runs = runs
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
@@ -140,7 +140,7 @@ class SessionEvents:
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
         self._injects.no_turn(session)
-        self._running.session_idle(session)
+        self._runs.session_idle(session)
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
@@ -160,4 +160,4 @@ class SessionEvents:
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
             self._injects.no_turn(session, is_refused=True)
-            self._running.session_idle(session)
+            self._runs.session_idle(session)

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import LeaveEmitters
-from tapui.core.emitters.consenting import NOBODY_ASKED
-from tapui.core.emitters.given import EmitterEntryRead, FolderEmitters
-from tapui.core.emitters.live import EmitterFolder, EmittersWanted, LiveEmitter
-from tapui.core.emitters.project_providers import ProjectProviders
+from tapui.core.emitters.emitter import EmitterFolder, EmittersWanted, LiveEmitter
+from tapui.core.emitters.plans import EmitterEntryRead, FolderEmitters
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.running import Running
+from tapui.core.emitters.start_requests import NOT_ASKED_HERE
 from tapui.core.model import OpenSession, Standing
+from tapui.core.runs.runs import Runs
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.streams import Streams, full_name
+from tapui.core.trust.grants import Grant, Trustees
+from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.events import FolderProblemsChanged
 from tapui.wire.host import SessionLog
@@ -25,6 +26,91 @@ from tapui.wire.tower import Notice
 
 _TOLD = 5
 """Problems of a file that are named in a timeline."""
+
+
+class ProjectProviders:
+    """Keeps what runs like what the files say."""
+
+    def __init__(
+        self, context: CoreContext, *, emitters: Emitters, runs: Runs, trustees: Trustees
+    ) -> None:
+        self._mint = context.mint
+        self._emitters = emitters
+        self._runs = runs
+        self._trustees = trustees
+
+    def joined(self, folder: EmitterFolder, session: OpenSession) -> None:
+        """A session is in a folder from now on: it gets what the file names."""
+        there = {one.name for one in self._of(session)}
+        for name, entry in folder.providers.items():
+            if name not in there:
+                self._add(folder, entry, session)
+
+    def left(self, session: OpenSession, reason: str) -> None:
+        """A session is in its folder no longer."""
+        for provider in self._of(session):
+            self._drop(provider, reason)
+
+    def replaced(self, former: OpenSession, current: OpenSession) -> None:
+        """A session took another's place, and has its providers, unless it has its own."""
+        there = {one.name for one in self._of(current)}
+        for provider in self._of(former):
+            if provider.name in there:
+                self._drop(provider, "the session was replaced")
+            else:
+                self._runs.replaced(provider, current)
+
+    def take(self, folder: EmitterFolder, wanted: dict[str, EmitterEntryRead]) -> int:
+        """Let what a file says hold; return how many are left out, as there are too many."""
+        before, folder.providers = folder.providers, wanted
+        for session in folder.sessions:
+            for provider in self._of(session):
+                entry = wanted.get(provider.name)
+                if entry is None:
+                    reason = "its folder's file does not have it any more"
+                    self._drop(provider, reason)
+                elif entry != before.get(provider.name):
+                    self._change(provider, entry)
+            self.joined(folder, session)
+        there = sum(len(self._of(session)) for session in folder.sessions)
+        return len(wanted) * len(folder.sessions) - there
+
+    def check_again(self, folder: EmitterFolder) -> None:
+        """Files that their commands name may have changed."""
+        for session in folder.sessions:
+            for provider in self._of(session):
+                self._runs.check_again(provider)
+
+    def _of(self, session: OpenSession) -> list[LiveEmitter]:
+        return [
+            one
+            for one in self._emitters.by_id.values()
+            if one.is_provider and one.session is session
+        ]
+
+    def _add(self, folder: EmitterFolder, entry: EmitterEntryRead, session: OpenSession) -> None:
+        if not self._emitters.has_room_for_file(folder):
+            return
+        provider = self._emitters.add(entry, folder, session, "file")
+        provider.token = Secret(self._mint.token("ptk-"))
+        self._trustees.add(Grant("project", provider.token, {session.id}))
+        if entry.plan.auto_start:
+            self._runs.start(provider)
+
+    def _change(self, provider: LiveEmitter, entry: EmitterEntryRead) -> None:
+        is_same, provider.entry = provider.plan == entry.plan, entry
+        if is_same:
+            self._emitters.show(provider)
+        elif provider.is_active or (entry.plan.auto_start and provider.state != "stopped"):
+            self._runs.restart(provider)
+        else:
+            provider.plan = entry.plan
+            self._emitters.show(provider)
+
+    def _drop(self, provider: LiveEmitter, reason: str) -> None:
+        if provider.token is not None:
+            self._trustees.revoke(provider.token)
+        self._runs.drop(provider, reason)
 
 
 class EmitterFolders:
@@ -37,7 +123,7 @@ class EmitterFolders:
         connections: Connections,
         sessions: OpenSessions,
         emitters: Emitters,
-        running: Running,
+        runs: Runs,
         providers: ProjectProviders,
         streams: Streams,
     ) -> None:
@@ -45,7 +131,7 @@ class EmitterFolders:
         self._connections = connections
         self._sessions = sessions
         self._emitters = emitters
-        self._running = running
+        self._runs = runs
         self._providers = providers
         self._streams = streams
         self._folders: dict[str, EmitterFolder] = {}
@@ -96,8 +182,8 @@ class EmitterFolders:
         self._take(folder, found)
         if not session.view.unattended:
             for emitter in list(folder.emitters.values()):
-                if emitter.why == NOBODY_ASKED and not emitter.is_active:
-                    self._running.start(emitter)  # somebody can be asked now
+                if emitter.why == NOT_ASKED_HERE and not emitter.is_active:
+                    self._runs.start(emitter)  # somebody can be asked now
 
     def changed(self, found: FolderEmitters) -> None:
         """The file of a folder was changed."""
@@ -111,13 +197,13 @@ class EmitterFolders:
         if folder is None:
             return
         for emitter in list(folder.emitters.values()):
-            self._running.check_again(emitter)
+            self._runs.check_again(emitter)
         self._providers.check_again(folder)
 
     def session_ended(self, session: OpenSession) -> None:
         """A session is not open any more: the next one has its emitters."""
         for emitter in self._emitters.of_agent(session):
-            self._running.drop(emitter, "its session ended")
+            self._runs.drop(emitter, "its session ended")
         folder = self._of.get(session.id)
         if folder is not None:
             self._leave(folder, session)
@@ -127,7 +213,7 @@ class EmitterFolders:
         current.prompt_runs += former.prompt_runs
         current.agent_denials = former.agent_denials
         for emitter in self._emitters.of_agent(former):
-            self._running.replaced(emitter, current)
+            self._runs.replaced(emitter, current)
         folder = self._of.pop(former.id, None)
         if folder is None:
             return
@@ -144,7 +230,7 @@ class EmitterFolders:
         self._providers.joined(folder, current)
         for emitter in folder.emitters.values():
             if emitter.session is former:
-                self._running.replaced(emitter, current)
+                self._runs.replaced(emitter, current)
 
     def folder_of(self, session: OpenSession) -> EmitterFolder:
         """Return a session's folder; one of its own while that is not known."""
@@ -187,12 +273,12 @@ class EmitterFolders:
             owner = folder.sessions[0]
             self._streams.hand_over(session.id, owner.id, _streams_of(folder))
             for emitter in list(folder.emitters.values()):
-                self._running.moved(emitter, session, owner)
+                self._runs.moved(emitter, session, owner)
 
     def _close(self, folder: EmitterFolder, reason: str, last: OpenSession) -> None:
         """A folder is not in use any more. `last` was a session of it."""
         for emitter in list(folder.emitters.values()):
-            self._running.drop(emitter, reason)
+            self._runs.drop(emitter, reason)
         folder.emitters.clear()
         for session in folder.sessions:
             self._providers.left(session, reason)
@@ -224,7 +310,7 @@ class EmitterFolders:
         for name, emitter in list(folder.emitters.items()):
             if name not in wanted:
                 del folder.emitters[name]
-                self._running.drop(emitter, "its folder's file does not have it any more")
+                self._runs.drop(emitter, "its folder's file does not have it any more")
         too_many = 0
         for name, entry in wanted.items():
             known = folder.emitters.get(name)
@@ -236,7 +322,7 @@ class EmitterFolders:
                 added = self._emitters.add(entry, folder, folder.sessions[0], "file")
                 folder.emitters[name] = added
                 if entry.plan.auto_start:
-                    self._running.start(added)
+                    self._runs.start(added)
         too_many += self._providers.take(folder, providers)
         if too_many:
             self._tell_too_many(folder, too_many)
@@ -249,7 +335,7 @@ class EmitterFolders:
             return
         emitter.has_own_rules = False
         if emitter.is_active or (entry.plan.auto_start and emitter.state != "stopped"):
-            self._running.restart(emitter)
+            self._runs.restart(emitter)
         else:
             emitter.plan, emitter.rules = entry.plan, entry.plan.rules
             self._emitters.show(emitter)

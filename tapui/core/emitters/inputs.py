@@ -3,9 +3,14 @@
 from collections.abc import Callable, Sequence
 
 from tapui.core.context import CoreContext
-from tapui.core.emitters.consenting import Consenting
+from tapui.core.emitters.emitter import CheckWanted, ConsentWanted, EmittersWanted
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.given import (
+from tapui.core.emitters.orders import (
+    EmitterOrders,
+    KeepWanted,
+    TrialWanted,
+)
+from tapui.core.emitters.plans import (
     EmitterStanding,
     FolderEmitters,
     RunEnd,
@@ -13,13 +18,10 @@ from tapui.core.emitters.given import (
     SavedEmitter,
     TriedRules,
 )
-from tapui.core.emitters.keeping import Keeping, KeepWanted
-from tapui.core.emitters.lines import EmitterLines
-from tapui.core.emitters.live import CheckWanted, ConsentWanted, EmittersWanted
-from tapui.core.emitters.orders import EmitterOrders, TrialWanted
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.run_ends import RunEnds
-from tapui.core.emitters.running import Running
+from tapui.core.emitters.start_requests import StartRequests
+from tapui.core.runs.lines import EmitterLines
+from tapui.core.runs.runs import Runs
 from tapui.wire.emitters import EmitterCounts
 
 
@@ -35,22 +37,18 @@ class EmitterInputs:
         *,
         emitters: Emitters,
         folders: EmitterFolders,
-        consenting: Consenting,
-        running: Running,
-        ends: RunEnds,
+        start_requests: StartRequests,
+        runs: Runs,
         lines: EmitterLines,
         orders: EmitterOrders,
-        keeping: Keeping,
     ) -> None:
         self._clock, self._tickets = context.clock, context.tickets
         self._emitters = emitters
         self._folders = folders
-        self._consenting = consenting
-        self._running = running
-        self._ends = ends
+        self._start_requests = start_requests
+        self._runs = runs
         self._lines = lines
         self._orders = orders
-        self._keeping = keeping
         self.finish: Callable[[], None] = lambda: None
         """Is called at the end of each input."""
 
@@ -85,7 +83,7 @@ class EmitterInputs:
         self._clock.now = now
         subject = self._tickets.take(ticket)
         if isinstance(subject, CheckWanted):
-            self._running.checked(subject, standing)
+            self._runs.checked(subject, standing)
         self.finish()
 
     def consent_kept(self, ticket: int, fault: str | None, now: float) -> None:
@@ -93,7 +91,7 @@ class EmitterInputs:
         self._clock.now = now
         subject = self._tickets.take(ticket)
         if isinstance(subject, ConsentWanted):
-            self._consenting.kept(subject, fault)
+            self._start_requests.kept(subject, fault)
         self.finish()
 
     def saved(self, ticket: int, saved: SavedEmitter, now: float) -> None:
@@ -101,13 +99,13 @@ class EmitterInputs:
         self._clock.now = now
         subject = self._tickets.take(ticket)
         if isinstance(subject, KeepWanted):
-            self._keeping.saved(subject, saved)
+            self._orders.saved(subject, saved)
         self.finish()
 
     def run_started(self, run: str, now: float) -> None:
         """A run's process is there."""
         self._clock.now = now
-        self._running.started(run)
+        self._runs.started(run)
         self.finish()
 
     def run_lines(self, run: str, lines: Sequence[RunLineRead], now: float) -> None:
@@ -121,26 +119,26 @@ class EmitterInputs:
     def run_counted(self, run: str, counts: EmitterCounts, now: float) -> None:
         """How far a run is. Of `counts`, the runner knows lines, dropped, truncated, undecided."""
         self._clock.now = now
-        self._running.counted(run, counts)
+        self._runs.counted(run, counts)
         self.finish()
 
     def run_filtered(self, run: str, version: int, error: str | None, now: float) -> None:
         """The lines that follow are filtered by this version, or, with `error`, as before."""
         self._clock.now = now
-        self._running.filtered(run, version, error)
+        self._runs.filtered(run, version, error)
         self.finish()
 
     def run_ended(self, run: str, end: RunEnd, now: float) -> None:
         """A run is over, after all of its lines; nothing more is told of it."""
         self._clock.now = now
-        self._ends.ended(run, end)
+        self._runs.ended(run, end)
         self.finish()
 
     def runner_lost(self, why: str, now: float) -> None:
         """The runner is gone with all that it ran."""
         self._clock.now = now
         for run in [*self._emitters.ending, *self._emitters.by_run]:
-            self._ends.ended(run, RunEnd(error=why, is_lost=True))
+            self._runs.ended(run, RunEnd(error=why, is_lost=True))
         self.finish()
 
     def filter_tried(self, ticket: int, tried: TriedRules, now: float) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
+from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.live import LiveEmitter
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.schedules import in_words
 from tapui.core.model import OpenSession
+from tapui.core.runs.schedules import in_words
 from tapui.core.streams.streams import Streams
 from tapui.projection.summary import one_line
 from tapui.settings import Briefing

@@ -1,21 +1,29 @@
-"""What the person orders of emitters (`tapui/wire/README.md`)."""
+"""What the person orders of emitters (`tapui/wire/README.md`), and how their file follows.
+
+What an order to keep writes into a folder's file lets all that runs go on, and asks nothing again.
+"""
 
 from dataclasses import dataclass
 
 import msgspec
+from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
-from tapui.core.emitters.given import TriedRules
-from tapui.core.emitters.lines import SYSTEM
-from tapui.core.emitters.live import LiveEmitter
+from tapui.core.effects import SaveEmitter
+from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
+from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter, TriedRules
 from tapui.core.emitters.registry import Emitters
-from tapui.core.emitters.running import Running
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection
+from tapui.core.runs.lines import SYSTEM
+from tapui.core.runs.runs import Runs
 from tapui.core.streams.streams import Streams, compile_filter, full_name
 from tapui.wire import limits
 from tapui.wire.emitters import (
     EmitterFilter,
+    EmitterKeep,
+    EmitterKept,
     EmitterPause,
     EmitterResume,
     EmitterRun,
@@ -38,6 +46,15 @@ class TrialWanted:
     seqs: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class KeepWanted:
+    """A tower waits until an emitter is in its file."""
+
+    asker: Connection
+    request_id: str
+    emitter: LiveEmitter
+
+
 class _LineOf(msgspec.Struct):
     """Whose a line is, as its metadata says."""
 
@@ -53,13 +70,15 @@ class EmitterOrders:
         context: CoreContext,
         *,
         emitters: Emitters,
-        running: Running,
+        folders: EmitterFolders,
+        runs: Runs,
         streams: Streams,
         matcher: Matcher,
     ) -> None:
         self._out, self._tickets = context.out, context.tickets
         self._emitters = emitters
-        self._running = running
+        self._folders = folders
+        self._runs = runs
         self._streams = streams
         self._matcher = matcher
 
@@ -69,13 +88,13 @@ class EmitterOrders:
         if emitter.is_active:
             raise _refused(emitter, "is active already")
         emitter.folder.asked.clear()
-        self._running.start(emitter)
+        self._runs.start(emitter)
 
     def stop(self, tower: Connection, message: EmitterStop) -> None:  # noqa: ARG002
         """Stop an emitter; one that is at rest stays as it is."""
         emitter = self._emitters.find(message.emitter_id)
         if emitter.is_active:
-            self._running.stop(emitter)
+            self._runs.stop(emitter)
 
     def pause(self, tower: Connection, message: EmitterPause) -> None:  # noqa: ARG002
         """Pause an emitter."""
@@ -83,23 +102,23 @@ class EmitterOrders:
         if not emitter.is_active or emitter.state in ("asking", "stopping"):
             raise _refused(emitter, f"cannot be paused: it is {_IN_WORDS[emitter.state]}")
         if emitter.state != "paused":
-            self._running.pause(emitter)
+            self._runs.pause(emitter)
 
     def resume(self, tower: Connection, message: EmitterResume) -> None:  # noqa: ARG002
         """Go on with an emitter that is paused, or pauses."""
         emitter = self._emitters.find(message.emitter_id)
         if emitter.state != "paused" and emitter.aim != "pause":
             raise _refused(emitter, "is not paused")
-        self._running.resume(emitter)
+        self._runs.resume(emitter)
 
     def run(self, tower: Connection, message: EmitterRun) -> None:  # noqa: ARG002
         """Begin the next run now."""
         emitter = self._emitters.find(message.emitter_id)
         if not emitter.is_active:
             emitter.folder.asked.clear()
-            self._running.start(emitter)
+            self._runs.start(emitter)
         elif emitter.state in ("waiting", "paused"):
-            self._running.run_now(emitter)
+            self._runs.run_now(emitter)
         else:
             raise _refused(emitter, f"is {_IN_WORDS[emitter.state]}")
 
@@ -109,7 +128,7 @@ class EmitterOrders:
         compile_filter(message.rules, self._matcher)
         if emitter.is_prompt:
             raise _refused(emitter, "sends a prompt: there is nothing to filter")
-        self._running.set_filter(emitter, tuple(message.rules))
+        self._runs.set_filter(emitter, tuple(message.rules))
 
     def try_filter(self, tower: Connection, message: EmitterTry) -> None:
         """Say what rules would make of the lines that an emitter's stream has."""
@@ -134,6 +153,92 @@ class EmitterOrders:
             for seq, (outcome, rule, is_undecided) in zip(wanted.seqs, tried.lines, strict=False)
         ]
         self._out.send(wanted.asker.id, EmitterTried(wanted.request_id, lines, tried.error))
+
+    # Keeping
+
+    def keep(self, tower: Connection, message: EmitterKeep) -> None:
+        """Have an emitter written into its folder's file. Raises `WireError`."""
+        emitter = self._emitters.find(message.emitter_id)
+        if emitter.is_provider:
+            raise _refused(emitter, "is a provider, which is changed in its file")
+        if message.rules:
+            compile_filter(message.rules, self._matcher)
+            if emitter.is_prompt:
+                raise _refused(emitter, "sends a prompt: there is nothing to filter")
+        if message.every is not None:
+            self._check_interval(emitter, message.every)
+        is_new = emitter.source == "tool"
+        folder = emitter.folder if not is_new else self._folder_of(emitter)
+        rules = emitter.rules if is_new or emitter.has_own_rules else None
+        effect = SaveEmitter(
+            ticket=0,
+            folder=folder.path,
+            entry=emitter.entry,
+            is_new=is_new,
+            rules=tuple(message.rules) if message.rules is not None else rules,
+            auto_start=message.auto_start,
+            every=message.every,
+            injector=message.injector,
+            delivery=message.delivery,
+        )
+        self._tickets.save_emitter(effect, KeepWanted(tower, message.id, emitter))
+
+    def _check_interval(self, emitter: LiveEmitter, every: int) -> None:
+        if emitter.plan.kind != "timed":
+            raise _refused(emitter, "does not run at intervals")
+        if not 0 < every <= limits.MAX_INTERVAL:
+            raise _refused(emitter, f"runs every 1 to {limits.MAX_INTERVAL:,} seconds")
+
+    def _folder_of(self, emitter: LiveEmitter) -> EmitterFolder:
+        """Return the folder whose file an emitter of the agent's goes into."""
+        folder = self._folders.known(emitter.session)
+        if folder is None:
+            raise _refused(emitter, "belongs to a session without a folder")
+        if emitter.name in folder.emitters:
+            raise _refused(emitter, "has the name of one that is in the folder's file")
+        return folder
+
+    def saved(self, wanted: KeepWanted, saved: SavedEmitter) -> None:
+        """An emitter was written, or was not."""
+        found = saved.found
+        if found is not None:
+            folder = self._folders.by_path(found.folder)
+            if folder is not None:
+                for entry in found.entries:
+                    if entry.plan.name in saved.own and entry.plan.kind != "provider":
+                        self._adopt(folder, entry, wanted.emitter)
+                self._folders.changed(found)
+        if wanted.asker.is_open:
+            answer = EmitterKept(wanted.request_id, saved.path, saved.fault, saved.note)
+            self._out.send(wanted.asker.id, answer)
+
+    def _adopt(self, folder: EmitterFolder, entry: EmitterEntryRead, kept: LiveEmitter) -> None:
+        """Let an entry of the file hold for an emitter that is there, and goes on."""
+        name = entry.plan.name
+        if kept.name == name and kept.source == "tool" and name not in folder.emitters:
+            self._take_over(folder, kept)
+        emitter = folder.emitters.get(name)
+        if emitter is None or _fixed(emitter.entry.plan) != _fixed(entry.plan):
+            return  # it is another one by now
+        if emitter.plan == emitter.entry.plan:
+            emitter.plan = entry.plan
+        emitter.entry = entry
+        if emitter.rules != entry.plan.rules:
+            self._runs.set_filter(emitter, entry.plan.rules)
+        emitter.has_own_rules = False
+        self._emitters.show(emitter)
+
+    def _take_over(self, folder: EmitterFolder, emitter: LiveEmitter) -> None:
+        """An emitter of the agent's is one of the file now, and belongs to whom these do."""
+        if self._emitters.by_id.get(emitter.id) is not emitter:
+            return  # its session has ended meanwhile
+        emitter.source, emitter.folder = "file", folder
+        folder.emitters[emitter.name] = emitter
+        former, owner = emitter.session, folder.sessions[0]
+        if former is not owner:
+            stream = full_name(emitter.plan.stream, BUILTIN_PROVIDER)
+            self._streams.hand_over(former.id, owner.id, {stream})
+            self._runs.moved(emitter, former, owner)
 
 
 _IN_WORDS = {
@@ -163,3 +268,11 @@ def _is_output(line: Line, emitter: LiveEmitter) -> bool:
     except msgspec.MsgspecError:
         return False  # another's line in the same stream
     return whose.emitter == emitter.name and whose.source != SYSTEM
+
+
+def _fixed(plan: EmitterPlan) -> EmitterPlan:
+    """Return a plan without what can change while it runs. `cwd` is one folder in two spellings
+    where the agent has named it."""
+    return replace(
+        plan, rules=(), auto_start=True, every=None, injector="unset", delivery="surface", cwd=""
+    )

@@ -10,8 +10,8 @@ from tapui.core.calls.native import NativeCalls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Due
+from tapui.core.emitters.emitter import AskedByAgent
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.live import AskedByAgent
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.mcp_servers.servers import McpServers

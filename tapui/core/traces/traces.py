@@ -8,7 +8,7 @@ wait. Spans name tools, providers and ids; they hold no argument, result, prompt
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
-from tapui.core.emitters.live import LiveEmitter, LiveRun
+from tapui.core.emitters.emitter import LiveEmitter, LiveRun
 from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
 from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn

@@ -20,13 +20,13 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.given import CannotStart, FolderEmitters, RunEnd, SavedEmitter
 from tapui.core.emitters.inputs import EmitterInputs
+from tapui.core.emitters.plans import CannotStart, FolderEmitters, RunEnd, SavedEmitter
 from tapui.station.parts.part import GatewayAccess
 
 if TYPE_CHECKING:
-    from tapui.station.emitters.folder_shell import FolderShell
-    from tapui.station.emitters.run_shell import RunShell
+    from tapui.emitters.shell.folders import FolderShell
+    from tapui.emitters.shell.runs import RunShell
 
 LOOK_SECONDS = 2.0
 """Seconds between two looks at the files in use."""
@@ -84,7 +84,7 @@ class EmittersPart:
 
     @property
     def _runs(self) -> "RunShell":
-        from tapui.station.emitters.run_shell import RunShell
+        from tapui.emitters.shell.runs import RunShell
 
         if self._runner is None:
             access = self._access
@@ -100,8 +100,8 @@ class EmittersPart:
 
     def _load(self) -> "FolderShell":
         """Load what reads files and runs commands: nobody waits for these 30 ms at the start."""
-        from tapui.station.emitters import run_shell  # noqa: F401 - it is needed soon
-        from tapui.station.emitters.folder_shell import FolderShell
+        import tapui.emitters.shell.runs  # noqa: F401 - it is needed soon
+        from tapui.emitters.shell.folders import FolderShell
 
         return FolderShell(self._access.home.state, time.monotonic)
 

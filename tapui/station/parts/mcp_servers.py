@@ -9,7 +9,7 @@ from tapui.core.effects import McpSessionsChanged
 from tapui.station.parts.part import GatewayAccess
 
 if TYPE_CHECKING:
-    from tapui.station.mcp_servers.servers import Servers
+    from tapui.mcp_servers.shell.servers import Servers
 
 
 class McpServersPart:
@@ -53,11 +53,11 @@ class McpServersPart:
 
     def _load(self) -> "Callable[[], Servers]":
         from tapui.mcp_servers.consent.consents import ServerConsents
-        from tapui.station.mcp_servers.servers import Servers
-        from tapui.station.mcp_servers.surroundings import Surroundings
+        from tapui.mcp_servers.shell.context import ServerContext
+        from tapui.mcp_servers.shell.servers import Servers
 
         access = self._access
-        around = Surroundings(
+        around = ServerContext(
             turn=access.turn,
             gateway_url=access.announced.url,
             state=access.home.state,

@@ -20,10 +20,10 @@ from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
 from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
+from tapui.emitters.shell.plans import asking, folder_emitters
 from tapui.files.folder_file import reason
 from tapui.projection.asking import RIGHTS, detail_of, emitter_text
 from tapui.projection.state import is_waiting
-from tapui.station.emitters.shown import asking, folder_emitters
 from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval
 

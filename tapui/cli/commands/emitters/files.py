@@ -7,14 +7,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tapui.cli import output
-from tapui.core.emitters import shown
+from tapui.core.emitters import registry
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import startable
+from tapui.emitters.shell.plans import asking, file_problem, folder_emitters
 from tapui.files.folder_file import reason
-from tapui.station.emitters.shown import asking, file_problem, folder_emitters
 from tapui.wire.emitters import Emitter
 
 
@@ -38,7 +38,7 @@ def configured(configuration: Configuration, state: Path) -> list[Emitter]:
     for one in folder_emitters(configuration.folder, configuration).entries:
         is_provider = one.plan.kind == "provider"
         entry = entry_of(configuration, one.plan.name, is_provider=is_provider)
-        emitter = shown.configured(one, configuration.folder)
+        emitter = registry.configured(one, configuration.folder)
         found.append(replace(emitter, why=_standing(consents, configuration, entry)))
     if consents.damage:
         output.note(consents.damage)

@@ -11,7 +11,7 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.commands.steering import session_of
 from tapui.cli.failure import Failure
-from tapui.core.emitters.schedules import span_in_words
+from tapui.core.runs.schedules import span_in_words
 from tapui.projection.summary import one_line
 from tapui.wire.emitters import Emitter
 from tapui.wire.subjects import Session

@@ -32,7 +32,7 @@ from tapui.mcp_servers.messages import (
     TrialCall,
     TrialEnded,
 )
-from tapui.station.mcp_servers.bridge_process import BridgeProcess
+from tapui.mcp_servers.shell.bridge_process import BridgeProcess
 from tapui.text import few
 from tapui.wire.message import ToolOutcome
 

@@ -1,0 +1,238 @@
+"""What is known of emitters, as data: folders, emitters, runs. The rules are beside this file."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tapui.core.approvals.approvals import WaitingApproval
+from tapui.core.deadlines import Deadline
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, MustAsk
+from tapui.core.model import HeldInject, OpenSession
+from tapui.core.window import SlidingWindow
+from tapui.secret import Secret
+from tapui.wire import limits
+from tapui.wire.emitters import (
+    EmitterCounts,
+    EmitterSource,
+    EmitterState,
+    FileProblem,
+    RunStatus,
+)
+from tapui.wire.provider import FilterRule
+
+Aim = Literal["go on", "pause", "stop", "restart"]
+"""What follows the end of the run under way."""
+ENDS: frozenset[EmitterState] = frozenset(("stopped", "exited", "completed", "error"))
+_AT_REST = ENDS | {"configured"}
+
+
+@dataclass(slots=True)
+class LineTally:
+    """What became of the lines that were let through."""
+
+    kept: int = 0
+    surfaced: int = 0
+    injected: int = 0
+    held: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many they are."""
+        return self.kept + self.surfaced + self.injected + self.held
+
+
+@dataclass(slots=True, eq=False)
+class LiveRun:
+    """A run under way. `id` is the runner's; a prompt's run has it, too, and no process."""
+
+    id: str
+    is_prompt: bool
+    number: int
+    began: float
+    began_at: str
+    trace_id: str
+    span_id: str
+    is_started: bool = False
+    """Its process is there, or its prompt was sent."""
+    is_stopping: bool = False
+    counts: EmitterCounts = field(default_factory=EmitterCounts)
+    """As the runner counted until now."""
+    tally: LineTally = field(default_factory=LineTally)
+
+
+@dataclass(slots=True, eq=False)
+class LiveEmitter:
+    """An emitter that is there.
+
+    `session` is the one that it belongs to, in whose streams its lines are. `plan` is what the
+    person allowed, or is to allow; `rules` are in force, which the person may have changed.
+    """
+
+    id: str
+    entry: EmitterEntryRead
+    plan: EmitterPlan
+    rules: tuple[FilterRule, ...]
+    session: OpenSession
+    folder: "EmitterFolder"
+    source: EmitterSource
+    state: EmitterState = "configured"
+    aim: Aim = "go on"
+    run: LiveRun | None = None
+    parent: tuple[str, str] | None = None
+    """The trace and the span of its last run."""
+    runs: int = 0
+    failures: int = 0
+    ends_soon: int = 0
+    """How many runs in a row have ended soon after they began."""
+    token: Secret | None = None
+    """What a provider earns its session with."""
+    has_own_rules: bool = False
+    """Whether the person changed the filter since it was read."""
+    filter_version: int = 0
+    counts: EmitterCounts = field(default_factory=EmitterCounts)
+    """Of all runs that have ended."""
+    deadline: Deadline | None = None
+    next_run_at: str | None = None
+    check: "CheckWanted | None" = None
+    """What the shell was asked last about its consent."""
+    approval: WaitingApproval | None = None
+    held: HeldInject | None = None
+    """Its lines that wait for the session."""
+    is_braked: bool = False
+    last_run_at: str | None = None
+    last_status: RunStatus | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    error: str | None = None
+    why: str | None = None
+    counted_at: float = 0.0
+    """When its counts were told last."""
+    counts_due: Deadline | None = None
+    """When they are told next, where they have changed since."""
+    shown: SlidingWindow = field(
+        default_factory=lambda: SlidingWindow(limits.SURFACED_PER_SECOND, 1.0)
+    )
+    unshown: int = 0
+    """Lines that were surfaced and too many to be shown in the timeline."""
+
+    @property
+    def name(self) -> str:
+        """Its name, which is the only one of its folder's file, or of its session."""
+        return self.plan.name
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.plan.name
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether it is a provider of the project: one of its session's own."""
+        return self.plan.kind == "provider"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What it has in common with one that was there before it, and no other."""
+        return self.session.id if self.is_provider else self.folder.path, self.name
+
+    @property
+    def entry_key(self) -> tuple[str, str, bool]:
+        """Which entry of which file it is."""
+        return self.folder.path, self.name, self.is_provider
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether it sends a prompt, and runs no command."""
+        return self.plan.prompt is not None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it was started, and has not come to an end."""
+        return self.state not in _AT_REST
+
+    def counted(self) -> EmitterCounts:
+        """Return the counts of all of its runs, the one under way too."""
+        return added(self.counts, self.run) if self.run is not None else self.counts
+
+
+@dataclass(slots=True, eq=False)
+class EmitterFolder:
+    """A folder whose file is in use. Its emitters belong to the first of its sessions."""
+
+    path: str
+    sessions: list[OpenSession] = field(default_factory=list)
+    emitters: dict[str, LiveEmitter] = field(default_factory=dict)
+    """By name."""
+    providers: dict[str, EmitterEntryRead] = field(default_factory=dict)
+    """What its file says of providers, by name: each session has its own."""
+    problems: list[FileProblem] = field(default_factory=list)
+    """What is wrong in its file."""
+    asked: deque[float] = field(default_factory=deque)
+    """When the person was asked about its entries, until they start one themselves."""
+
+    @property
+    def entries(self) -> int:
+        """How many its file has, those of providers in each session."""
+        return len(self.emitters) + len(self.providers) * len(self.sessions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmittersWanted:
+    """The file of a session's folder is being read."""
+
+    session: OpenSession
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CheckWanted:
+    """It is being found out whether an emitter may start; `is_again`: whether it still may."""
+
+    emitter: LiveEmitter
+    is_again: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConsentWanted:
+    """A consent is being kept."""
+
+    emitter: LiveEmitter
+    check: CheckWanted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedToStart:
+    """The subject of an approval: an emitter, and what the person is shown."""
+
+    emitter: LiveEmitter
+    shown: MustAsk
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AskedByAgent:
+    """The subject of an approval that a session's agent waits for, by its request's id.
+
+    `decided` takes who has decided, and why it is not started (which may be empty), or None.
+    """
+
+    request_id: str
+    decided: Callable[[str, str | None], None]
+
+
+def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:
+    """Return counts with those of a run: each line is counted once.
+
+    What was posted is known here; the runner's counts come later, or never when it was lost.
+    """
+    tally, told = run.tally, run.counts
+    return EmitterCounts(
+        lines=counts.lines + max(told.lines, told.dropped + tally.total),
+        dropped=counts.dropped + told.dropped,
+        kept=counts.kept + tally.kept,
+        surfaced=counts.surfaced + tally.surfaced,
+        injected=counts.injected + tally.injected,
+        held=counts.held + tally.held,
+        truncated=counts.truncated + told.truncated,
+        undecided=counts.undecided + told.undecided,
+    )

@@ -1,0 +1,143 @@
+"""Consent: the person is asked before anything of a folder's file runs, and before it runs again
+once it, or a file that its command names, has changed."""
+
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.context import CoreContext
+from tapui.core.emitters.emitter import AskedToStart, CheckWanted, ConsentWanted, LiveEmitter
+from tapui.core.emitters.plans import MustAsk
+from tapui.core.emitters.registry import Emitters
+from tapui.core.model import Connection, Standing
+from tapui.wire import limits
+
+NOT_ASKED_HERE = "it was not allowed yet, and nobody is asked in this session"
+_TOO_OFTEN = "you were asked too often about what its file says: start it, and you are again"
+LATER_VERSIONS = "laterVersions"
+"""In the answer to the approval: the files that the command names may change."""
+
+
+class StartRequests:
+    """Opens approvals of kind `emitter`, and has consent kept."""
+
+    def __init__(
+        self,
+        context: CoreContext,
+        *,
+        emitters: Emitters,
+        approvals: Approvals,
+    ) -> None:
+        self._clock, self._tickets = context.clock, context.tickets
+        self._emitters = emitters
+        self._approvals = approvals
+        self._asker = Connection(0, None, standing=Standing.BUILTIN)
+        """Stands for tapui itself, which has no connection."""
+
+    def check(self, emitter: LiveEmitter, *, is_again: bool = False) -> None:
+        """Ask the shell whether an emitter may start; it is asked before each run."""
+        emitter.check = CheckWanted(emitter, is_again)
+        self._tickets.check_emitter(
+            emitter.folder.path, emitter.name, emitter.check, is_provider=emitter.is_provider
+        )
+
+    def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
+        """Ask the person whether it may start; where nobody is asked, it does not.
+
+        Of a folder's emitters, the person is asked in any of its sessions.
+        """
+        sessions = [emitter.session] if emitter.is_provider else emitter.folder.sessions
+        if all(one.view.unattended for one in sessions):
+            self._emitters.set(emitter, "configured", NOT_ASKED_HERE)
+            return
+        if not self._may_ask(emitter):
+            self._emitters.set(emitter, "configured", _TOO_OFTEN)
+            return
+        detail = {
+            "emitterId": emitter.id,
+            "name": emitter.name,
+            "changed": shown.why,
+            **shown.detail,
+        }
+        emitter.approval = self._approvals.request(
+            "emitter",
+            self._asker,
+            AskedToStart(emitter, shown),
+            detail,
+            limits.HOST_APPROVAL_TIMEOUT,
+            session_id=emitter.session.id,
+        )
+        self._emitters.set(emitter, "asking", shown.why or None)
+
+    def _may_ask(self, emitter: LiveEmitter) -> bool:
+        """Count a question; return whether the person may be asked it. A file can be written over
+        and over, so that somebody answers by mistake."""
+        now, folder = self._clock.now, emitter.folder
+        while folder.asked and folder.asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
+            folder.asked.popleft()
+        if len(folder.asked) >= limits.ASKED_AGAIN + 3 * folder.entries:
+            return False
+        folder.asked.append(now)
+        return True
+
+    def withdraw(self, emitter: LiveEmitter, reason: str) -> MustAsk | None:
+        """The person's answer is not wanted any more; return what they were shown.
+
+        A decision that is being recorded is without effect.
+        """
+        waiting, emitter.approval = emitter.approval, None
+        if waiting is None:
+            return None
+        if not waiting.is_deciding:
+            self._approvals.withdraw(waiting, reason=reason)
+        asked: AskedToStart = waiting.subject
+        return asked.shown
+
+    def decided(self, decided: Decided) -> None:
+        """The person has answered: consent is kept, and then asked for again."""
+        emitter = self._settled(decided.waiting)
+        if emitter is None:
+            return
+        if decided.verdict != "approve":
+            self._emitters.set(emitter, "configured", decided.reason or "it was not allowed")
+            return
+        shown: MustAsk = decided.waiting.subject.shown
+        answer = decided.answer if isinstance(decided.answer, dict) else {}
+        emitter.check = CheckWanted(emitter)
+        self._emitters.set(emitter, "queued")
+        self._tickets.keep_consent(
+            emitter.folder.path,
+            emitter.name,
+            shown.digest,
+            ConsentWanted(emitter, emitter.check),
+            later_versions=answer.get(LATER_VERSIONS) is True,
+            is_provider=emitter.is_provider,
+        )
+
+    def expired(self, waiting: WaitingApproval) -> None:
+        """Nobody has answered."""
+        emitter = self._settled(waiting)
+        if emitter is not None:
+            self._emitters.set(emitter, "configured", "nobody answered whether it may start")
+
+    def _settled(self, waiting: WaitingApproval) -> LiveEmitter | None:
+        emitter: LiveEmitter = waiting.subject.emitter
+        if emitter.approval is not waiting:
+            return None
+        emitter.approval = None
+        return emitter
+
+    def kept(self, wanted: ConsentWanted, fault: str | None) -> None:
+        """Consent is kept, or could not be: then nothing starts."""
+        emitter = wanted.emitter
+        if emitter.check is not wanted.check:
+            return  # it was stopped, or has changed
+        emitter.check = None
+        if fault is not None:
+            emitter.error = f"the consent could not be kept: {fault}"
+            self._emitters.set(emitter, "configured", emitter.error)
+            return
+        self.check(emitter)
+        for other in list(self._emitters.by_id.values()):
+            # Each session has a provider of its own, and the person was asked for each.
+            if other.approval is not None and other.entry_key == emitter.entry_key:
+                self.withdraw(other, "it was allowed for another session")
+                self._emitters.set(other, "queued")
+                self.check(other)

@@ -1,0 +1,141 @@
+"""Lines of emitters, which the runner has filtered: stored, shown in the timeline, or injected."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import count
+from typing import Literal
+
+from tapui.core.context import CoreContext
+from tapui.core.emitters.emitter import LineTally, LiveEmitter
+from tapui.core.emitters.plans import RunLineRead
+from tapui.core.emitters.registry import Emitters
+from tapui.core.model import HeldInject, HeldLine
+from tapui.core.streams.injects import InjectFate, Injects
+from tapui.core.streams.streams import Streams, full_name
+from tapui.wire import limits
+from tapui.wire.codec import raw
+from tapui.wire.host import Sender, SessionLog
+from tapui.wire.message import BUILTIN_PROVIDER, Level
+
+SYSTEM = "system"
+"""The source of lines that tell of an emitter's life."""
+Fate = Literal["kept", "surfaced", "injected", "held"]
+_FATES: dict[Level, Fate] = {"keep": "kept", "surface": "surfaced", "inject": "injected"}
+_LEVELS: dict[Fate, Level] = {
+    "kept": "keep",
+    "surfaced": "surface",
+    "injected": "inject",
+    "held": "surface",
+}
+
+
+class EmitterLines:
+    """Takes lines to where they go."""
+
+    def __init__(
+        self,
+        context: CoreContext,
+        *,
+        emitters: Emitters,
+        streams: Streams,
+        injects: Injects,
+    ) -> None:
+        self._clock, self._out = context.clock, context.out
+        self._emitters = emitters
+        self._streams = streams
+        self._injects = injects
+        self._numbers = count(1)
+
+    def take(self, emitter: LiveEmitter, tally: LineTally, lines: Sequence[RunLineRead]) -> None:
+        """Take lines of a run, and count in `tally` what becomes of each."""
+        injected = []
+        for line in lines:
+            fate = _fate(emitter, line.outcome)
+            setattr(tally, fate, getattr(tally, fate) + 1)
+            self._post(emitter, line.text, fate, line.source)
+            if fate == "injected":
+                injected.append((line.source, line.text))
+        self._inject(emitter, injected)
+        self._emitters.show_counts(emitter)
+
+    def say(self, emitter: LiveEmitter, text: str, *, is_fault: bool = False) -> None:
+        """Say in an emitter's stream what becomes of it.
+
+        Faults are surfaced, and injected where the stream's injector is enabled.
+        """
+        is_injected = is_fault and emitter.plan.injector == "enabled"
+        fate: Fate = "injected" if is_injected else "surfaced" if is_fault else "kept"
+        self._post(emitter, text, fate, SYSTEM)
+        if is_injected:
+            self._inject(emitter, [(SYSTEM, text)])
+
+    def tell(self, emitter: LiveEmitter, text: str) -> None:
+        """Say in an emitter's stream, and in the timeline, that somebody changed it."""
+        self._post(emitter, text, "surfaced", SYSTEM)
+
+    def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:
+        stream, session = emitter.plan.stream, emitter.session
+        self._streams.post(
+            session.id,
+            stream,
+            BUILTIN_PROVIDER,
+            level=_LEVELS[fate],
+            event=text,
+            metadata=raw({"emitter": emitter.name, "source": source}),
+        )
+        if fate not in ("surfaced", "held"):
+            return
+        if not emitter.shown.take(self._clock.now):
+            emitter.unshown += 1
+            return
+        name = full_name(stream, BUILTIN_PROVIDER)
+        if emitter.unshown:
+            more = f"{name}: {emitter.unshown:,} lines were too many to be shown here"
+            self._out.send(session.host, SessionLog(session.id, more, "info"))
+            emitter.unshown = 0
+        self._out.send(session.host, SessionLog(session.id, f"{name}: {text}", "info"))
+
+    def _inject(self, emitter: LiveEmitter, lines: Sequence[tuple[str, str]]) -> None:
+        """Have lines sent into the session, with others that wait: as soon as it takes them."""
+        if not lines:
+            return
+        held, is_new = emitter.held, emitter.held is None
+        if held is None:
+            sender = Sender(BUILTIN_PROVIDER, emitter.plan.stream)
+            held = emitter.held = HeldInject(
+                sender, "", emitter, is_braked=True, lines=deque(), parent=emitter.parent
+            )
+        waiting = held.lines if held.lines is not None else deque()
+        for source, text in lines:
+            if len(waiting) == limits.MAX_HELD_LINES:
+                waiting.popleft()
+                held.left_out += 1
+            whole = " ".join(text.splitlines())
+            cut = whole if len(whole) <= limits.MAX_HELD_LINE else _head(whole)
+            stream, name = emitter.plan.stream, emitter.name
+            waiting.append(HeldLine(next(self._numbers), stream, name, source, cut))
+        if is_new:
+            self._injects.inject(emitter.session, held)
+
+    def became(self, emitter: LiveEmitter, inject: HeldInject, fate: InjectFate) -> None:
+        """Lines were sent; what comes from now on waits for the next time."""
+        if fate == "sent" and emitter.held is inject:
+            emitter.held = None
+            self._emitters.show(emitter)
+
+    def moved(self, emitter: LiveEmitter) -> None:
+        """An emitter belongs to another session now: what waited for the former waits for it."""
+        if emitter.held is not None:
+            self._injects.inject(emitter.session, emitter.held)
+
+
+def _head(text: str) -> str:
+    return text[: limits.MAX_HELD_LINE - 1] + "…"
+
+
+def _fate(emitter: LiveEmitter, outcome: Level) -> Fate:
+    """Return what becomes of a line: the stream's injector has the last word."""
+    plan = emitter.plan
+    if plan.injector == "disabled":
+        return "held" if outcome == "inject" else _FATES[outcome]
+    return "injected" if plan.delivery == "all" else _FATES[outcome]

@@ -1,0 +1,491 @@
+"""The runs of emitters: what is wanted of them, how they begin and end, and what follows.
+
+A run of a command is the runner's; a run of a prompt is an inject, and ends when the session has
+taken it. A run never begins before the one before has ended.
+"""
+
+from msgspec.structs import replace
+
+from tapui.core.context import CoreContext
+from tapui.core.deadlines import Due
+from tapui.core.effects import SetRunFilter, StartRun, StopRun
+from tapui.core.emitters.emitter import CheckWanted, LiveEmitter, LiveRun, added
+from tapui.core.emitters.plans import CannotStart, EmitterStanding, MayStart, MustAsk, RunEnd
+from tapui.core.emitters.registry import Emitters
+from tapui.core.emitters.start_requests import StartRequests
+from tapui.core.model import HeldInject, OpenSession, Prompter
+from tapui.core.runs.lines import EmitterLines
+from tapui.core.runs.schedules import (
+    beginning,
+    code_of,
+    fault_of,
+    fault_with_last_words,
+    how_it_ended,
+    is_used_up,
+    pause_after,
+    pause_after_exit,
+    pause_after_loss,
+    span_in_words,
+    status_of,
+)
+from tapui.core.streams.injects import InjectFate, Injects
+from tapui.core.streams.streams import Streams
+from tapui.core.traces.traces import Traces
+from tapui.wire import limits
+from tapui.wire.emitters import EmitterCounts, RunStatus
+from tapui.wire.errors import WireError
+from tapui.wire.host import Sender
+from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.provider import FilterRule
+
+_GOING = frozenset(("running", "waiting", "queued"))
+_STILL_ENDING = "the run before is still ending"
+
+
+class Runs:
+    """Starts, stops and changes the runs of emitters."""
+
+    def __init__(
+        self,
+        context: CoreContext,
+        *,
+        emitters: Emitters,
+        lines: EmitterLines,
+        start_requests: StartRequests,
+        streams: Streams,
+        injects: Injects,
+        traces: Traces,
+    ) -> None:
+        self._clock, self._out = context.clock, context.out
+        self._deadlines, self._mint = context.deadlines, context.mint
+        self._emitters = emitters
+        self._lines = lines
+        self._start_requests = start_requests
+        self._streams = streams
+        self._injects = injects
+        self._traces = traces
+        injects.became, injects.changed = self._became, self._brake_changed
+
+    # Orders
+
+    def start(self, emitter: LiveEmitter) -> None:
+        """Start an emitter that is at rest: its runs are counted anew."""
+        emitter.runs = emitter.failures = emitter.ends_soon = 0
+        emitter.error = None
+        emitter.plan = emitter.entry.plan
+        if not emitter.has_own_rules:
+            emitter.rules = emitter.plan.rules
+        emitter.aim = "go on"
+        if emitter.plan.kind == "oneTime" and emitter.plan.every:
+            self._emitters.rest(emitter)
+            self._wait(emitter, float(emitter.plan.every))
+        else:
+            self._prepare(emitter)
+
+    def stop(self, emitter: LiveEmitter) -> None:
+        """Stop an emitter in any state."""
+        self._emitters.rest(emitter)
+        self._start_requests.withdraw(emitter, "the emitter was stopped")
+        emitter.aim = "stop"
+        if emitter.run is None:
+            self._emitters.set(emitter, "stopped")
+        else:
+            self._end_run(emitter)
+
+    def pause(self, emitter: LiveEmitter) -> None:
+        """Let no further run begin. What runs all the time, or waits to be sent, ends now."""
+        self._emitters.rest(emitter)
+        self._start_requests.withdraw(emitter, "the emitter was paused")
+        emitter.aim = "pause"
+        run = emitter.run
+        if run is None:
+            self._emitters.set(emitter, "paused")
+        elif emitter.plan.kind in ("continuous", "provider") or (
+            run.is_prompt and not run.is_started
+        ):
+            self._end_run(emitter)
+        else:
+            self._emitters.set(emitter, emitter.state, "it pauses after this run")
+
+    def resume(self, emitter: LiveEmitter) -> None:
+        """Go on after a pause, or before it has begun."""
+        emitter.aim = "restart" if emitter.state == "stopping" else "go on"
+        if emitter.run is None:
+            self._prepare(emitter)
+        else:
+            self._emitters.set(emitter, emitter.state)
+
+    def run_now(self, emitter: LiveEmitter) -> None:
+        """Begin the next run of an emitter that waits for it, or is paused."""
+        emitter.aim = "go on"
+        self._prepare(emitter)
+
+    def restart(self, emitter: LiveEmitter) -> None:
+        """Start an emitter anew, once the run under way has ended."""
+        self._emitters.rest(emitter)
+        self._start_requests.withdraw(emitter, "the emitter has changed")
+        if emitter.run is None:
+            self.start(emitter)
+            return
+        emitter.aim = "restart"
+        self._end_run(emitter)
+
+    def drop(self, emitter: LiveEmitter, reason: str) -> None:
+        """Forget an emitter, and end what it runs. The end of its run is not reported."""
+        run = emitter.run
+        self._start_requests.withdraw(emitter, reason)
+        self._injects.forget(emitter.session, emitter)
+        emitter.held = None
+        if run is not None:
+            if not (run.is_prompt or run.is_stopping):
+                self._out.effects.append(StopRun(run.id))
+            if not run.is_prompt:
+                self._emitters.ending[run.id] = emitter.place
+            emitter.counts = added(emitter.counts, run)
+            self._traces.run_ended(emitter, run, "stopped", "")
+        self._emitters.remove(emitter, reason)
+
+    def set_filter(self, emitter: LiveEmitter, rules: tuple[FilterRule, ...]) -> None:
+        """Filter the lines that follow by other rules."""
+        emitter.rules, emitter.has_own_rules = rules, True
+        emitter.filter_version += 1
+        if emitter.run is not None and not emitter.run.is_prompt:
+            change = SetRunFilter(emitter.run.id, emitter.filter_version, rules)
+            self._out.effects.append(change)
+        self._emitters.show(emitter)
+
+    # Beginning
+
+    def due(self, emitter: LiveEmitter) -> None:
+        """Begin the next run, whose time has come."""
+        emitter.deadline = emitter.next_run_at = None
+        session = emitter.session
+        if emitter.is_prompt and (session.is_busy or session.awaits_turn):
+            self._defer(emitter)
+        else:
+            self._prepare(emitter)
+
+    def checked(self, wanted: CheckWanted, standing: EmitterStanding) -> None:
+        """Take the shell's answer: whether an emitter may start, or still may."""
+        emitter = wanted.emitter
+        if emitter.check is not wanted:
+            return  # it was stopped, or has changed
+        emitter.check = None
+        if not wanted.is_again:
+            self._settle(emitter, standing)
+        elif isinstance(standing, MustAsk):
+            self.restart(emitter)
+
+    def check_again(self, emitter: LiveEmitter) -> None:
+        """Find out whether an emitter may go on: files that its command names may have changed."""
+        if emitter.source == "file" and emitter.check is None and emitter.state in _GOING:
+            self._start_requests.check(emitter, is_again=True)
+
+    def _prepare(self, emitter: LiveEmitter) -> None:
+        """Begin a run, if it may: an entry of a file is checked before each."""
+        self._emitters.rest(emitter)
+        if emitter.place in self._emitters.ending.values():
+            self._emitters.set(emitter, "queued", _STILL_ENDING)
+            return
+        self._emitters.set(emitter, "queued")
+        if emitter.source == "file":
+            self._start_requests.check(emitter)
+        else:
+            self._begin(emitter)
+
+    def _settle(self, emitter: LiveEmitter, standing: EmitterStanding) -> None:
+        """Begin the run, ask the person, or say why it cannot begin."""
+        match standing:
+            case MayStart(plan):
+                emitter.plan = plan
+                if not emitter.has_own_rules:
+                    emitter.rules = plan.rules
+                self._begin(emitter)
+            case MustAsk():
+                self._start_requests.ask(emitter, standing)
+            case CannotStart(why):
+                self._cannot_start(emitter, why)
+
+    def _cannot_start(self, emitter: LiveEmitter, why: str) -> None:
+        """Try what has run before again by its schedule; else it has failed."""
+        emitter.error = why
+        if emitter.plan.kind == "timed" and emitter.runs:
+            emitter.failures += 1
+            self._lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
+            self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
+        else:
+            self._emitters.set(emitter, "error", why)
+
+    def _defer(self, emitter: LiveEmitter) -> None:
+        """Leave out a prompt that is due in a busy session, or let it wait until that is idle."""
+        if emitter.plan.kind == "timed":
+            pause = float(emitter.plan.every or 1)
+            words = span_in_words(pause)
+            self._lines.say(emitter, f"deferred: the session is busy; next in {words}")
+            self._wait(emitter, pause)
+        else:
+            self._emitters.set(emitter, "waiting", "the session is busy")
+
+    def _begin(self, emitter: LiveEmitter) -> None:
+        session, plan = emitter.session, emitter.plan
+        is_busy = session.is_busy or session.awaits_turn
+        if emitter.is_prompt and is_busy and plan.kind in ("timed", "idle"):
+            if emitter.runs == 0:
+                self._emitters.set(emitter, "waiting", "the session is busy")
+            else:
+                self._defer(emitter)
+            return
+        try:
+            self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
+        except WireError as error:
+            emitter.error = error.text
+            self._emitters.set(emitter, "error", error.text)
+            return
+        emitter.runs += 1
+        emitter.run = run = LiveRun(
+            id=self._mint.id("r"),
+            is_prompt=emitter.is_prompt,
+            number=emitter.runs,
+            began=self._clock.now,
+            began_at=self._clock.timestamp(),
+            trace_id=self._mint.trace(),
+            span_id=self._mint.span(),
+        )
+        emitter.last_run_at = run.began_at
+        emitter.parent = (run.trace_id, run.span_id)
+        if run.number == 1:
+            self._lines.say(emitter, beginning(emitter))
+        if emitter.is_prompt:
+            self._send(emitter)
+        else:
+            self._emitters.by_run[run.id] = emitter
+            self._out.effects.append(StartRun(run.id, plan, emitter.rules, emitter.token))
+            self._emitters.show(emitter)
+
+    def _send(self, emitter: LiveEmitter) -> None:
+        """Send a prompt, as soon as its session takes one. The brake is for what has no other end:
+        a turn that leads to the next."""
+        plan = emitter.plan
+        is_endless = plan.kind == "idle" and plan.max_runs is None
+        inject = HeldInject(
+            Sender(BUILTIN_PROVIDER, plan.stream),
+            plan.prompt or "",
+            emitter,
+            is_braked=is_endless,
+            parent=emitter.parent,
+        )
+        self._emitters.show(emitter)
+        self._injects.inject(emitter.session, inject)
+
+    # During a run
+
+    def started(self, run_id: str) -> None:
+        """Show an emitter as running: its run's process is there."""
+        emitter = self._emitters.by_run.get(run_id)
+        if emitter is None or emitter.run is None:
+            return
+        emitter.run.is_started = True
+        if not emitter.run.is_stopping:
+            self._emitters.set(emitter, "running", emitter.why)
+
+    def counted(self, run_id: str, counts: EmitterCounts) -> None:
+        """Take the runner's counts of a run."""
+        emitter = self._emitters.by_run.get(run_id)
+        if emitter is not None and emitter.run is not None:
+            emitter.run.counts = counts
+            self._emitters.show_counts(emitter)
+
+    def filtered(self, run_id: str, version: int, error: str | None) -> None:
+        """Note that a run's filter could not be changed, where there is an `error`."""
+        emitter = self._emitters.by_run.get(run_id)
+        if emitter is not None and error is not None and version == emitter.filter_version:
+            emitter.error = f"the filter was not changed: {error}"
+            self._emitters.show(emitter)
+
+    def _became(self, inject: HeldInject, fate: InjectFate) -> None:
+        """Lines or a prompt were sent; then the session took them, or its host could not hand them
+        over."""
+        emitter = self._emitters.by_id.get(inject.source.id)
+        if emitter is None:
+            return
+        if inject.lines is not None:
+            self._lines.became(emitter, inject, fate)
+        elif emitter.run is not None and emitter.run.is_prompt:
+            self._prompt_became(emitter, emitter.run, fate)
+
+    def _brake_changed(self, source: Prompter) -> None:
+        emitter = self._emitters.by_id.get(source.id)
+        if emitter is not None:
+            emitter.is_braked = self._injects.is_paused(emitter.session, emitter)
+            self._emitters.show(emitter)
+
+    def _prompt_became(self, emitter: LiveEmitter, run: LiveRun, fate: InjectFate) -> None:
+        if fate == "sent":
+            run.is_started = True
+            self._emitters.set(emitter, "running", emitter.why)
+        elif fate == "refused":
+            self._close(emitter, RunEnd(error="the session's host could not send the prompt"))
+        else:
+            self._close(emitter, RunEnd(code=0))
+
+    # Ending
+
+    def ended(self, run_id: str, end: RunEnd) -> None:
+        """Take the end of a run; all of its lines have come."""
+        former = self._emitters.ending.pop(run_id, None)
+        if former is not None:
+            self._ended_late(former)
+            return
+        emitter = self._emitters.by_run.pop(run_id, None)
+        if emitter is not None and emitter.run is not None:
+            self._close(emitter, end)
+
+    def _ended_late(self, former: tuple[str, str]) -> None:
+        """Go on with an emitter that waited for the run of a former one of its name."""
+        for emitter in list(self._emitters.by_id.values()):
+            if emitter.place == former and emitter.why == _STILL_ENDING:
+                self._prepare(emitter)
+
+    def _end_run(self, emitter: LiveEmitter) -> None:
+        """End the run under way; `aim` says what follows."""
+        run = emitter.run
+        assert run is not None, "something runs"
+        if not run.is_stopping:
+            run.is_stopping = True
+            if run.is_prompt:
+                # What was sent cannot be taken back; what was not, is not sent.
+                self._injects.forget_prompt(emitter.session, emitter)
+                self._close(emitter, RunEnd())
+                return
+            self._out.effects.append(StopRun(run.id))
+        self._emitters.set(emitter, "stopping")
+
+    def _close(self, emitter: LiveEmitter, end: RunEnd) -> None:
+        """Close the run of an emitter, and let follow what is due."""
+        run, emitter.run = emitter.run, None
+        assert run is not None, "something ran"
+        emitter.check = None  # whether it still may run is found out before the next one
+        if not end.is_lost:
+            run.counts = end.counts
+        run.counts = replace(
+            run.counts, lines=max(run.counts.lines, run.counts.dropped + run.tally.total)
+        )
+        emitter.counts = added(emitter.counts, run)
+        status = status_of(run, end)
+        emitter.last_status, emitter.exit_code, emitter.signal = status, end.code, end.signal
+        is_failure = status in ("failure", "lost")
+        emitter.failures = emitter.failures + 1 if is_failure else 0
+        is_soon = self._clock.now - run.began < limits.PROVIDER_STEADY
+        emitter.ends_soon = emitter.ends_soon + 1 if is_soon else 0
+        emitter.error = fault_with_last_words(end) if is_failure else None
+        self._traces.run_ended(emitter, run, status, code_of(end))
+        if emitter.aim == "restart":
+            self.start(emitter)
+        elif emitter.aim == "pause":
+            if is_used_up(emitter.plan, emitter.runs):
+                self._complete(emitter)
+            else:
+                self._emitters.set(emitter, "paused")
+        elif emitter.aim == "stop":
+            self._lines.say(emitter, "stopped")
+            self._emitters.set(emitter, "stopped")
+        else:
+            self._follow(emitter, end, status)
+
+    def _follow(self, emitter: LiveEmitter, end: RunEnd, status: RunStatus) -> None:
+        """Let the schedule decide what follows a run that has ended by itself."""
+        plan, fault = emitter.plan, fault_of(end)
+        if plan.kind == "provider":
+            # It is started again for as long as its session is there.
+            pause = pause_after_exit(emitter.ends_soon)
+            how = fault or f"exited {how_it_ended(end)}"
+            self._lines.say(emitter, f"{how}; starts again in {span_in_words(pause)}")
+            self._wait(emitter, pause, how)
+        elif plan.kind == "continuous":
+            if end.is_lost:
+                pause = pause_after_loss(plan, emitter.failures)
+                words = f"lost: {emitter.error}; next in {span_in_words(pause)}"
+                self._lines.say(emitter, words, is_fault=True)
+                self._wait(emitter, pause, emitter.error)
+            elif end.error is not None:
+                self._lines.say(emitter, f"failed: {end.error}", is_fault=True)
+                self._emitters.set(emitter, "error", fault)
+            else:
+                is_fault = status == "failure"
+                self._lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
+                self._emitters.set(emitter, "exited")
+        elif plan.kind == "oneTime":
+            if fault is not None:
+                self._lines.say(emitter, f"failed: {fault}", is_fault=True)
+                self._emitters.set(emitter, "error", fault)
+            else:
+                self._complete(emitter)
+        else:
+            if fault is not None:
+                # The first of several in a row: the others are in the stream, and prompt nothing.
+                is_first = emitter.failures == 1
+                self._lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
+            if is_used_up(plan, emitter.runs):
+                self._complete(emitter)
+            elif plan.kind == "idle":
+                self._emitters.set(emitter, "waiting")
+                self.session_idle(emitter.session)
+            else:
+                self._wait(emitter, pause_after(plan, emitter.failures), fault)
+
+    def _complete(self, emitter: LiveEmitter) -> None:
+        if emitter.plan.kind == "oneTime":
+            self._lines.say(emitter, "completed one run")
+        else:
+            self._lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")
+        self._emitters.set(emitter, "completed")
+
+    def _wait(self, emitter: LiveEmitter, seconds: float, why: str | None = None) -> None:
+        """Let an emitter wait so long for its next run."""
+        self._deadlines.cancel(emitter.deadline)
+        emitter.deadline = self._deadlines.add(self._clock.now + seconds, Due.EMITTER, emitter)
+        emitter.next_run_at = self._clock.timestamp(seconds)
+        self._emitters.set(emitter, "waiting", why)
+
+    # Sessions
+
+    def no_turn(self, session: OpenSession) -> None:
+        """Go on after what was sent into a session has led to no turn in time."""
+        self._injects.no_turn(session)
+        self.session_idle(session)
+
+    def session_idle(self, session: OpenSession) -> None:
+        """Send prompts that wait for a session to be idle, after a short pause."""
+        if session.is_busy or session.awaits_turn:
+            return
+        for emitter in list(self._emitters.by_id.values()):
+            is_waiting = emitter.state == "waiting" and emitter.deadline is None
+            if emitter.session is session and is_waiting and emitter.check is None:
+                self._wait(emitter, limits.IDLE_PAUSE)
+
+    def moved(self, emitter: LiveEmitter, former: OpenSession, current: OpenSession) -> None:
+        """Let an emitter belong to another session: the former has ended."""
+        run = emitter.run
+        self._injects.forget(former, emitter)
+        emitter.is_braked = False
+        emitter.session = current
+        shown = self._start_requests.withdraw(emitter, "the session ended")
+        if shown is not None:
+            self._start_requests.ask(emitter, shown)
+        if run is not None and run.is_prompt:
+            if run.is_started:
+                self._close(emitter, RunEnd(code=0))
+            else:
+                self._send(emitter)
+        self._lines.moved(emitter)
+        self._emitters.show(emitter)
+        self.session_idle(current)
+
+    def replaced(self, emitter: LiveEmitter, current: OpenSession) -> None:
+        """Let an emitter belong to a session that replaced its former, with all that waits."""
+        emitter.session = current
+        shown = self._start_requests.withdraw(emitter, "the session was replaced")
+        if shown is not None:
+            self._start_requests.ask(emitter, shown)
+        self._emitters.show(emitter)
+        self.session_idle(current)

@@ -1,0 +1,174 @@
+"""An entry of a file as the core plans it, and as the person is shown it."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tapui.core.emitters.plans import (
+    EmitterEntryRead,
+    EmitterPlan,
+    FolderEmitters,
+    MustAsk,
+)
+from tapui.core.runs.schedules import runs_in_words
+from tapui.emitters.config.entries import (
+    ConfigProblem,
+    Configuration,
+    EmitterEntry,
+    ProviderEntry,
+    Schedule,
+)
+from tapui.emitters.consent.consents import (
+    EntryChanged,
+    FilesChanged,
+    NeverConsented,
+    Proposal,
+)
+from tapui.emitters.consent.startable import Startable, startable
+from tapui.text import safe_text
+from tapui.wire.emitters import FileProblem
+
+_NAMES = 300
+"""Characters of the names of files that have changed."""
+
+
+def plan_of(entry: Startable) -> EmitterPlan:
+    """Return what runs of an entry."""
+    if entry.kind == "provider":
+        return EmitterPlan(
+            name=entry.name,
+            stream=entry.name,
+            kind="provider",
+            cwd=entry.cwd,
+            command=entry.command,
+            args=entry.args,
+            env=entry.env,
+            auto_start=entry.auto_start,
+        )
+    schedule = entry.schedule or Schedule("continuous")
+    return EmitterPlan(
+        name=entry.name,
+        stream=entry.stream or entry.name,
+        kind=schedule.kind,
+        cwd=entry.cwd,
+        command=entry.command,
+        prompt=entry.prompt,
+        shell=entry.shell,
+        env=entry.env,
+        every=schedule.seconds,
+        max_runs=entry.max_runs,
+        auto_start=entry.auto_start,
+        include_stderr=entry.include_stderr,
+        rules=entry.rules,
+        injector=entry.injector,
+        delivery=entry.delivery,
+    )
+
+
+def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
+    """Return what a configuration says. Links are looked up: not on a loop."""
+    emitters = [_emitter_read(configuration, entry) for entry in configuration.emitters]
+    providers = [
+        EmitterEntryRead(
+            plan=_plan(configuration, entry), description=entry.description, line=entry.line
+        )
+        for entry in configuration.providers
+    ]
+    return FolderEmitters(
+        cwd,
+        configuration.folder,
+        (*emitters, *providers),
+        configuration.is_readable,
+        tuple(file_problem(configuration.folder, one) for one in configuration.problems),
+    )
+
+
+def file_problem(folder: str, problem: ConfigProblem) -> FileProblem:
+    """Return what is wrong in a folder's file as towers know it."""
+    return FileProblem(
+        file=safe_text(f"{folder.rstrip('/')}/{problem.file}"),
+        line=problem.line,
+        text=problem.text,
+        key=safe_text(problem.key),
+        name=problem.name,
+        is_error=problem.is_error,
+    )
+
+
+def _plan(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> EmitterPlan:
+    try:
+        return plan_of(startable(configuration, entry))
+    except OSError:  # it cannot be started: that is said when it is to be
+        bare = startable(configuration, msgspec.structs.replace(entry, cwd=None))
+        cwd = os.path.normpath(Path(configuration.folder, entry.cwd or ""))
+        return msgspec.structs.replace(plan_of(bare), cwd=cwd)
+
+
+def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEntryRead:
+    return EmitterEntryRead(
+        plan=_plan(configuration, entry),
+        ownership=entry.ownership,
+        filter_ownership=entry.filter_ownership,
+        lifespan=entry.lifespan,
+        description=entry.description,
+        line=entry.line,
+    )
+
+
+def asking(
+    standing: NeverConsented | EntryChanged | FilesChanged,
+    entry: EmitterEntry | ProviderEntry,
+    file: str | None,
+) -> MustAsk:
+    """Return what the person is asked; all texts of it can be encoded. `file` is the entry's."""
+    why = ""
+    if isinstance(standing, EntryChanged):
+        why = "; ".join(standing.what)
+    elif isinstance(standing, FilesChanged):
+        names = ", ".join(safe_text(name) for name in standing.names)
+        why = f"files that it names: {safe_text(names, limit=_NAMES)}"
+    return MustAsk(standing.proposal.digest, _detail(standing.proposal, entry, file), why)
+
+
+def _detail(
+    proposal: Proposal, entry: EmitterEntry | ProviderEntry, file: str | None
+) -> dict[str, Any]:
+    """Return a proposal for the approval's sheet (`tapui/wire/README.md` has the keys)."""
+    shown = proposal.entry
+    return {
+        "kind": shown.kind,
+        "command": shown.command,
+        "args": list(shown.args),
+        "prompt": shown.prompt,
+        "cwd": safe_text(shown.cwd),
+        "isOutside": proposal.is_outside,
+        "shell": shown.shell,
+        "env": dict(shown.env),
+        "schedule": runs_in_words(plan_of(shown)),
+        "maxRuns": shown.max_runs,
+        "autoStart": shown.auto_start,
+        "includeStderr": shown.include_stderr,
+        "stream": shown.stream,
+        "rules": [[rule.match, rule.outcome] for rule in shown.rules],
+        "injector": shown.injector,
+        "delivery": shown.delivery,
+        "description": entry.description,
+        "file": safe_text(file or ""),
+        "line": entry.line,
+        "files": [safe_text(name) for name, _ in proposal.files],
+        "uncovered": list(proposal.uncovered),
+        "doubts": list(proposal.doubts),
+    }
+
+
+def problems_in_words(folder: str, problems: Sequence[ConfigProblem]) -> list[str]:
+    """Return what is wrong in a folder's file, in one line."""
+    if not problems:
+        return []
+    first = next((one for one in problems if one.is_error), problems[0])
+    more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+    left = "" if first.key or not first.is_error else " (what was read of it before holds)"
+    return [safe_text(f"{folder.rstrip('/')}/{first}{more}{left}")]

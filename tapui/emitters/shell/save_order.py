@@ -1,0 +1,168 @@
+"""Writing an emitter into its folder's file, so that what was allowed stays allowed."""
+
+import os
+
+import msgspec
+
+from tapui.core.effects import SaveEmitter
+from tapui.core.emitters.plans import EmitterPlan
+from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule, StreamEntry
+from tapui.emitters.config.finding import OLD_FILES
+from tapui.emitters.config.reading import read
+from tapui.emitters.config.saving import SaveError, save_emitter, save_stream
+from tapui.emitters.consent.consents import Consented, EmitterConsents
+from tapui.emitters.consent.kept import KeptConsent
+from tapui.emitters.consent.startable import Startable, startable
+from tapui.files.folder_file import reason
+from tapui.policies.rules import is_within
+
+_OLD = "{old} is never written: {new} has what it said, and counts from now on"
+
+
+class EmitterKeeping:
+    """One order to write an emitter. Files are read and written: not on a loop."""
+
+    def __init__(self, consents: EmitterConsents, effect: SaveEmitter) -> None:
+        self._consents = consents
+        self._effect = effect
+        self.note: str | None = None
+        """What the person should know besides."""
+
+    def save(self) -> tuple[Configuration, frozenset[str]]:
+        """Write it; return what the file says then, and the entries that are as it was wanted.
+
+        These are as allowed as they were before. Raises `SaveError`.
+        """
+        before = read(self._effect.folder)
+        if not before.is_readable:
+            raise SaveError(f"it is left as it is: {before.problems[0]}")
+        entry, stream = self._wanted(before)
+        allowed = self._allowed(before)
+        after = before
+        if stream != before.stream(entry.stream):
+            after = save_stream(before.folder, stream)
+        after = save_emitter(before.folder, entry)
+        if before.is_old:
+            old = next((one for one in OLD_FILES if (before.path or "").endswith(one)), "")
+            self.note = _OLD.format(old=old, new=after.path)
+        return after, self._keep_consents(_expected(before, entry, stream), after, allowed)
+
+    def _wanted(self, before: Configuration) -> tuple[EmitterEntry, StreamEntry]:
+        effect, plan = self._effect, self._effect.entry.plan
+        known = before.emitter(plan.name)
+        if effect.is_new and known is not None:
+            raise SaveError(f"the file has an emitter {plan.name} already")
+        if not effect.is_new and known is None:
+            raise SaveError(f"there is no emitter {plan.name} in the file any more")
+        entry = known or self._new(before.folder, plan)
+        if effect.rules is not None:
+            entry = msgspec.structs.replace(entry, rules=effect.rules)
+        if effect.auto_start is not None:
+            entry = msgspec.structs.replace(entry, auto_start=effect.auto_start)
+        if effect.every is not None and entry.schedule.kind == "timed":
+            entry = msgspec.structs.replace(entry, schedule=Schedule("timed", effect.every))
+        return entry, self._stream(before.stream(entry.stream), plan)
+
+    def _new(self, folder: str, plan: EmitterPlan) -> EmitterEntry:
+        """Return the entry of an emitter that the agent has started."""
+        given = self._effect.entry
+        assert plan.kind != "provider", "the core keeps emitters alone"
+        cwd: str | None = os.path.realpath(plan.cwd)
+        if cwd is not None and is_within(cwd, folder):
+            inner = os.path.relpath(cwd, folder)
+            cwd = None if inner == "." else inner
+        return EmitterEntry(
+            name=plan.name,
+            command=plan.command,
+            prompt=plan.prompt,
+            schedule=Schedule(plan.kind, plan.every if plan.kind == "timed" else None),
+            stream=plan.stream,
+            cwd=cwd,
+            shell=plan.shell,
+            env=dict(plan.env),
+            include_stderr=plan.include_stderr,
+            ownership=given.ownership,
+            filter_ownership=given.filter_ownership,
+            max_runs=plan.max_runs,
+            description=given.description,
+        )
+
+    def _stream(self, known: StreamEntry, plan: EmitterPlan) -> StreamEntry:
+        """Return the stream's settings; a delivery is that of an injector which is set."""
+        effect = self._effect
+        injector, delivery = effect.injector, effect.delivery
+        if effect.is_new and known.injector == "unset" and plan.injector != "unset":
+            injector, delivery = injector or plan.injector, delivery or plan.delivery
+        if injector is None and delivery is not None and known.injector == "unset":
+            injector = "enabled"
+        return msgspec.structs.replace(
+            known, injector=injector or known.injector, delivery=delivery or known.delivery
+        )
+
+    # Consent
+
+    def _allowed(self, before: Configuration) -> dict[str, KeptConsent]:
+        """Return the consents that hold before."""
+        kept = {
+            one.entry.name: one
+            for _, one in self._consents.listed(before.folder)
+            if one.entry.kind == "emitter"
+        }
+        found: dict[str, KeptConsent] = {}
+        for entry in before.emitters:
+            if entry.name not in kept:
+                continue
+            try:
+                standing = self._consents.standing(before, entry)
+            except OSError:
+                continue  # it cannot run, whatever was allowed
+            if isinstance(standing, Consented):
+                found[entry.name] = kept[entry.name]
+        return found
+
+    def _keep_consents(
+        self, expected: Configuration, after: Configuration, allowed: dict[str, KeptConsent]
+    ) -> frozenset[str]:
+        own = set()
+        for entry in after.emitters:
+            name = entry.name
+            wanted = expected.emitter(name)
+            if wanted is None or _started(after, entry) != _started(expected, wanted):
+                continue  # somebody else has changed it
+            own.add(name)
+            former = allowed.get(name)
+            is_new = name == self._effect.entry.plan.name and self._effect.is_new
+            if former is None and not is_new:
+                continue
+            try:
+                self._keep_consent(after, entry, former)
+            except OSError as error:
+                self.note = f"you will be asked about {name} again: {reason(error)}"
+        return frozenset(own)
+
+    def _keep_consent(
+        self, after: Configuration, entry: EmitterEntry, former: KeptConsent | None
+    ) -> None:
+        """Keep the consent to an entry as it is written now. Raises `OSError`."""
+        standing = self._consents.standing(after, entry)
+        if isinstance(standing, Consented):
+            return
+        shown = standing.proposal
+        if former is None:
+            self._consents.allow(shown, later_versions=False)
+        elif former.later_versions or shown.files == former.files:
+            self._consents.allow(shown, later_versions=former.later_versions)
+
+
+def _expected(before: Configuration, entry: EmitterEntry, stream: StreamEntry) -> Configuration:
+    """Return what a configuration says once nobody but us has changed it."""
+    emitters = [one for one in before.emitters if one.name != entry.name]
+    streams = [one for one in before.streams if one.name != stream.name]
+    return msgspec.structs.replace(before, emitters=(*emitters, entry), streams=(*streams, stream))
+
+
+def _started(configuration: Configuration, entry: EmitterEntry) -> Startable | None:
+    try:
+        return startable(configuration, entry)
+    except OSError:
+        return None

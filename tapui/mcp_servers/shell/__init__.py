@@ -1,0 +1,1 @@
+"""MCP servers beside the gateway: asyncio, bridges, questions to the person."""

@@ -1,0 +1,60 @@
+"""What each server needs of the gateway that it runs beside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tapui.core.mcp_servers.servers import McpServers
+from tapui.hosts.port import Report
+from tapui.mcp_servers.consent.consents import ServerConsents
+from tapui.mcp_servers.shell.bridge_process import MODULE
+from tapui.runtime.person import Person
+from tapui.secret import Secret
+from tapui.wire.mcp_servers import McpServer
+
+if TYPE_CHECKING:
+    from tapui.runtime.turn import LoopTurn
+
+
+@dataclass(frozen=True, slots=True)
+class ServerContext:
+    """Shared by all servers. `environ` is tapui's own: values of entries come from it."""
+
+    turn: "LoopTurn"
+    gateway_url: str
+    state: Path
+    environ: Mapping[str, str]
+    consents: ServerConsents
+    report: Report
+    most_tools: int
+    """Tools that a provider may have."""
+    module: str = MODULE
+    """The module that is run as the bridge."""
+
+    @property
+    def person(self) -> Person:
+        """Answers what servers ask."""
+        return self.turn.person
+
+    def show(self, server: McpServer) -> None:
+        """Let towers and records know how a server is."""
+        self.turn.tell_mcp_servers(lambda servers, now: servers.changed(server, now))
+
+    def gone(self, server_id: str, reason: str) -> None:
+        """Let them know that it is there no more."""
+        self.turn.tell_mcp_servers(lambda servers, now: servers.gone(server_id, reason, now))
+
+    def token(self, session_id: str) -> Secret | None:
+        """Make a token for a session; None when that has ended."""
+        made: list[Secret | None] = []
+
+        def make(servers: McpServers, now: float) -> None:
+            made.append(servers.token(session_id, now))
+
+        self.turn.tell_mcp_servers(make)
+        return made[0] if made else None
+
+    def revoke(self, token: Secret) -> None:
+        """Take a token out of force."""
+        self.turn.tell_mcp_servers(lambda servers, now: servers.revoke(token, now))

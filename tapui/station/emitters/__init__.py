@@ -1,1 +1,0 @@
-"""The shell of emitters: their folders' files, the person's consents, and the runs."""
