@@ -13,6 +13,7 @@ from tapui.cli.arguments import (
     add_command,
     add_port,
 )
+from tapui.cli.commands.help import add_help
 from tapui.cli.door_parser import add_doors
 from tapui.cli.emitters_parser import add_emitters
 from tapui.cli.mcp_parser import BEHIND, add_mcp, server_command
@@ -63,6 +64,7 @@ COMMANDS = (
     "doctor",
     "completion",
     "demo",
+    "help",
 )
 SHELLS = ("bash", "zsh", "fish")
 
@@ -125,6 +127,7 @@ def build() -> CommandParser:
     add_finding(commands)
     add_replay(commands)
     _add_local_commands(commands)
+    add_help(commands)
     return parser
 
 

@@ -50,6 +50,7 @@ COMMANDS = [
     ("doctor",),
     ("completion",),
     ("demo",),
+    ("help",),
 ]
 NEED_GATEWAY = [
     ("status",),

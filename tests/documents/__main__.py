@@ -1,6 +1,7 @@
-"""`python -m tests.documents` makes the tables of `tapui/wire/README.md` anew."""
+"""`python -m tests.documents` makes the tables of `tapui/wire/README.md` and `tapui/docs` anew."""
 
-from tests.documents.interface import README, updated
+from tests.documents import interface, pages, tables
 
 if __name__ == "__main__":
-    README.write_text(updated(README.read_text()))
+    for name, (path, table) in {**interface.tables(), **pages.tables()}.items():
+        path.write_text(tables.updated(path.read_text(), name, table))

@@ -25,9 +25,9 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def tables() -> dict[str, str]:
-    """Return every generated table, by the name in its markers."""
-    return {
+def tables() -> dict[str, tuple[Path, str]]:
+    """Return every generated table with its document, by the name in its markers."""
+    made = {
         "provider": _conversation(provider.FromProvider, provider.ToProvider),
         "host": _conversation(host.FromHost, host.ToHost),
         "tower": _conversation(tower.FromTower, tower.ToTower),
@@ -37,25 +37,7 @@ def tables() -> dict[str, str]:
         "errors": _list(ErrorCode),
         "call-errors": _list(CallError),
     }
-
-
-def written(text: str, name: str) -> str:
-    """Return what a document has between the markers of a table."""
-    begin, end = _markers(name)
-    return text.partition(begin)[2].partition(end)[0].strip("\n")
-
-
-def updated(text: str) -> str:
-    """Return a document with its tables made anew."""
-    for name, table in tables().items():
-        begin, end = _markers(name)
-        before, _, rest = text.partition(begin)
-        text = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
-    return text
-
-
-def _markers(name: str) -> tuple[str, str]:
-    return f"<!-- {name}: from the code -->", f"<!-- {name}: end -->"
+    return {name: (README, table) for name, table in made.items()}
 
 
 def _conversation(incoming: Any, outgoing: Any) -> str:
