@@ -9,7 +9,7 @@ import regex
 
 from tapui import match_time
 from tapui.runtime.matcher import RegexMatcher
-from tapui.tower.filter import Undecided, parse
+from tapui.tower.table.filter import Undecided, parse
 
 INNOCENT = r"(?:a|ab|abc)+d"
 """Takes about 55 µs on the text below: long enough for the engine to look at its clock."""

@@ -18,7 +18,7 @@ from tapui.home.paths import MANAGED, Home, typed_path
 from tapui.invocation import command
 from tapui.settings import loading
 from tapui.station.options import Options
-from tapui.tower import theme_files
+from tapui.tower.themes import theme_files
 from tapui.wire.limits import MAX_PATTERN
 
 
@@ -47,9 +47,9 @@ def load(
     """`loading.load`, with the tower's checks of themes and keys, and the matcher's of patterns."""
 
     def wrong_keys(table: Mapping[str, object]) -> dict[str, str]:
-        from tapui.tower.keys import chosen
+        from tapui.tower.keys import overrides
 
-        return chosen.faults(table)
+        return overrides.faults(table)
 
     themes = theme_files.folders_of(path)
     checks = loading.Checks(partial(theme_files.unknown, themes), _pattern_fault, wrong_keys)

@@ -21,7 +21,7 @@ from tapui.projection.state import (
     model_words,
 )
 from tapui.projection.summary import summary_of
-from tapui.tower import marks
+from tapui.tower.wording import marks
 from tapui.wire.message import label_of
 from tapui.wire.subjects import Approval, Call, Session
 from tapui.wire.tower import TowerSnapshot

@@ -33,7 +33,7 @@ from tapui.station.options import Options
 from tapui.station.start_fault import StartFault
 
 if TYPE_CHECKING:
-    from tapui.tower.app import TowerApp
+    from tapui.tower.app.app import TowerApp
 
 _log = logging.getLogger(__name__)
 

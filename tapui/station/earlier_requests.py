@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.text import safe_text
-from tapui.tower.earlier_requests import EarlierFault, EarlierRequests
+from tapui.tower.app.services import EarlierFault, EarlierRequests
 
 if TYPE_CHECKING:
     from tapui.wire.subjects import Approval

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tapui.tower.finding import Finder
+    from tapui.tower.app.services import Finder
 
 
 def finder_of(state_dir: Path) -> "Callable[[], Finder]":

@@ -16,8 +16,8 @@ from tapui.index.search import Hit, Search, record_of
 from tapui.index.store import IndexMissing, IndexUnusable
 from tapui.runtime.children.own_program import ProgramLog, own_program
 from tapui.text import safe_text
-from tapui.tower.bodies import body_of
-from tapui.tower.finding import FinderFault, FoundRecord, RecordText
+from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
+from tapui.tower.calls.bodies import body_of
 from tapui.wire.codec import encode
 
 END_SECONDS = 5.0

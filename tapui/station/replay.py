@@ -11,7 +11,7 @@ from tapui.station.log_file import faults_logged
 from tapui.station.options import Options
 from tapui.station.screen import Screen
 from tapui.station.signals import Signals
-from tapui.tower import theme_files
+from tapui.tower.themes import theme_files
 
 
 def run(options: Options, folders: list[Path], name: str) -> int:
@@ -23,7 +23,7 @@ def run(options: Options, folders: list[Path], name: str) -> int:
 
 async def _replay(options: Options, home: Home, folders: list[Path], name: str, log: Path) -> int:
     from tapui.replay.feed import ReplayFeed
-    from tapui.tower.replay_app import ReplayApp
+    from tapui.tower.app.replay_app import ReplayApp
 
     feed = ReplayFeed(folders, home.state, name)
     app = ReplayApp(

@@ -10,7 +10,7 @@ from tapui.station.terminal_watch import TerminalWatch
 from tapui.text import safe_text
 
 if TYPE_CHECKING:
-    from tapui.tower.app import TowerApp
+    from tapui.tower.app.app import TowerApp
 
 _WANTED = (None, "quit", "go-on", "start-here", "demo")
 """What the app returns when the person left it."""

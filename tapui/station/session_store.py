@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tapui import invocation
 from tapui.station.panes import PaneFault, panes_around
-from tapui.tower.stored import SessionOnDisk, StoreFault
+from tapui.tower.app.services import SessionOnDisk, StoreFault
 
 _DELETING_SECONDS = 120.0
 """How long deleting may take: the CLI's server is started for it, and may unpack itself first."""

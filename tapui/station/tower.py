@@ -28,14 +28,14 @@ from tapui.station.session_store import CopilotSessions
 from tapui.station.signals import Signals, refuse_stop
 from tapui.station.start_fault import StartFault, start_fault
 from tapui.text import safe_text
-from tapui.tower import theme_files
+from tapui.tower.themes import theme_files
 
 if TYPE_CHECKING:
     from tapui.client.remote_feed import RemoteFeed
-    from tapui.tower.app import TowerApp
-    from tapui.tower.feed import Feed
-    from tapui.tower.header import Note
-    from tapui.tower.view import View
+    from tapui.tower.app.app import TowerApp
+    from tapui.tower.app.feed import Feed
+    from tapui.tower.app.header import Note
+    from tapui.tower.app.view import View
 
 
 def run(options: Options) -> int:
@@ -168,7 +168,7 @@ def run_next(options: Options, gateway: gateways.FoundGateway) -> int:
 
 async def _next(options: Options, home: Home, gateway: gateways.FoundGateway, log: Path) -> int:
     from tapui.client.remote_feed import RemoteFeed
-    from tapui.tower.next_app import NextApp
+    from tapui.tower.app.next_app import NextApp
 
     feed = RemoteFeed(gateway, lambda: gateways.find(home, gateway.port, is_explicit=True))
     screen = Screen(_app(options, feed, log, note="", kind=NextApp))
@@ -192,7 +192,7 @@ def _app(
     can_go_on: bool = False,
     kind: "type[TowerApp] | None" = None,
 ) -> "TowerApp":
-    from tapui.tower.app import TowerApp
+    from tapui.tower.app.app import TowerApp
 
     home = Home.at(options.home, options.copilot_home)
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import psutil
 
-from tapui.tower.filter import FilterError, parse
-from tapui.tower.lines import Lines
-from tapui.tower.rings import Ring
+from tapui.tower.app.buffers import Ring
+from tapui.tower.streams.lines import Lines
+from tapui.tower.table.filter import FilterError, parse
 from tapui.wire.message import Line
 from tests.bench import (
     beside_emitters,
@@ -47,9 +47,7 @@ from tests.bench import (
     using,
     ways,
 )
-from tests.bench import (
-    kit as kit_costs,
-)
+from tests.bench import kit as kit_costs
 from tests.bench.roundtrip import Rate
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home

@@ -8,7 +8,7 @@ import asyncio
 import random
 import time
 
-from tapui.tower.app import TowerApp
+from tapui.tower.app.app import TowerApp
 from tests.bench.pouring import Forked, PouringFeed
 
 SIZE = (200, 50)

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from tapui.tower.app import TowerApp
+from tapui.tower.app.app import TowerApp
 from tapui.wire import events as ev
 from tapui.wire.subjects import Call
 from tests.bench.pouring import TS, Forked, PouringFeed

@@ -17,7 +17,7 @@ from typing import Self
 import msgspec
 
 from tapui.runtime import tuning
-from tapui.tower.feed import FeedItem, Link
+from tapui.tower.app.feed import FeedItem, Link
 from tapui.wire.events import Entry, Event, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
 from tapui.wire.subjects import Session

@@ -20,11 +20,11 @@ from pathlib import Path
 import msgspec
 from textual.events import Key
 
-from tapui.tower.app import TowerApp
-from tapui.tower.pace import Pace
-from tapui.tower.panes.streams import StreamsPane
-from tapui.tower.panes.tail import Tail
-from tapui.tower.sources import TailRow
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.frames import Pace
+from tapui.tower.streams.sources import TailRow
+from tapui.tower.streams.streams_pane import StreamsPane
+from tapui.tower.streams.tail import Tail
 from tests.bench.pouring import Forked, PouringFeed
 from tests.rig.waiting import until_async
 

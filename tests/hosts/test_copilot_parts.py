@@ -16,7 +16,7 @@ from tapui.hosts.copilot.asks.permissions import describe
 from tapui.hosts.copilot.session.ledger import Ledger
 from tapui.hosts.copilot.session.toolset import needs_no_prompt
 from tapui.hosts.for_models import text_for_model
-from tapui.tower import requests
+from tapui.tower.requests import requests
 from tapui.wire.codec import raw
 from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome

@@ -17,7 +17,7 @@ from tests.rig.waiting import until
 
 CRASHING = """
 import sys
-from tapui.tower.frames import Frames
+from tapui.tower.app.frames import Frames
 calls = []
 paint = Frames.paint
 def faulty(self):

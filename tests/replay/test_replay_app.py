@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 from tapui import times
 from tapui.records import register
 from tapui.replay.feed import READ_ONLY, ReplayFeed
-from tapui.tower.replay_app import ReplayApp
-from tapui.tower.screens.moment import moment_meant
+from tapui.tower.app.replay_app import ReplayApp
+from tapui.tower.textual.dialogs import moment_meant
 from tapui.wire.message import Error
 from tapui.wire.tower import (
     CallCancel,

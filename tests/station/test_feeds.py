@@ -11,7 +11,7 @@ from tapui.client import remote_feed
 from tapui.client.remote_feed import RemoteFeed
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.tower.feed import Feed, FeedItem, Link
+from tapui.tower.app.feed import Feed, FeedItem, Link
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.message import Message

@@ -15,7 +15,7 @@ from tapui.settings import Timeouts
 from tapui.station import running as running_module
 from tapui.station.parts.part import GatewayAccess, Part
 from tapui.station.start_fault import StartFault
-from tapui.tower.feed import FeedItem
+from tapui.tower.app.feed import FeedItem
 from tests.rig.peers import Host, Provider
 from tests.rig.waiting import until_async
 from tests.station.running import Behind, left_behind, options_in

@@ -8,8 +8,8 @@ import pytest
 
 from tapui.index.store import index_path, writing
 from tapui.station.index_finder import IndexFinder
-from tapui.tower.finder_thread import FinderThread, Finding
-from tapui.tower.finding import FinderFault, FoundRecord, RecordText
+from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
+from tapui.tower.finding.finder_thread import FinderThread, Finding
 from tests.index import played
 from tests.records.conftest import state, workspace
 from tests.records.turns import Writer, opened, wait_until

@@ -8,7 +8,7 @@ import pytest
 
 from tapui.station.panes import TmuxPanes
 from tapui.station.session_store import CopilotSessions
-from tapui.tower.stored import StoreFault
+from tapui.tower.app.services import StoreFault
 from tests.rig.gateway import Home
 from tests.rig.stored import store
 from tests.rig.tmux import Tmux

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator
 
-from tapui.tower.finding import FinderFault, FoundRecord, RecordText
+from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
 from tests.tower.scripted import at
 
 

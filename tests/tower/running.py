@@ -9,8 +9,8 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from tapui.projection.state import State
-from tapui.tower.app import TowerApp
-from tapui.tower.panes.pane import Pane
+from tapui.tower.app.app import TowerApp
+from tapui.tower.table.pane import Pane
 from tests.tower.scripted import HandClock, ScriptedFeed
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tapui.tower.stored import SessionOnDisk, StoreFault
+from tapui.tower.app.services import SessionOnDisk, StoreFault
 from tests.tower.scripted import START
 
 

@@ -9,15 +9,15 @@ import msgspec
 from msgspec.structs import replace
 from textual.app import App, ComposeResult
 
-from tapui.tower import theme_files, themes
-from tapui.tower.bodies import Bodies
-from tapui.tower.clipboard import Clipboard
+from tapui.tower.app.registry import PANES
+from tapui.tower.app.view import ALL_TOPICS, View
+from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.panes import streams
-from tapui.tower.panes.registry import PANES
-from tapui.tower.panes.streams import StreamsPane
-from tapui.tower.panes.tail import Tail
-from tapui.tower.view import ALL_TOPICS, View
+from tapui.tower.streams import streams_pane
+from tapui.tower.streams.streams_pane import StreamsPane
+from tapui.tower.streams.tail import Tail
+from tapui.tower.textual.terminal import Clipboard
+from tapui.tower.themes import theme_files, themes
 from tapui.wire.events import Entry, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
 from tapui.wire.subjects import Session
@@ -27,7 +27,7 @@ from tests.rig.waiting import until_async
 NOW = 1_795_000_000.0
 TS = "2026-11-18T08:26:40.000000Z"
 CI = "ci-watch@ci"
-CSS = Path(streams.__file__).with_suffix(".tcss")
+CSS = Path(streams_pane.__file__).with_suffix(".tcss")
 
 
 def line(seq: int, text: str = "", level: Level = "keep", metadata: Any = None) -> Line:

@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.notices import Notices, alarm_words
+from tapui.tower.app.notifier import Notices, alarm_words
 from tapui.wire import events as ev
 from tapui.wire.subjects import Alarm, AlarmKind
 from tests.tower.running import running

@@ -3,8 +3,8 @@
 import pytest
 from textual.events import Paste
 
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.confirm import ConfirmScreen
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.wire.tower import CallCancel
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, world

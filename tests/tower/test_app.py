@@ -9,32 +9,24 @@ from msgspec.structs import replace
 from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
-from tapui.tower.app import TowerApp
-from tapui.tower.commands import commands
-from tapui.tower.feed import Link
-from tapui.tower.panes.pane import Pane
-from tapui.tower.panes.registry import PANES
-from tapui.tower.panes.sessions import SessionsPane
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.confirm import ConfirmScreen
-from tapui.tower.screens.help import HelpScreen
-from tapui.tower.screens.leaving import LeavingScreen
-from tapui.tower.table import Table
-from tapui.tower.view import View
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.exit_sheets import LeavingScreen
+from tapui.tower.app.feed import Link
+from tapui.tower.app.help import HelpScreen
+from tapui.tower.app.palette import commands
+from tapui.tower.app.registry import PANES
+from tapui.tower.app.view import View
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.sessions.sessions_pane import SessionsPane
+from tapui.tower.table.pane import Pane
+from tapui.tower.table.table import Table
+from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove, TowersChanged
 from tests.tower.emitters_world import emitters
 from tests.tower.running import Running, running
-from tests.tower.scripted import (
-    ScriptedFeed,
-    approval,
-    at,
-    call,
-    provider,
-    session,
-    world,
-)
+from tests.tower.scripted import ScriptedFeed, approval, at, call, provider, session, world
 from tests.tower.told import turns_world
 
 
@@ -411,7 +403,7 @@ async def test_an_unknown_theme_is_said_and_the_default_is_used() -> None:
 
 
 async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) -> None:
-    from tapui.tower.theme_files import builtin_folder
+    from tapui.tower.themes.theme_files import builtin_folder
 
     (tmp_path / "mine.toml").write_text("[colors\n")
     async with running(theme_folders=[builtin_folder(), tmp_path]) as rig:
@@ -420,7 +412,7 @@ async def test_a_broken_user_theme_is_said_and_the_rest_works(tmp_path: Path) ->
 
 
 async def test_a_saved_theme_is_shown_live(tmp_path: Path) -> None:
-    from tapui.tower.theme_files import builtin_folder
+    from tapui.tower.themes.theme_files import builtin_folder
 
     def save(background: str) -> None:
         mine = tmp_path / "mine.toml"
@@ -577,7 +569,7 @@ async def test_a_crash_is_one_line_that_names_the_log_and_shows_no_values(
     assert printed == f"{line}\n"
     (logged,) = [one for one in caplog.records if one.levelname == "ERROR"]
     assert "in broken" in caplog.text
-    assert logged.name == "tapui.tower.textual_inside"
+    assert logged.name == "tapui.tower.textual.inside"
     assert "ptk-very-secret" not in printed + caplog.text
 
 

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from textual.widgets import Digits, Input
 
 from tapui.projection.state import State
-from tapui.tower.reader import Reader
-from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, RevealedCode

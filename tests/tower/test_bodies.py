@@ -5,9 +5,9 @@ from msgspec import Raw, json
 
 from tapui.projection.heads import approval_head, call_head
 from tapui.projection.state import State
-from tapui.tower.bodies import SHOWN_CHARS, Bodies
-from tapui.tower.reader import Reader
-from tapui.tower.view import Happening, View
+from tapui.tower.app.view import Happening, View
+from tapui.tower.calls.bodies import SHOWN_CHARS, Bodies
+from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line

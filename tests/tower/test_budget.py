@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tapui.tower.budget_words import BudgetError, budget_words, read_budget
+from tapui.tower.wording.words import BudgetError, budget_words, read_budget
 from tapui.wire.subjects import Budget
 from tapui.wire.tower import ApprovalDecide, SessionBudget
 from tests.tower.running import running

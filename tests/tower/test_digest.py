@@ -4,9 +4,9 @@ import pytest
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
-from tapui.tower.app import TowerApp
-from tapui.tower.digest import AWAY, digest, used_now
-from tapui.tower.screens.digest import DigestScreen
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.digest import AWAY, digest, used_now
+from tapui.tower.app.digest_sheet import DigestScreen
 from tapui.wire import events as ev
 from tapui.wire.turns import FileChange, SessionTurns, Turn, Usage
 from tests.tower.running import Running, running

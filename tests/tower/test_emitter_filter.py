@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.feed import Link
-from tapui.tower.screens.emitter_filter import EmitterFilterScreen
+from tapui.tower.app.feed import Link
+from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.emitters import EmitterFilter, EmitterKeep, EmitterTried, EmitterTry, TriedSeq

@@ -5,9 +5,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from tapui.projection.asking import RIGHTS
-from tapui.tower.emitter_requests import PROMPTS, PROVIDES
-from tapui.tower.reader import Reader
-from tapui.tower.screens.approval import DEAF_SECONDS, ApprovalScreen
+from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.tower.requests.emitter_requests import PROMPTS, PROVIDES
+from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide

@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.panes.emitters import EXAMPLE
-from tapui.tower.panes.streams import StreamsPane
-from tapui.tower.reader import Reader
-from tapui.tower.screens.actions import ActionsScreen
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.confirm import ConfirmScreen
-from tapui.tower.screens.emitter import EmitterScreen
+from tapui.tower.emitters.emitter_sheet import EmitterScreen
+from tapui.tower.emitters.emitters_pane import EXAMPLE
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.streams.streams_pane import StreamsPane
+from tapui.tower.textual.dialogs import ActionsScreen
+from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.emitters import (
     Emitter,

@@ -9,11 +9,10 @@ from msgspec import Raw
 from textual.widgets import Input
 
 from tapui.projection.state import State
-from tapui.tower.finder_thread import MOST
-from tapui.tower.finding import FinderFault
-from tapui.tower.screens.find import FindScreen
-from tapui.tower.screens.record import RecordScreen
-from tapui.tower.table import Table
+from tapui.tower.app.services import FinderFault
+from tapui.tower.finding.find_sheet import FindScreen, RecordScreen
+from tapui.tower.finding.finder_thread import MOST
+from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tests.rig.waiting import until_async
 from tests.tower.finders import ScriptedFinder, found

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from textual.events import Paste
 
 from tapui.projection.state import State
-from tapui.tower.app import TowerApp
-from tapui.tower.table import Table
+from tapui.tower.app.app import TowerApp
+from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.emitters import Emitter

@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tapui.tower.feed import Link
-from tapui.tower.inspected import KEPT_LINES, InspectedLog
-from tapui.tower.rulings import RULINGS
-from tapui.tower.screens.inspector import InspectorScreen
-from tapui.tower.table import Table
+from tapui.tower.app.buffers import KEPT_LINES, InspectedLog
+from tapui.tower.app.feed import Link
+from tapui.tower.providers.inspector import RULINGS, InspectorScreen
+from tapui.tower.table.table import Table
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error
 from tapui.wire.tower import (

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tapui.tower.filter_bar import FilterInput
-from tapui.tower.screens.call import CallScreen
-from tapui.tower.screens.choose import ChooseScreen
-from tapui.tower.screens.help import HelpScreen
-from tapui.tower.screens.session import SessionScreen
+from tapui.tower.app.help import HelpScreen
+from tapui.tower.calls.call_sheet import CallScreen
+from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.table.filter import FilterInput
+from tapui.tower.textual.dialogs import ChooseScreen
 from tapui.wire.tower import SessionMode
 from tests.tower.running import running
 from tests.tower.scripted import world

@@ -10,9 +10,9 @@ from textual.geometry import Offset, Region
 from textual.widget import Widget
 
 from tapui.projection.state import State
-from tapui.tower.app import TowerApp
-from tapui.tower.table import Table
-from tapui.tower.textual_inside import ChopsUpdate, uncovered
+from tapui.tower.app.app import TowerApp
+from tapui.tower.table.table import Table
+from tapui.tower.textual.inside import ChopsUpdate, uncovered
 from tapui.wire import events as ev
 from tests.tower.running import running
 from tests.tower.scripted import approval, at, call, lines, provider, session

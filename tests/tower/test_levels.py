@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.tower.levels import stands_out, tells_failure
+from tapui.tower.wording.marks import stands_out, tells_failure
 from tapui.wire.message import Level, Line
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tapui.projection.asking import RIGHTS
-from tapui.tower.mcp_requests import CALLED, CHANGED, OFFERED
-from tapui.tower.reader import Reader
-from tapui.tower.screens.approval import DEAF_SECONDS, ApprovalScreen
-from tapui.tower.screens.form_answer import FormAnswer
+from tapui.tower.requests.answer_fields import FormAnswer
+from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.tower.requests.mcp_requests import CALLED, CHANGED, OFFERED
+from tapui.tower.textual.reader import Reader
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.emitters_world import quiet
 from tests.tower.mcp_world import CALLED as SEARCH

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.feed import Link
-from tapui.tower.next_app import GONE, NONE_LEFT, NextApp
-from tapui.tower.screens.approval import ApprovalScreen
+from tapui.tower.app.feed import Link
+from tapui.tower.app.next_app import GONE, NONE_LEFT, NextApp
+from tapui.tower.requests.approval_sheet import ApprovalScreen
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
 from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide

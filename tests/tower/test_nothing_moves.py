@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.columns import Row, heading
-from tapui.tower.order import held
-from tapui.tower.panes.sessions import SessionsPane
-from tapui.tower.panes.tail import Tail
-from tapui.tower.table import Table
+from tapui.tower.sessions.sessions_pane import SessionsPane
+from tapui.tower.streams.tail import Tail
+from tapui.tower.table.columns import Row, heading, held
+from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Line

@@ -3,9 +3,9 @@
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.app import TowerApp
-from tapui.tower.notices import QUIET_SECONDS, Notices, notice_words
-from tapui.tower.terminal import notice_sequence
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.notifier import QUIET_SECONDS, Notices, notice_words
+from tapui.tower.textual.terminal import notice_sequence
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
 from tapui.wire.subjects import Approval, ApprovalKind, Session
 from tapui.wire.tower import TowersChanged

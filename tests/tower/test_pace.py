@@ -2,8 +2,7 @@
 
 import pytest
 
-from tapui.tower.frames import Frames
-from tapui.tower.pace import LEAST_INTERVAL, MOST_INTERVAL, SHARE, Pace
+from tapui.tower.app.frames import LEAST_INTERVAL, MOST_INTERVAL, SHARE, Frames, Pace
 from tapui.wire import events as ev
 from tests.tower.running import running
 from tests.tower.scripted import call, lines, posts, world

@@ -8,11 +8,11 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tapui.tower.commands import commands
-from tapui.tower.panes.pane import Pane, PaneKind
-from tapui.tower.panes.registry import PANES
-from tapui.tower.screens.help import HelpScreen
-from tapui.tower.view import View
+from tapui.tower.app.help import HelpScreen
+from tapui.tower.app.palette import commands
+from tapui.tower.app.registry import PANES
+from tapui.tower.app.view import View
+from tapui.tower.table.pane import Pane, PaneKind
 from tests.tower.running import running
 from tests.tower.scripted import world
 

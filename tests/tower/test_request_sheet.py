@@ -8,17 +8,16 @@ from msgspec.structs import replace
 from textual.events import Key, Paste
 
 from tapui.projection.state import State
-from tapui.tower.changes import MAX_LINES, changes
-from tapui.tower.earlier_requests import EarlierFault
-from tapui.tower.reader import Reader
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.call import CallScreen
-from tapui.tower.screens.letters import Letters
-from tapui.tower.screens.line import LineScreen
-from tapui.tower.screens.provider import ProviderScreen
-from tapui.tower.screens.rule_panel import RulePanel
-from tapui.tower.screens.session import SessionScreen
-from tapui.tower.screens.sheet import Sheet
+from tapui.tower.app.services import EarlierFault
+from tapui.tower.calls.call_sheet import CallScreen
+from tapui.tower.calls.changes import MAX_LINES, changes
+from tapui.tower.providers.provider_sheet import ProviderScreen
+from tapui.tower.requests.answer_fields import Letters, RulePanel
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.textual.reader import Reader
+from tapui.tower.textual.sheet import Sheet
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import ApprovalDecide

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
@@ -10,41 +10,32 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from tapui import tower
 from tapui.projection.state import State
-from tapui.tower import screens
-from tapui.tower.app import TowerApp
-from tapui.tower.finding import FoundRecord
-from tapui.tower.panes import registry
-from tapui.tower.screens.actions import ActionsScreen
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.ask_line import AskLineScreen
-from tapui.tower.screens.call import CallScreen
-from tapui.tower.screens.choose import ChooseScreen
-from tapui.tower.screens.confirm import ConfirmScreen
-from tapui.tower.screens.digest import DigestScreen
-from tapui.tower.screens.emitter import EmitterScreen
-from tapui.tower.screens.emitter_filter import EmitterFilterScreen
-from tapui.tower.screens.find import FindScreen
-from tapui.tower.screens.help import HelpScreen
-from tapui.tower.screens.inspected import InspectedScreen
-from tapui.tower.screens.inspector import InspectorScreen
-from tapui.tower.screens.leaving import LeavingScreen
-from tapui.tower.screens.line import LineScreen
-from tapui.tower.screens.live import LiveScreen
-from tapui.tower.screens.moment import MomentScreen
-from tapui.tower.screens.provider import ProviderScreen
-from tapui.tower.screens.quitting import QuitScreen
-from tapui.tower.screens.record import RecordScreen
-from tapui.tower.screens.session import SessionScreen
-from tapui.tower.screens.sheet import Sheet
-from tapui.tower.screens.start import StartScreen
-from tapui.tower.screens.step import StepScreen
-from tapui.tower.screens.stored import StoredScreen
-from tapui.tower.screens.tools import ToolsScreen
-from tapui.tower.screens.turn import TurnScreen
-from tapui.tower.screens.usage import UsageScreen
-from tapui.tower.screens.workbench import WorkbenchScreen
-from tapui.tower.stored import SessionOnDisk
+from tapui.tower.app import registry
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.digest_sheet import DigestScreen
+from tapui.tower.app.exit_sheets import LeavingScreen, QuitScreen
+from tapui.tower.app.help import HelpScreen
+from tapui.tower.app.services import FoundRecord, SessionOnDisk
+from tapui.tower.calls.call_sheet import CallScreen
+from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
+from tapui.tower.emitters.emitter_sheet import EmitterScreen
+from tapui.tower.finding.find_sheet import FindScreen, RecordScreen
+from tapui.tower.providers.inspector import InspectedScreen, InspectorScreen
+from tapui.tower.providers.provider_sheet import ProviderScreen
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.sessions.start_sheet import StartScreen
+from tapui.tower.sessions.stored_sheet import StoredScreen
+from tapui.tower.sessions.usage_sheet import UsageScreen
+from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.textual.dialogs import ActionsScreen, AskLineScreen, ChooseScreen, MomentScreen
+from tapui.tower.textual.live_screen import ConfirmScreen, LiveScreen
+from tapui.tower.textual.sheet import Sheet
+from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
+from tapui.tower.workbench.tools import ToolsScreen
+from tapui.tower.workbench.workbench_screen import WorkbenchScreen
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.emitters import EmitterTried, EmitterTry
@@ -612,9 +603,7 @@ def test_every_screen_has_a_picture() -> None:
         *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
         *OPENED,
     }
-    modules = [
-        import_module(f"{screens.__name__}.{one.name}") for one in iter_modules(screens.__path__)
-    ]
+    modules = [import_module(one.name) for one in walk_packages(tower.__path__, "tapui.tower.")]
     found = {
         one
         for module in modules

@@ -4,11 +4,10 @@ from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
-from tapui.tower import spent
-from tapui.tower.reader import Reader
-from tapui.tower.screens.step import StepScreen
-from tapui.tower.screens.turn import TurnScreen
-from tapui.tower.view import View
+from tapui.tower.app.view import View
+from tapui.tower.textual.reader import Reader
+from tapui.tower.turns import turn_sheets
+from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
 from tapui.wire.turns import SessionTurns, Step, Turn
 from tests.tower.running import running
 from tests.tower.scripted import session
@@ -43,13 +42,13 @@ def test_parts_of_a_step_and_of_its_turn() -> None:
     view = View()
     view.state = world(GATE, OWN, OURS, MODE)
     turn = view.state.turns["s1"].turns[0]
-    assert [spent.on_step(view, "s1", one) for one in turn.steps] == [
+    assert [turn_sheets.on_step(view, "s1", one) for one in turn.steps] == [
         (0, 0, 40, 0),
         (1_000, 0, 0, 8_000),
         (1_200, 300, 40, 2_000),
         (0, 0, 0, 1_000),
     ]
-    total = spent.in_turn(view, turn)
+    total = turn_sheets.in_turn(view, turn)
     assert total == (2_200, 300, 40, 11_000)
     assert (
         total.words("in tools")
@@ -58,8 +57,8 @@ def test_parts_of_a_step_and_of_its_turn() -> None:
 
 
 def test_what_took_no_time_is_not_told() -> None:
-    assert spent.Spent(0.4, 0.0, 0.6, 0.0).words("in tools") == "1ms gates"
-    assert spent.Spent().words("in tools") == ""
+    assert turn_sheets.Spent(0.4, 0.0, 0.6, 0.0).words("in tools") == "1ms gates"
+    assert turn_sheets.Spent().words("in tools") == ""
 
 
 async def test_the_sheets_of_a_step_and_a_turn_say_where_the_time_went() -> None:

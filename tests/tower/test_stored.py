@@ -2,8 +2,8 @@
 
 import pytest
 
-from tapui.tower.screens.stored import StoredScreen
-from tapui.tower.table import Table
+from tapui.tower.sessions.stored_sheet import StoredScreen
+from tapui.tower.table.table import Table
 from tests.rig.waiting import until_async
 from tests.tower.running import Running, running
 from tests.tower.scripted import world

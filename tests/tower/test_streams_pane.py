@@ -7,12 +7,12 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from tapui.tower.filter_bar import FilterInput
-from tapui.tower.lines import HELD_LINES
-from tapui.tower.reader import Reader
-from tapui.tower.rings import RING_LINES
-from tapui.tower.screens.line import LineScreen
-from tapui.tower.table import Table
+from tapui.tower.app.buffers import RING_LINES
+from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.streams.lines import HELD_LINES
+from tapui.tower.table.filter import FilterInput
+from tapui.tower.table.table import Table
+from tapui.tower.textual.reader import Reader
 from tapui.wire.events import SessionReplaced
 from tapui.wire.subjects import Session
 from tapui.wire.tower import StreamRead

@@ -9,10 +9,10 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tapui.tower.columns import Cell, Column, Row
-from tapui.tower.panes.tail import Tail
-from tapui.tower.statics import show_in
-from tapui.tower.table import Table
+from tapui.tower.streams.tail import Tail
+from tapui.tower.table.columns import Cell, Column, Row
+from tapui.tower.table.table import Table
+from tapui.tower.textual.widgets import show_in
 from tests.tower.streams_rig import Screen as StreamsScreen
 from tests.tower.streams_rig import line
 

@@ -5,9 +5,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Input
 
-from tapui.tower.screens.actions import ActionsScreen
-from tapui.tower.screens.moment import MomentScreen
-from tapui.tower.table import Table
+from tapui.tower.table.table import Table
+from tapui.tower.textual.dialogs import ActionsScreen, MomentScreen
 from tapui.wire import events as ev
 from tapui.wire.message import Level, Line
 from tapui.wire.tower import StreamRead

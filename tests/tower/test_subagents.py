@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.reader import Reader
-from tapui.tower.screens.session import SessionScreen
+from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.textual.reader import Reader
 from tapui.wire import subjects
 from tests.tower.running import running
 from tests.tower.scripted import at

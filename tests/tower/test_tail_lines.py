@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tapui.tower import lines as lines_module
-from tapui.tower import rings
-from tapui.tower.filter import MAX_PATTERN, MAX_SUBJECT, FilterError, Undecided, parse
-from tapui.tower.lines import Lines
-from tapui.tower.rings import Ring
+from tapui.tower.app import buffers
+from tapui.tower.app.buffers import Ring
+from tapui.tower.streams import lines as lines_module
+from tapui.tower.streams.lines import Lines
+from tapui.tower.table.filter import MAX_PATTERN, MAX_SUBJECT, FilterError, Undecided, parse
 from tapui.wire.message import Line
 from tests.tower.streams_rig import line
 
@@ -24,7 +24,7 @@ TEXTS = st.text("abA1 ", max_size=4)
 def small_rings() -> Iterator[None]:
     """Rings of 12 lines, so that eviction and the limit of what is held come soon."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rings, "RING_LINES", 12)
+        patch.setattr(buffers, "RING_LINES", 12)
         patch.setattr(lines_module, "HELD_LINES", 20)
         yield
 

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tapui.projection.state import StreamKey
-from tapui.tower import lines as lines_module
-from tapui.tower import rings as rings_module
-from tapui.tower.filter import parse
-from tapui.tower.lines import Lines, WantedPage
-from tapui.tower.rings import Ring
+from tapui.tower.app import buffers as rings_module
+from tapui.tower.app.buffers import Ring
+from tapui.tower.streams import lines as lines_module
+from tapui.tower.streams.lines import Lines, WantedPage
+from tapui.tower.table.filter import parse
 from tapui.wire.message import Line
 from tests.tower.streams_rig import line
 

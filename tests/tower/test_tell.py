@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.tell_line import TellInput, TellLine
+from tapui.tower.sessions.tell_line import TellInput, TellLine
 from tapui.wire import events as ev
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error

@@ -10,9 +10,9 @@ from textual.app import App
 from textual.screen import Screen
 from textual.widgets import TextArea
 
-from tapui.tower import textual_inside
+from tapui.tower.textual import inside
 
-TOWER = Path(textual_inside.__file__).parent
+TOWER = Path(inside.__file__).parent.parent
 
 
 NAMED_TUPLE_NAMES = ("_replace", "_asdict", "_fields")
@@ -22,7 +22,7 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-@pytest.mark.parametrize(("owner", "name"), textual_inside.PRIVATE, ids=str)
+@pytest.mark.parametrize(("owner", "name"), inside.PRIVATE, ids=str)
 async def test_each_private_name_exists(owner: type, name: str) -> None:
     async with App[None]().run_test() as pilot:
         screen = pilot.app.screen
@@ -88,7 +88,7 @@ def test_no_other_module_uses_private_names() -> None:
         for path in sorted(TOWER.rglob("*.py"))
         if (found := used_of_textual(path))
     }
-    assert used.pop("textual_inside.py") == {name for _owner, name in textual_inside.PRIVATE}
+    assert used.pop("textual/inside.py") == {name for _owner, name in inside.PRIVATE}
     assert used == {}
 
 
@@ -99,7 +99,7 @@ def test_no_private_module_is_imported_but_those_that_are_named() -> None:
                 "textual",
                 "rich",
             ):
-                if node.module in textual_inside.PRIVATE_MODULES and path.stem == "textual_inside":
+                if node.module in inside.PRIVATE_MODULES and path.stem == "inside":
                     continue
                 parts = [*(node.module or "").split("."), *(one.name for one in node.names)]
                 assert [part for part in parts if is_private(part)] == [], path
@@ -113,12 +113,12 @@ def test_the_majors_are_bounded() -> None:
         assert ",<" in line
 
 
-@pytest.mark.parametrize("kind", [textual_inside.LeanScreen, textual_inside.OverScreen])
+@pytest.mark.parametrize("kind", [inside.LeanScreen, inside.OverScreen])
 async def test_a_frame_between_the_end_of_a_widget_and_the_next_layout_is_painted(
     kind: type[Screen[None]],
 ) -> None:
     screen = kind()
-    async with textual_inside.PlainApp().run_test() as pilot:
+    async with inside.PlainApp().run_test() as pilot:
         await pilot.app.push_screen(screen)
         area = TextArea("some text")
         await screen.mount(area)

@@ -11,8 +11,8 @@ from textual.app import App, ComposeResult
 from textual.color import Color
 from textual.widgets import DataTable, Input, Static
 
-from tapui.tower import theme_files, themes
-from tapui.tower.theme_choice import ThemeChoice
+from tapui.tower.themes import theme_files, themes
+from tapui.tower.themes.themes import ThemeChoice
 
 LEAST = {
     "tapui-dark": 4.5,
@@ -299,7 +299,7 @@ def test_the_stamp_changes_when_a_theme_is_saved_added_or_removed(tmp_path: Path
 
 def test_a_wheel_carries_the_themes(tmp_path: Path) -> None:
     builder = pytest.importorskip("hatchling.builders.wheel", reason="needs the build backend")
-    root = Path(themes.__file__).resolve().parents[2]
+    root = Path(themes.__file__).resolve().parents[3]
     if not (root / "README.md").is_file():
         pytest.skip("an installed package builds no wheel")
     (built,) = builder.WheelBuilder(str(root)).build(directory=str(tmp_path))

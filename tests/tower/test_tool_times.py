@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tapui.projection.state import State
-from tapui.tower.tool_times import by_tool, percentile
+from tapui.tower.calls.calls_pane import by_tool, percentile
 from tapui.wire import events as ev
 from tests.tower.running import running
 from tests.tower.scripted import at, call, world
@@ -97,7 +97,9 @@ async def test_tools_can_be_sorted_by_what_is_known_of_them() -> None:
 
 async def test_what_is_not_seen_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
-    monkeypatch.setattr("tapui.tower.panes.calls.by_tool", lambda _calls: counted.append(1) or [])
+    monkeypatch.setattr(
+        "tapui.tower.calls.calls_pane.by_tool", lambda _calls: counted.append(1) or []
+    )
     async with running(world(), size=(80, 24)) as rig:
         await rig.press("5", "v")
         before = len(counted)

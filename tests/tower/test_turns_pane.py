@@ -6,12 +6,11 @@ from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
-from tapui.tower.panes.turns import TurnsPane
-from tapui.tower.reader import Reader
-from tapui.tower.screens.approval import ApprovalScreen
-from tapui.tower.screens.step import StepScreen
-from tapui.tower.screens.turn import TurnScreen
-from tapui.tower.table import Table
+from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.table.table import Table
+from tapui.tower.textual.reader import Reader
+from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
+from tapui.tower.turns.turns_pane import TurnsPane
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error
@@ -401,8 +400,8 @@ async def test_a_crowd_of_turns_is_shown_and_gone_through() -> None:
 
 
 def test_keys_of_steps_are_unique_even_where_times_and_calls_are_not() -> None:
-    from tapui.tower.steps import keyed_steps, keyed_turns, place_of
-    from tapui.tower.view import View
+    from tapui.tower.app.view import View
+    from tapui.tower.turns.steps import keyed_steps, keyed_turns, place_of
 
     same = [Step("1.1", "message", "done", at()), Step("1.2", "message", "done", at())]
     view = View()

@@ -6,10 +6,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.feed import Link
-from tapui.tower.payloads import PAYLOAD_BYTES
-from tapui.tower.rings import RING_BYTES, RING_LINES
-from tapui.tower.view import _TOPICS, ALL_TOPICS, KEPT_MUTED, DetailKey, View
+from tapui.tower.app.buffers import PAYLOAD_BYTES, RING_BYTES, RING_LINES
+from tapui.tower.app.feed import Link
+from tapui.tower.app.view import _TOPICS, ALL_TOPICS, KEPT_MUTED, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line, NowText

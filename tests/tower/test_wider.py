@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.table import Table
+from tapui.tower.table.table import Table
 from tests.tower.running import Running, running
 from tests.tower.scripted import crowd, lines, posts
 from tests.tower.told import turns_world

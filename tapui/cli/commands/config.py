@@ -11,7 +11,7 @@ from tapui.policies.rules import PolicyRule
 from tapui.settings import loading
 from tapui.settings.rule_files import FoundRules, RuleFiles
 from tapui.text import safe_text
-from tapui.tower import theme_files
+from tapui.tower.themes import theme_files
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,8 +7,8 @@ from tapui.cli import output
 from tapui.cli.context import gateway, need_terminal, options
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.tower.urgency import requests
-from tapui.tower.view import View
+from tapui.tower.app.view import View
+from tapui.tower.requests.urgency import requests
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from tapui.schemas.references import references
 from tapui.text import safe_text
-from tapui.tower.workbench.json_text import is_number, json_text
+from tapui.tower.workbench.shell_line import is_number, json_text
 
 MAX_SCHEMA = 64 * 1024
 """Bytes of a schema that a form is made of."""

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 from textual.pilot import Pilot
 
-from tapui.tower.app import TowerApp
+from tapui.tower.app.app import TowerApp
 from tapui.wire.message import ToolOutcome, ToolProgress
 from tests.tower.running import Running
 from tests.tower.scripted import HandClock, ScriptedFeed, world

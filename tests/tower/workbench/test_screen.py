@@ -10,7 +10,7 @@ from msgspec import Raw
 from msgspec import json as fast_json
 
 from tapui.projection.feed import Link
-from tapui.tower.screens.workbench import WorkbenchScreen
+from tapui.tower.workbench.workbench_screen import WorkbenchScreen
 from tapui.wire.message import (
     FileResult,
     OfferedTool,

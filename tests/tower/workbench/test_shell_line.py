@@ -9,8 +9,14 @@ import pytest
 from msgspec import Raw
 
 from tapui.text import safe_text
-from tapui.tower.workbench.json_text import escaped, json_text
-from tapui.tower.workbench.shell_line import MAX_CHARS, NoLine, in_short, shell_line
+from tapui.tower.workbench.shell_line import (
+    MAX_CHARS,
+    NoLine,
+    escaped,
+    in_short,
+    json_text,
+    shell_line,
+)
 from tests.cli.running import Command, provider
 from tests.conftest import program
 from tests.rig.gateway import Gateway, Home

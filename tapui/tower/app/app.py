@@ -1,0 +1,429 @@
+"""The app: it folds what its feed yields, paints what changed, and sends the person's decisions."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.events import Event, Key, MouseDown, Paste
+
+from tapui.projection.state import StreamKey, is_local
+from tapui.tower.app.base_app import BaseApp
+from tapui.tower.app.exit import Leaving
+from tapui.tower.app.feed import Feed, Link
+from tapui.tower.app.frames import Frames
+from tapui.tower.app.notifier import Announcing, Returning
+from tapui.tower.app.services import FoundRecord
+from tapui.tower.keys.bindings import KeyQueue, bindings, without_alt
+from tapui.tower.requests.urgency import requests
+from tapui.tower.sessions.session_start import Starting
+from tapui.tower.sessions.tell_line import ways_of
+from tapui.tower.table.table import Table
+from tapui.tower.textual.terminal import title_sequence
+from tapui.tower.turns.steps import FailedItem, failures, has_failures
+from tapui.wire import events as ev
+from tapui.wire.message import Message
+from tapui.wire.subjects import Session
+from tapui.wire.tower import ProviderMove
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from tapui.tower.sessions.sessions_pane import SessionsPane
+    from tapui.tower.streams.streams_pane import StreamsPane
+    from tapui.tower.turns.turns_pane import TurnsPane
+
+
+def _palette() -> "type[Provider]":
+    """Return the palette's commands; its module is read when it opens."""
+    from tapui.tower.app.palette import TowerCommands
+
+    return TowerCommands
+
+
+class TowerApp(BaseApp):
+    """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
+
+    `on_start_here`, where given, makes a tower that lost its gateway offer to start one;
+    `on_demo` makes an empty tower offer the demonstration; with `can_go_on` the gateway inside can
+    go on without its screen. `on_shown` is called once, after the
+    first frame, `on_notice` with each notice that something waits. `notices` are shown first.
+    `cpu` is the processor time of this thread, in seconds. The rest is `BaseApp`'s.
+    The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
+    """
+
+    CSS_PATH: ClassVar[list[str | PurePath]] = ["app.tcss", "../streams/streams_pane.tcss"]
+    TITLE = "tapui"
+    COMMANDS: ClassVar[set["type[Provider] | Callable[[], type[Provider]]"]] = {_palette}
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    NOTIFICATION_TIMEOUT = 6
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(
+            "answer",
+            "tell",
+            "start-session",
+            "next-failure",
+            "workbench",
+            "find",
+            "stored",
+            "demo",
+            "undo-move",
+            "start-here",
+            "help",
+            "quit",
+            "commands",
+        ),
+        Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
+        Binding("ctrl+c", "how_to_leave", show=False, system=True),
+        Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
+    ]
+
+    is_replay = False
+    CALLS_PERSON: ClassVar[bool] = True
+    """Whether the person is called when a request has come, and told what they missed."""
+
+    def __init__(
+        self,
+        feed: Feed,
+        *,
+        bell: bool = True,
+        notices: Sequence[str] = (),
+        on_start_here: Callable[[], None] | None = None,
+        on_shown: Callable[[], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
+        is_demo: bool = False,
+        on_demo: Callable[[], None] | None = None,
+        can_go_on: bool = False,
+        cpu: Callable[[], float] = time.thread_time,
+        **shared: Any,
+    ) -> None:
+        super().__init__(feed, **shared)
+        self.is_demo = is_demo
+        self.was_touched = False
+        self.typed = KeyQueue(self, self._typed)
+        self._returning = Returning(self)
+        self._frames = Frames(self, self.ticks, cpu)
+        self._starting = Starting(self)
+        self._announcing = Announcing(self, rings=bell, on_notice=on_notice)
+        self._leaving = Leaving(
+            self,
+            on_start_here=on_start_here,
+            on_demo=None if is_demo else on_demo,
+            can_go_on=can_go_on,
+        )
+        self._on_shown = on_shown
+        self._failure: FailedItem | None = None
+        self._notices = [*notices, *self.theme_faults]
+
+    # Start
+
+    def on_mount(self) -> None:
+        """Begin to listen and to paint."""
+        self.write_terminal(title_sequence(0))
+        self.view.looked_at = self.clock()
+        for notice in self._notices:
+            self.notify(notice, severity="warning", timeout=12)
+        self.app_resume_signal.subscribe(self, self._came_back)
+        self._take_keys()
+        self._listen()
+        self.call_after_refresh(self._shown)
+
+    def _shown(self) -> None:
+        """The first frame is on screen."""
+        for problem in self.themes.complete():
+            self.notify(problem, severity="warning", timeout=12)
+        self._frames.clock_ticked()
+        if self._on_shown is not None:
+            self._on_shown()
+
+    async def on_event(self, event: Event) -> None:
+        """Keys and pastes wait for the one before; everything else is handled at once."""
+        if isinstance(event, (Key, Paste)) and not event.is_forwarded:
+            self._looked()
+            for one in without_alt(event, self.screen.active_bindings):
+                self.typed.put(one)
+        else:
+            if isinstance(event, MouseDown):
+                self._looked()
+            await super().on_event(event)
+
+    async def _typed(self, event: Key | Paste) -> None:
+        """It is this key's turn: it acts, unless it is for the digest."""
+        if not (self.CALLS_PERSON and self._returning.takes_key()):
+            await super().on_event(event)
+
+    def _looked(self) -> None:
+        """The person is here: what failed until now was seen."""
+        self.was_touched = True
+        self._returning.looked(self.view.looked_at, self.clock())
+        if self.view.unseen_failures:
+            self.view.touch("link")
+            self.wake()
+        self.view.looked_at = self.clock()
+
+    @work(group="keys", name="keys")
+    async def _take_keys(self) -> None:
+        await self.typed.run()
+
+    # What comes
+
+    @work(group="feed", name="feed")
+    async def _listen(self) -> None:
+        async for item in self.feed.items():
+            self._frames.fold(partial(self.view.apply, item))
+            self.calls_made.take(item)
+            self.orders.take(item)
+            self._starting.started.take(item)
+            self.give_way()
+            if isinstance(item, Message):
+                self._announcing.told(item, is_stopping=self._leaving.has_begun)
+            elif isinstance(item, Link):
+                self._announcing.link_changed()
+            self.wake()
+        if self.view.link.state != "ended":
+            self.view.apply(Link("ended"))
+            self.calls_made.take(self.view.link)
+            self.orders.take(self.view.link)
+            self._starting.started.take(self.view.link)
+            self.wake()
+
+    # Frames
+
+    def wake(self) -> None:
+        """Something changed that the next frame shows."""
+        self._frames.wake()
+
+    def paint(self) -> None:
+        """Paint what changed now; `wake()` is the usual way."""
+        self._frames.paint()
+
+    def frame_begins(self, news: Sequence[ev.Event], dirty: frozenset[str]) -> None:
+        """Tell the person what has happened since the frame before."""
+        self.announce(news)
+        if dirty:
+            self._announcing.title()
+            self.main.show(
+                self.view, start_key=self.key_of("start-here") if self.can_start_here else ""
+            )
+        if "clock" in dirty:
+            for problem in self.themes.reload():
+                self.notify(problem, severity="warning")
+
+    def announce(self, news: Sequence[ev.Event]) -> None:
+        """Show notices about what happened, and call the person if that is due."""
+        for event in news:
+            self._announcing.happened(event)
+            self._starting.happened(event)
+        if self.CALLS_PERSON:
+            self._announcing.call_person()
+
+    # What goes
+
+    def move(self, provider_id: str, session_id: str) -> None:
+        """Move a provider to another session, as the person wants it: no notice then."""
+        self._announcing.moves(provider_id, session_id)
+        self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
+
+    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
+        """Return what goes to the turn of a record, None where it is not one of those here."""
+        view = self.view
+        session = view.state.sessions.get(found.session_id or "")
+        if session is None or found.turn is None or "turns" not in self.main.area.pane_ids:
+            return None
+        from tapui.tower.turns.steps import keyed_turns
+
+        begun = (one for one in keyed_turns(view, session.id) if one[1].started_at <= found.ts)
+        newest = max(begun, key=lambda one: one[1].started_at, default=None)
+        return None if newest is None else partial(self.show_turn, session.id, newest[0])
+
+    async def show_turn(self, session_id: str, key: str) -> None:
+        """Show a turn, or a step, of a session in Turns; `key` is one of `steps`."""
+        sessions = self.main.panes.get("sessions")
+        if sessions is not None:
+            cast("SessionsPane", sessions).select_session(session_id)
+        await self.show_pane("turns")
+        cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
+
+    async def show_stream(self, key: StreamKey) -> None:
+        """Show a stream, alone, in Streams."""
+        await self.show_pane("streams")
+        cast("StreamsPane", self.main.current_pane).go_to(key)
+
+    # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done now is not offered."""
+        if action == "undo_move":
+            return self._announcing.undo is not None
+        if action == "start_here":
+            return self.can_start_here
+        if action == "answer":
+            return bool(self.view.waiting)
+        if action == "tell":
+            return self._told_session() is not None
+        if action == "start_session":
+            return not self.is_replay and self.view.link.state == "up"
+        if action == "next_failure":
+            return has_failures(self.view)
+        if action == "workbench":
+            return self.can_call
+        if action == "demo":
+            return self.can_show_demo and self.view.is_empty
+        is_covered = len(self.screen_stack) > 1
+        if action in ("pane", "help", "find", "stored") and is_covered:
+            return False
+        if action == "stored":
+            return self.store is not None or self.is_demo
+        if action == "find":
+            return self.finder is not None
+        return super().check_action(action, parameters)
+
+    async def show_pane(self, pane_id: str) -> None:
+        """Make a pane the current one, painted and with the keys."""
+        await self.main.go_to(pane_id)
+        self.paint()
+        self.main.current_pane.focus_inside()
+
+    async def action_pane(self, pane_id: str) -> None:
+        """Go to a pane."""
+        await self.show_pane(pane_id)
+
+    def action_answer(self) -> None:
+        """Open the most urgent request itself."""
+        waiting = requests(self.view)
+        if waiting:
+            from tapui.tower.requests.approval_sheet import ApprovalScreen
+
+            self.push_screen(ApprovalScreen(waiting[0].approval.id))
+
+    def _told_session(self) -> Session | None:
+        """Return the session that the person would say something to: the selected one, or the
+        first; None where there is none."""
+        view = self.view
+        if self.is_replay or view.link.state != "up":
+            return None
+        there = [one for one in view.open_sessions if not is_local(one)]
+        chosen = [one for one in there if one.id == view.chosen_session]
+        return next(iter(chosen or there), None)
+
+    def action_tell(self) -> None:
+        """Say something to the selected session."""
+        session = self._told_session()
+        if session is None:
+            return
+        if ways_of(session):
+            self.main.tell_line.open(session)
+        else:
+            reason = session.cannot.get("tell") or "its host does not offer that"
+            name = session.label or session.id
+            self.notify(f"{name} cannot be told anything: {reason}", severity="warning")
+
+    def action_start_session(self) -> None:
+        """Start a session without a screen."""
+        if self.is_demo:
+            self._not_in_demo("start sessions")
+        else:
+            self._starting.ask()
+
+    def end_session(self, session: Session) -> None:
+        """Ask whether a session that was started here is to end; end it on *yes*."""
+        self._starting.ask_end(session)
+
+    def hand_over(self, session: Session) -> None:
+        """Ask whether such a session is to go on in a terminal; close it first on *yes*."""
+        self._starting.ask_hand_over(session)
+
+    async def action_next_failure(self) -> None:
+        """Go to what failed last; pressed again, to what failed before that."""
+        found = failures(self.view)
+        panes = self.main.area.pane_ids
+        found = [one for one in found if ("turns" if one.is_step else "calls") in panes]
+        if not found:
+            return
+        at = found.index(self._failure) + 1 if self._failure in found else 0
+        one = self._failure = found[at % len(found)]
+        if not one.is_step:
+            await self.show_pane("calls")
+            self.main.current_pane.query_one(Table).select(one.key)
+            return
+        await self.show_turn(one.session_id, one.key)
+
+    def action_workbench(self) -> None:
+        """Call a tool of a session."""
+        from tapui.tower.workbench.tools import call_tool
+
+        chosen = getattr(self.main.current_pane, "selected", "")
+        call_tool(self, self.view.open_sessions, selected=chosen)
+
+    def action_find(self) -> None:
+        """Find in everything that was recorded."""
+        if self.finder is not None:
+            from tapui.tower.finding.find_sheet import FindScreen
+
+            self.push_screen(FindScreen(self.finder, self.last_find))
+
+    def action_stored(self) -> None:
+        """Show the sessions that are stored."""
+        if self.store is not None:
+            from tapui.tower.sessions.stored_sheet import StoredScreen
+
+            self.push_screen(StoredScreen(self.store))
+        elif self.is_demo:
+            self._not_in_demo("show the sessions that Copilot has stored")
+
+    def _not_in_demo(self, what: str) -> None:
+        self.notify(f"The demonstration does not {what}; tapui itself does.")
+
+    def action_undo_move(self) -> None:
+        """Move a provider back to where it was."""
+        undo, self._announcing.undo = self._announcing.undo, None
+        if undo is not None:
+            self.move(undo.provider.id, undo.source)
+
+    def action_help(self) -> None:
+        """Show the keys."""
+        from tapui.tower.app.help import HelpScreen, sections
+
+        told = sections(self.main.current_kind, self.pane_kinds, self.keys_of, self.key_areas)
+        self.push_screen(HelpScreen(told))
+
+    # The end
+
+    @property
+    def can_start_here(self) -> bool:
+        """Whether a gateway can be started in place of one that is gone."""
+        return self._leaving.can_start_here
+
+    @property
+    def can_show_demo(self) -> bool:
+        """Whether a key shows the demonstration."""
+        return self._leaving.can_show_demo
+
+    def action_start_here(self) -> None:
+        """End this tower so that one with its own gateway can begin."""
+        self._leaving.start_here()
+
+    def action_demo(self) -> None:
+        """End this tower so that the demonstration can be shown."""
+        self._leaving.demo()
+
+    def action_to_shell(self) -> None:
+        """Give the terminal to a shell until it brings the tower back."""
+        self._leaving.to_shell()
+
+    def action_leave(self) -> None:
+        """Quit: at once where nothing ends with it, else after a question."""
+        self._leaving.ask()
+
+    def action_how_to_leave(self) -> None:
+        """Control-C is for copying; say how to quit."""
+        self.notify(f"{self.key_of('quit')} quits.", timeout=3)
+
+    def _came_back(self, _app: object) -> None:
+        """The terminal is the tower's again: paint all of it."""
+        self._announcing.title_anew()
+        self.refresh(layout=True)
+        self.wake()

@@ -1,0 +1,132 @@
+"""The last line: the keys that work here and now, each once; a click presses one."""
+
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from textual import events
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.screen import Screen
+from textual.widget import Widget
+
+from tapui.tower.keys.names import key_name
+from tapui.tower.keys.table import BY_ID, TABLE
+from tapui.tower.textual.widgets import plain
+
+_RANKS = {one.id: rank for rank, one in enumerate(TABLE)}
+_LAST = "commands"
+_KEPT = ("help", "quit")
+"""Offered in every room that there is, as is the way to all commands."""
+
+
+class Offer(NamedTuple):
+    """A key that works: Textual's name for it, what is shown, its words, the rank among others."""
+
+    key: str
+    shown: str
+    words: str
+    brief: str
+    rank: int
+    id: str | None
+
+
+class FooterLine(Widget):
+    """Made anew when the keys change that work on its screen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offers: list[Offer] = []
+        self._line = Content("")
+        self._spans: list[tuple[int, int, str]] = []
+
+    def compose(self) -> ComposeResult:
+        """Nothing is within it."""
+        yield from ()
+
+    def on_mount(self) -> None:
+        """Follow the keys of the screen."""
+        self.screen.bindings_updated_signal.subscribe(self, self._changed)
+        self._changed(self.screen)
+
+    def on_resize(self) -> None:
+        """More or fewer fit."""
+        self._fill()
+
+    def _changed(self, screen: Screen[object]) -> None:
+        if screen is self.screen:
+            self._offers = offers(screen)
+            self._fill()
+
+    def _fill(self) -> None:
+        width = self.size.width - 2
+        last = [one for one in self._offers if one.id == _LAST]
+        others = [one for one in self._offers if one.id != _LAST]
+        for is_brief, gap in ((False, 3), (False, 2), (True, 2)):
+            if _width(others, is_brief, gap) + _width(last, is_brief, gap) + gap <= width:
+                break
+        while others and _width(others, True, 2) + _width(last, True, 2) + 2 > width:
+            dropped = [one for one in others if one.id not in _KEPT] or others
+            others.remove(max(dropped, key=lambda one: one.rank))
+        is_tight = is_brief
+        parts: list[Content] = []
+        self._spans = []
+        at = 1
+        for number, one in enumerate([*others, *last]):
+            if number:
+                space = gap
+                if one.id == _LAST:
+                    space = max(width + 1 - at - _width([one], is_tight, gap), gap)
+                parts.append(plain(" " * space))
+                at += space
+            words = _words(one, is_tight)
+            parts += [plain(one.shown, "bold $accent"), plain(f" {words}" if words else "")]
+            wide = _width([one], is_tight, gap)
+            self._spans.append((at, at + wide, one.key))
+            at += wide
+        line = Content("").join(parts)
+        if not line.is_same(self._line):
+            self._line = line
+            self.refresh()
+
+    def render(self) -> Content:
+        """Return the line."""
+        return self._line
+
+    def on_click(self, event: events.Click) -> None:
+        """Press the key under the mouse."""
+        for start, end, key in self._spans:
+            if start <= event.x < end:
+                self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+                return
+
+
+def offers(screen: Screen[object]) -> list[Offer]:
+    """Return the keys that work on this screen now and are worth a place in the footer."""
+    found: dict[str, Offer] = {}
+    for key, active in screen.active_bindings.items():
+        binding = active.binding
+        if not active.enabled or not binding.show or not binding.description:
+            continue
+        name = binding.id or binding.action
+        known = BY_ID.get(binding.id or "")
+        if name not in found:
+            words = known.offer if known else binding.description
+            brief = (known.brief or words) if known else words
+            rank = _RANKS.get(name, len(TABLE) if binding.id else -1)
+            shown = (binding.key_display or key_name(key)) if not known else key_name(key)
+            found[name] = Offer(key, shown, words, brief, rank, binding.id)
+    return sorted(found.values(), key=lambda one: one.rank)
+
+
+def _words(one: Offer, is_brief: bool) -> str:
+    if is_brief and one.id == _LAST:
+        return ""
+    return one.brief if is_brief else one.words
+
+
+def _width(found: list[Offer], is_brief: bool, gap: int) -> int:
+    total = 0
+    for one in found:
+        words = _words(one, is_brief)
+        total += cell_len(one.shown) + (cell_len(words) + 1 if words else 0)
+    return total + gap * max(len(found) - 1, 0)

@@ -1,0 +1,170 @@
+"""When the app paints, and what: only what changed and can be seen, for a share of the time."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tapui.tower.app.view import ALL_TOPICS
+from tapui.tower.table.pane import Pane
+from tapui.tower.textual.live_screen import LiveScreen
+
+if TYPE_CHECKING:
+    from tapui.tower.app.base_app import BaseApp
+
+LEAST_INTERVAL = 1 / 12
+"""Seconds between two frames at least, however cheap they are."""
+MOST_INTERVAL = 2.0
+"""Seconds between two frames at most: a frame that takes longer than half a second may exceed the
+share, so that the screen still moves."""
+SHARE = 0.25
+"""The part of the time that frames may take."""
+
+
+class Pace:
+    """Told when a frame began and what it cost, says when the next one may begin (seconds).
+
+    Each frame pays for itself: after one that cost `c` the next begins `c / SHARE` later.
+    """
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._cost = 0.0
+
+    @property
+    def interval(self) -> float:
+        """The seconds from the last frame's beginning to the next one's."""
+        return min(max(self._cost / SHARE, LEAST_INTERVAL), MOST_INTERVAL)
+
+    def begin(self, now: float) -> None:
+        """A frame begins at `now`; until `end` it counts as cheap."""
+        self._began = now
+        self._cost = 0.0
+
+    def end(self, cost: float) -> None:
+        """The frame was painted, and took so many seconds of the processor."""
+        self._cost = cost
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next frame may begin."""
+        return 0.0 if self._began is None else max(self._began + self.interval - now, 0.0)
+
+
+SECONDS = 3
+"""The rate is the mean over so many seconds."""
+
+
+class Meter:
+    """Told the count of all events once in a while, says how fast it grows."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._counts: list[int] = []
+
+    def tick(self, now: float, count: int) -> float | None:
+        """Return events a second when a second of the clock has begun, else None."""
+        second = int(now)
+        if second == self._second:
+            return None
+        passed = max(min(second - self._second, SECONDS), 1)
+        self._second = second
+        self._counts = [*self._counts, *[count] * passed][-SECONDS - 1 :]
+        spent = len(self._counts) - 1
+        return (self._counts[-1] - self._counts[0]) / spent if spent else 0.0
+
+
+class Frames:
+    """Paints the app's panes and sheets. `ticks` and `cpu` are seconds that only go forward.
+
+    A frame comes as soon as `Pace` allows after `wake()`; nothing is painted while nothing happens.
+    """
+
+    def __init__(
+        self, app: "BaseApp", ticks: Callable[[], float], cpu: Callable[[], float]
+    ) -> None:
+        self._app = app
+        self._ticks = ticks
+        self._cpu = cpu
+        self._pace = Pace()
+        self._meter = Meter()
+        self._folding = 0.0
+        self._is_woken = False
+        self._visible: set[Pane] = set()
+        self._offered: tuple[object, ...] = ()
+
+    def fold(self, work: Callable[[], None]) -> None:
+        """Do work that comes between two frames and is not a frame's cost."""
+        began = self._cpu()
+        work()
+        self._folding += self._cpu() - began
+
+    def wake(self) -> None:
+        """Something changed: paint it in the next frame."""
+        if self._is_woken:
+            return
+        self._is_woken = True
+        wait = self._pace.wait(self._ticks())
+        if wait > 0:
+            self._app.set_timer(wait, self._frame)
+        else:
+            self._app.call_later(self._frame)
+
+    def _frame(self) -> None:
+        self._is_woken = False
+        self.paint()
+
+    def clock_ticked(self) -> None:
+        """A second has begun: the clock and the ages that are shown change."""
+        self.wake()
+        self._app.set_timer(1.001 - self._app.clock() % 1, self.clock_ticked)
+
+    def paint(self) -> None:
+        """Paint what changed, where it can be seen."""
+        app, view = self._app, self._app.view
+        if not app.is_running or not app.main.is_mounted:
+            return  # the panes are still being made, or are gone
+        spent = self._cpu() - self._folding
+        self._pace.begin(self._ticks())
+        view.now = app.clock()
+        self._tick()
+        dirty = view.take_dirty()
+        news = view.take_news()
+        main = app.main
+        seen = main.seen_panes()
+        with app.batch_update():
+            app.frame_begins(news, dirty)
+            for pane in seen:
+                topics = dirty if pane in self._visible else ALL_TOPICS
+                if topics & pane.TOPICS:
+                    pane.show(view, topics)
+                    pane.show_frame()
+                    app.give_way()
+            for screen in app.screen_stack:
+                if isinstance(screen, LiveScreen) and screen.is_mounted and dirty & screen.TOPICS:
+                    screen.show(view, dirty)
+        self._visible = set(seen)
+        main.keep_focus()
+        offers = self._offers()
+        if offers != self._offered:
+            self._offered = offers
+            main.refresh_bindings()
+        app.call_after_refresh(self._painted, spent)
+        if view.is_dirty:
+            self.wake()
+        app.frame_ends()
+
+    def _painted(self, spent: float) -> None:
+        """The frame is on the terminal: `spent` was the processor time before it."""
+        self._pace.end(self._cpu() - self._folding - spent)
+
+    def _offers(self) -> tuple[object, ...]:
+        """Return what the keys can do now: the footer is made anew only when this changes."""
+        bindings = self._app.main.active_bindings.values()
+        return tuple((one.binding.action, one.enabled) for one in bindings)
+
+    def _tick(self) -> None:
+        """Once a second: ages go on, and the events are counted."""
+        view = self._app.view
+        rate = self._meter.tick(view.now, view.events)
+        if rate is None:
+            return
+        view.rate = rate
+        view.touch("clock")

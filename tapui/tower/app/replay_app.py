@@ -1,0 +1,163 @@
+"""The tower over records: the same screens at any moment, and a line to go through them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from rich.cells import cell_len
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widget import Widget
+
+from tapui import times
+from tapui.projection.feed import Position
+from tapui.tower.app.app import TowerApp
+from tapui.tower.app.feed import ReplayedFeed
+from tapui.tower.app.services import FoundRecord
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.keys.table import AREAS, Area, replay_keys
+from tapui.tower.textual.dialogs import MomentScreen
+from tapui.tower.textual.widgets import plain
+from tapui.wire import events as ev
+
+_TRACK = 40
+"""Cells of the track at most."""
+_SHORTEST = 6
+
+
+class TimeBar(Widget):
+    """One line above the footer. What it says gets shorter before the track does."""
+
+    DEFAULT_CSS = "TimeBar { height: 1; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line = Content("")
+        self._position: Position | None = None
+
+    def show(self, position: Position) -> None:
+        """Paint it anew where something changed."""
+        self._position = position
+        line = self._told(position)
+        if not line.is_same(self._line):
+            self._line = line
+            self.refresh()
+
+    def on_resize(self) -> None:
+        """Another width has other room."""
+        if self._position is not None:
+            self.show(self._position)
+
+    def render(self) -> Content:
+        """Return the line."""
+        return self._line
+
+    def _told(self, position: Position) -> Content:
+        mark = plain(" REPLAY ", "bold reverse $accent")
+        for brevity in range(3):
+            words = plain("  ".join(_words(position, brevity)))
+            room = self.size.width - cell_len(mark.plain) - cell_len(words.plain) - 3
+            if room >= _SHORTEST:
+                break
+        if room < _SHORTEST:
+            return mark + plain(" ") + words
+        return mark + plain(" ") + _track(position, min(room, _TRACK)) + plain("  ") + words
+
+
+def _words(position: Position, brevity: int) -> list[str]:
+    """Return what is said beside the track, all of it or the most important."""
+    clock = times.moment(position.ts) if position.ts else "--:--:--"
+    day = times.date_and_time(position.ts) if position.ts else clock
+    state = "playing" if position.is_playing else "paused"
+    speed = f"{state} {position.speed}x"
+    if position.number is None:
+        return [clock if brevity else day, f"reading, {position.share:.0%}"]
+    event = f"{position.number:,} of {position.total:,}"
+    turn = f"{position.turn} of {position.turns}"
+    if brevity == 2:
+        return [clock, event]
+    if brevity == 1:
+        return [clock, speed, event, f"turn {position.turn}"]
+    words = [day, speed, f"event {event}", f"turn {turn}"]
+    if position.share < 1:
+        words.append(f"reading, {position.share:.0%}")
+    return words
+
+
+def _track(position: Position, width: int) -> Content:
+    """Return where it is between the first event and the last."""
+    if position.number is None or not position.total:
+        done = width
+    else:
+        done = round(width * position.number / position.total)
+    return plain("━" * done, "$accent") + plain("─" * (width - done), "$text-muted")
+
+
+class ReplayApp(TowerApp):
+    """The tower, read-only, with its time bar. The clock on screen is the replay's."""
+
+    is_replay = True
+    BINDINGS: ClassVar[list[BindingType]] = bindings(*(one.id for one in replay_keys()))
+
+    CALLS_PERSON: ClassVar[bool] = False
+
+    def __init__(self, feed: ReplayedFeed, **wiring: Any) -> None:
+        super().__init__(feed, clock=feed.now, **wiring)
+        self._replayed = feed
+        self._bar = TimeBar()
+
+    @property
+    def key_areas(self) -> tuple[Area, ...]:
+        """Where keys work, for the help."""
+        return tuple(AREAS)
+
+    @property
+    def can_call(self) -> bool:
+        """Nothing is called: these are records."""
+        return False
+
+    def _shown(self) -> None:
+        """The screen is there: put the bar below its panes."""
+        super()._shown()
+        self.main.mount(self._bar)
+        self.wake()
+
+    def frame_ends(self) -> None:
+        """The bar is painted with the panes."""
+        if self._bar.is_mounted:
+            self._bar.show(self._replayed.position)
+
+    def announce(self, news: Sequence[ev.Event]) -> None:
+        """What happened then is no news, and nothing waits any more."""
+
+    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
+        """Go to the moment of a record of the session that is replayed."""
+        seconds = times.epoch(found.ts)
+        if seconds is None or found.session_id not in self.view.state.sessions:
+            return None
+        return partial(self._replayed.go_to, seconds)
+
+    def action_replay_event(self, events: int) -> None:
+        """Go on by an event, or back."""
+        self._replayed.step(events)
+
+    def action_replay_turn(self, direction: int) -> None:
+        """Go to the beginning of another turn."""
+        self._replayed.step_turn(direction)
+
+    def action_replay_play(self) -> None:
+        """Play, or stop."""
+        self._replayed.play()
+
+    def action_replay_speed(self, direction: int) -> None:
+        """Play faster or slower."""
+        self._replayed.change_speed(direction)
+
+    def action_go_to_time(self) -> None:
+        """Ask for a time and go there."""
+
+        def given(seconds: float | None) -> None:
+            if seconds is not None:
+                self._replayed.go_to(seconds)
+
+        self.push_screen(MomentScreen(self._replayed.now()), given)

@@ -1,0 +1,588 @@
+"""What the tower knows: the fold of what its feed yields, and what only a tower keeps besides.
+
+Nothing here renders. Panes read a `View` when it is their turn to paint; until then, what changed
+is a set of topics.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from msgspec import Raw
+
+from tapui.projection.asking import session_name
+from tapui.projection.fold import fold
+from tapui.projection.state import (
+    State,
+    StreamKey,
+    is_connected,
+    is_local,
+    is_open,
+    is_unsettled,
+    is_waiting,
+)
+from tapui.projection.turns.programs import has_failed
+from tapui.times import after, epoch
+from tapui.tower.app.buffers import EmitterLog, InspectedLog, Payloads, Ring, length
+from tapui.tower.app.feed import FeedItem, Link
+from tapui.wire import events as ev
+from tapui.wire import limits, subjects
+from tapui.wire.emitters import Emitter, EmitterTried
+from tapui.wire.message import Error, Message, NowText
+from tapui.wire.tower import (
+    Detail,
+    InspectEnded,
+    InspectLines,
+    RevealedCode,
+    StreamLines,
+    TowersChanged,
+    TowerSnapshot,
+    TurnsList,
+)
+
+Topic = Literal[
+    "sessions",
+    "providers",
+    "calls",
+    "streams",
+    "approvals",
+    "life",
+    "link",
+    "errors",
+    "clock",
+    "emitters",
+]
+"""What can change. `life` is sessions' own events, `clock` a second that went by."""
+
+ALL_TOPICS: frozenset[str] = frozenset(get_args(Topic))
+
+KEPT_DETAILS = 8
+"""Calls, approvals, providers and emitters whose whole text the tower keeps after it was read."""
+_FAILED = frozenset({"session.error", "prompt.failed"})
+"""Events of a session's own that are failures without a call."""
+_WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
+"""Events after which an agent no longer writes what it wrote."""
+KEPT_MUTED = 1_000
+"""Streams that stay muted, also while their session is away."""
+LIFE_EVENTS = 200
+"""Events of one session's own that the tower keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEvent:
+    """Something failed: when (seconds since the epoch), its session, its call ("" for none)."""
+
+    at: float
+    session_id: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """An event of a session's own: when, its name, its data (whole while it is small)."""
+
+    ts: str
+    event: str
+    data: Raw | None
+    data_cut: subjects.Cut | None
+
+
+Whole = subjects.Call | subjects.Approval | subjects.Provider | Emitter
+DetailKey = tuple[Literal["call", "approval", "provider", "emitter"], str, str]
+"""What was read whole: its kind, its id, and what changes when it has to be read again."""
+_DETAIL_TOPICS: dict[str, Topic] = {
+    "call": "calls",
+    "approval": "approvals",
+    "provider": "providers",
+    "emitter": "emitters",
+}
+
+
+class View:
+    """The tower's model. `apply` it what the feed yields; read everything else.
+
+    `dirty` collects the topics that changed and `news` the events that call for a notice; who
+    paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
+    in seconds since the epoch; panes tell ages by it. `details` has what was read whole; None where
+    there is no more than the head. `gone` has the times at which providers went, `decided_at` those
+    at which approvals were settled. `looked_at` is when the person last pressed a key here, and
+    `failures` what has failed since this tower attached, oldest first.
+    """
+
+    def __init__(self) -> None:
+        self.state = State()
+        self.link = Link("down", "connecting")
+        self.run = ""
+        self.seq = 0
+        self.towers = 0
+        self.is_first = False
+        """Whether this tower has watched longest, and so is the one that calls the person."""
+        self.events = 0
+        self.now = 0.0
+        self.rate = 0.0
+        self.rings: dict[StreamKey, Ring] = {}
+        self.life: dict[str, deque[Happening]] = {}
+        self.writing: dict[str, str] = {}
+        """What each session's agent writes this moment, until that is a message."""
+        self.codes: dict[str, RevealedCode] = {}
+        self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
+        self.gone: dict[str, str] = {}
+        self.decided_at: dict[str, str] = {}
+        self.emitter_log = EmitterLog()
+        self.looked_at = 0.0
+        self.failures: deque[FailedEvent] = deque(maxlen=1000)
+        self._payloads = Payloads()
+        self.muted: dict[StreamKey, None] = {}
+        """Streams whose lines are neither painted nor counted; of very many the newest."""
+        self._reads: dict[str, StreamKey] = {}
+        self._pages: dict[str, StreamLines | Error | None] = {}
+        self._trials: dict[str, EmitterTried | None] = {}
+        self.details: dict[DetailKey, Whole | None] = {}
+        self._detail_reads: dict[str, DetailKey] = {}
+        self.chosen_session = ""
+        """The session that is selected: others than the list of sessions show it, too."""
+        self._turn_reads: dict[str, tuple[str, frozenset[int]]] = {}
+        self._news: deque[ev.Event] = deque(maxlen=100)
+        self.inspected: dict[str, InspectedLog] = {}
+        """The inspections that are on screen, by their ids."""
+        self._dirty: set[str] = set(ALL_TOPICS)
+
+    def apply(self, item: FeedItem) -> None:
+        """Take in what the feed yielded. Cheap: nothing is formatted or painted."""
+        if isinstance(item, list):
+            for entry in item:
+                self._happened(entry)
+        elif isinstance(item, Link):
+            self.link = item
+            if item.state != "up":
+                self._end_inspections()
+            self._dirty.add("link")
+        elif isinstance(item, TowerSnapshot):
+            self._begin(item)
+        else:
+            self._told(item)
+
+    def touch(self, *topics: Topic) -> None:
+        """Say that something changed."""
+        self._dirty.update(topics)
+
+    @property
+    def is_dirty(self) -> bool:
+        """Whether something changed since the last `take_dirty()`."""
+        return bool(self._dirty)
+
+    def take_dirty(self) -> frozenset[str]:
+        """Return the topics that changed since the last time, and forget them."""
+        dirty = frozenset(self._dirty)
+        self._dirty.clear()
+        return dirty
+
+    def take_news(self) -> list[ev.Event]:
+        """Return the events that call for a notice, oldest first, and forget them."""
+        news = list(self._news)
+        self._news.clear()
+        return news
+
+    def expect_lines(self, read_id: str, key: StreamKey) -> None:
+        """A `stream.read` with this id was sent: its lines belong to this stream."""
+        self._reads[read_id] = key
+        while len(self._reads) > 100:
+            del self._reads[next(iter(self._reads))]
+
+    def expect_page(self, read_id: str) -> None:
+        """A `stream.read` with this id was sent for a tail: its lines go into no ring."""
+        self._pages[read_id] = None
+        while len(self._pages) > 100:
+            del self._pages[next(iter(self._pages))]
+
+    def awaits_page(self, read_id: str) -> bool:
+        """Return whether this was asked for and not lost with the link since."""
+        return read_id in self._pages
+
+    def take_page(self, read_id: str) -> StreamLines | Error | None:
+        """Return what came for a tail, once; None while it has not come."""
+        found = self._pages.get(read_id)
+        if found is not None:
+            del self._pages[read_id]
+        return found
+
+    def expect_trial(self, trial_id: str) -> None:
+        """An `emitter.try` with this id was sent."""
+        self._trials[trial_id] = None
+        while len(self._trials) > 20:
+            del self._trials[next(iter(self._trials))]
+
+    def awaits_trial(self, trial_id: str) -> bool:
+        """Return whether this was asked for and not lost with the link since."""
+        return trial_id in self._trials
+
+    def take_trial(self, trial_id: str) -> EmitterTried | None:
+        """Return what came for a trial, once; None while it has not come."""
+        found = self._trials.get(trial_id)
+        if found is not None:
+            del self._trials[trial_id]
+        return found
+
+    def ring(self, key: StreamKey) -> Ring:
+        """Return the ring of a stream."""
+        found = self.rings.get(key)
+        if found is None:
+            found = self.rings[key] = Ring(is_muted=key in self.muted)
+        return found
+
+    def mute(self, key: StreamKey, *, is_muted: bool) -> None:
+        """Paint and count the lines of a stream no longer, or again; this tower remembers it."""
+        self.muted.pop(key, None)
+        if is_muted:
+            self.muted[key] = None
+            if len(self.muted) > KEPT_MUTED:
+                del self.muted[next(iter(self.muted))]
+        ring = self.ring(key)
+        ring.is_muted = is_muted
+        ring.mark_read()
+        self._dirty.add("streams")
+
+    def expect_detail(self, read_id: str, key: DetailKey) -> None:
+        """A `detail.read` with this id was sent."""
+        self._detail_reads[read_id] = key
+
+    def is_awaited(self, key: DetailKey) -> bool:
+        """Return whether this was asked for and has not come yet."""
+        return key in self._detail_reads.values()
+
+    def choose_session(self, session_id: str) -> None:
+        """Another session is selected; "" for none."""
+        if session_id != self.chosen_session:
+            self.chosen_session = session_id
+            self._dirty.add("life")
+
+    def expect_turns(self, read_id: str, session_id: str, numbers: Iterable[int]) -> None:
+        """A `turns.read` with this id was sent: these turns of a session were asked for."""
+        self._turn_reads[read_id] = (session_id, frozenset(numbers))
+
+    def is_turn_awaited(self, session_id: str, number: int) -> bool:
+        """Return whether this turn was asked for and has not come yet."""
+        return any(
+            session_id == asked and number in numbers
+            for asked, numbers in self._turn_reads.values()
+        )
+
+    def mark_read(self, key: StreamKey) -> None:
+        """The person has seen this stream to its end."""
+        ring = self.rings.get(key)
+        if ring is not None and ring.unread:
+            ring.mark_read()
+            self._dirty.add("streams")
+
+    def arguments(self, call: subjects.Call) -> Raw | subjects.Cut | None:
+        """Return a call's arguments: whole if an event brought them whole and they still fit."""
+        payload = self._payloads.of(call.id)
+        if payload is not None and payload.args is not None:
+            return payload.args
+        return call.args if call.args is not None else call.args_cut
+
+    def result(self, call: subjects.Call) -> Raw | subjects.Cut | None:
+        """Return a call's result data, as `arguments` does."""
+        payload = self._payloads.of(call.id)
+        if payload is not None and payload.data is not None:
+            return payload.data
+        return call.data if call.data is not None else call.data_cut
+
+    def call(self, call_id: str) -> subjects.Call | None:
+        """Return a call in flight or a recent one."""
+        return self.state.calls.get(call_id) or self.state.recent_calls.get(call_id)
+
+    @property
+    def waiting(self) -> list[subjects.Approval]:
+        """What waits for the person, oldest first."""
+        return [one for one in self.state.approvals.values() if is_waiting(one)]
+
+    @property
+    def decided(self) -> list[subjects.Approval]:
+        """What was settled, newest first; first what was so while this tower watched."""
+        found = [one for one in reversed(self.state.approvals.values()) if not is_unsettled(one)]
+        return sorted(found, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing but the session that tapui itself has."""
+        return not (
+            self.providers
+            or self.state.unattached
+            or not all(is_local(one) for one in self.state.sessions.values())
+        )
+
+    @property
+    def unseen_failures(self) -> int:
+        """How much has failed since the person last pressed a key here."""
+        return sum(one.at > self.looked_at for one in self.failures)
+
+    @property
+    def open_sessions(self) -> list[subjects.Session]:
+        """Sessions that have not ended, foreground first."""
+        found = [one for one in self.state.sessions.values() if is_open(one)]
+        return sorted(found, key=lambda one: not one.foreground)
+
+    @property
+    def providers(self) -> list[subjects.Provider]:
+        """Providers that are connected."""
+        return [one for one in self.state.providers.values() if is_connected(one)]
+
+    def folder_of(self, session_id: str) -> str:
+        """Return a session's folder, "" where none is known."""
+        session = self.state.sessions.get(session_id)
+        return session.cwd if session is not None else ""
+
+    def session_name(self, session_id: str | None) -> str:
+        """Return a session's label (not made safe), or its id where it has none."""
+        return session_name(self.state, session_id)
+
+    def _begin(self, snapshot: TowerSnapshot) -> None:
+        if snapshot.run != self.run:
+            self.rings.clear()
+            self.life.clear()
+            self.codes.clear()
+            self.errors.clear()
+            self._payloads.clear()
+            self.emitter_log.clear()
+        self.writing.clear()
+        self._detail_reads.clear()  # asked of a link that is gone
+        self._turn_reads.clear()
+        self._pages.clear()
+        self._trials.clear()
+        if self.inspected:
+            self._dirty.add("inspected")
+        self.run = snapshot.run
+        self.seq = snapshot.seq
+        self.towers = snapshot.towers
+        self.is_first = snapshot.is_first
+        self.state = State.of(snapshot.state)
+        for one in self.decided:
+            if one.duration is not None:
+                at = after(one.created_at, one.duration / 1000)
+                self.decided_at.setdefault(one.id, at)
+        for key, stream in self.state.streams.items():
+            ring = self.ring(key)
+            if stream.last and (not ring.lines or ring.lines[-1].seq < stream.last.seq):
+                ring.merge([stream.last])
+                ring.head = stream.last.seq
+        for key in [key for key in self.rings if key not in self.state.streams]:
+            del self.rings[key]
+        self._dirty |= ALL_TOPICS
+
+    def _told(self, message: Message) -> None:
+        if isinstance(message, TowersChanged):
+            self.towers = message.towers
+            self.is_first = message.is_first
+            self._dirty.add("link")
+        elif isinstance(message, NowText):
+            if message.session_id in self.state.sessions:
+                self.writing[message.session_id] = message.text
+                self._dirty.add("life")
+        elif isinstance(message, RevealedCode):
+            self.codes[message.approval_id] = message
+            self._dirty.add("approvals")
+        elif isinstance(message, (StreamLines, Error)) and message.id in self._pages:
+            self._pages[message.id] = message
+            self._dirty.add("streams")
+        elif isinstance(message, StreamLines):
+            key = self._reads.pop(message.id, None)
+            if key is not None and key in self.rings:
+                self.rings[key].merge(message.lines)
+                self._dirty.add("streams")
+        elif isinstance(message, EmitterTried):
+            if message.id in self._trials:
+                self._trials[message.id] = message
+                self._dirty.add("emitters")
+        elif isinstance(message, TurnsList):
+            session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
+            known = self.state.turns.get(session_id)
+            if known is not None:
+                for turn in message.turns:
+                    known.fill(turn)
+            self._dirty.add("life")
+        elif isinstance(message, (InspectLines, InspectEnded)):
+            log = self.inspected.get(message.id)
+            if log is not None:
+                log.take(message)
+                self._dirty.add("inspected")
+        elif isinstance(message, Detail):
+            asked = self._detail_reads.pop(message.id, None)
+            if asked is not None:
+                found = message.call or message.approval or message.provider or message.emitter
+                self._keep_detail(asked, found)
+        elif isinstance(message, Error) and message.reply_to == "detail.read":
+            refused = [message.id] if message.id is not None else list(self._detail_reads)
+            for read_id in refused:
+                asked = self._detail_reads.pop(read_id, None)
+                if asked is not None:
+                    self._keep_detail(asked, None)
+
+    def _end_inspections(self) -> None:
+        for log in self.inspected.values():
+            log.lose()
+            self._dirty.add("inspected")
+
+    def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:
+        self.details[key] = whole
+        while len(self.details) > KEPT_DETAILS:
+            del self.details[next(iter(self.details))]
+        self._dirty.add(_DETAIL_TOPICS[key[0]])
+
+    def _happened(self, entry: ev.Entry) -> None:
+        if entry.seq <= self.seq:
+            return
+        self.seq = entry.seq
+        self.events += 1
+        event = entry.event
+        fold(self.state, event, entry.ts)
+        kind = type(event)
+        self._dirty.update(_TOPICS[kind])
+        if kind is ev.StreamPosted:
+            self._posted(event)
+        else:
+            self._note(event, entry.ts)
+
+    def _posted(self, event: Any) -> None:
+        self.ring((event.session_id, event.stream)).append(event.line)
+
+    def _note(self, event: ev.Event, ts: str) -> None:
+        """Keep what only a tower keeps."""
+        if isinstance(event, ev.CallStarted):
+            if length(event.call.args) > limits.DETAIL_BYTES:
+                self._payloads.keep(event.call.id, args=event.call.args)
+        elif isinstance(event, ev.CallFinished):
+            call = event.call
+            if length(call.data) > limits.DETAIL_BYTES:
+                self._payloads.keep(call.id, data=call.data)
+            if self._has_failed(call):
+                self.failures.append(FailedEvent(epoch(ts) or 0.0, call.session_id, call.id))
+        elif isinstance(event, ev.SessionHappened):
+            data, data_cut = _small(event)
+            ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
+            ring.append(Happening(ts, event.event, data, data_cut))
+            if event.event in _FAILED:
+                self.failures.append(FailedEvent(epoch(ts) or 0.0, event.session_id, ""))
+            if event.event in _WRITTEN:
+                self.writing.pop(event.session_id, None)
+            if event.event == "session.context":
+                self._dirty.add("sessions")
+        elif isinstance(event, ev.EmitterChanged):
+            self.emitter_log.counted(event.emitter.id, event.emitter.counts.lines, ts)
+        elif isinstance(event, ev.EmitterCounted):
+            self.emitter_log.counted(event.emitter_id, event.counts.lines, ts)
+        elif isinstance(event, ev.EmitterGone):
+            self.emitter_log.gone(event.emitter_id)
+        elif isinstance(event, ev.SpanEnded):
+            self._emitter_ran(event)
+        elif isinstance(event, ev.StreamMoved):
+            moved = self.rings.pop((event.former, event.stream), None)
+            if moved is not None:
+                self.rings[event.session_id, event.stream] = moved
+        elif isinstance(event, ev.SessionReplaced):
+            self._rename(event.replaces, event.session_id)
+        elif isinstance(event, ev.SessionClosed):
+            self.life.pop(event.session_id, None)
+            self.writing.pop(event.session_id, None)
+            for key in [key for key in self.rings if key[0] == event.session_id]:
+                del self.rings[key]
+            for key in [key for key in self.muted if key[0] == event.session_id]:
+                del self.muted[key]
+            if event.session.headless:
+                self._news.append(event)
+        elif isinstance(event, (ev.InjectPaused, ev.CommandAsked)):
+            self._news.append(event)
+        elif isinstance(event, ev.ProviderDisconnected):
+            self.gone = {id_: at for id_, at in self.gone.items() if id_ in self.state.providers}
+            self.gone[event.provider.id] = ts
+        elif isinstance(event, ev.ErrorSent):
+            self.errors.append((ts, event))
+        elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalExpired, ev.ApprovalWithdrawn)):
+            self.codes.pop(event.approval.id, None)
+            self.decided_at = {
+                id_: at for id_, at in self.decided_at.items() if id_ in self.state.approvals
+            }
+            self.decided_at[event.approval.id] = ts
+        elif isinstance(
+            event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged, ev.AlarmRaised)
+        ) or (isinstance(event, ev.ModeChanged) and event.state == "failed"):
+            self._news.append(event)
+
+    def _emitter_ran(self, event: ev.SpanEnded) -> None:
+        """Keep the run of an emitter; other spans are in the records alone."""
+        span = event.span
+        if span.name != "emitter":
+            return
+        for emitter in self.state.emitters.values():
+            if (emitter.session_id, emitter.name) == (event.session_id, span.emitter):
+                self.emitter_log.ran(emitter, span)
+                self._dirty.add("emitters")
+                return
+
+    def _has_failed(self, call: subjects.Call) -> bool:
+        """Return whether a call failed that an event tells of without its arguments."""
+        return has_failed(self.state.recent_calls.get(call.id, call))
+
+    def _rename(self, old: str, new: str) -> None:
+        for key in [key for key in self.rings if key[0] == old]:
+            self.rings.setdefault((new, key[1]), self.rings.pop(key))
+        self.muted = {(new if key[0] == old else key[0], key[1]): None for key in self.muted}
+        self.writing.pop(old, None)
+        if old in self.life:
+            self.life.setdefault(new, self.life.pop(old))
+
+
+def _small(event: ev.SessionHappened) -> tuple[Raw | None, subjects.Cut | None]:
+    data, data_cut = event.data, event.data_cut
+    if data is not None and length(data) > limits.DETAIL_BYTES:
+        head = bytes(memoryview(data)[: limits.CUT_HEAD]).decode("utf-8", "ignore")
+        return None, subjects.Cut(head=head, size=length(data), sha256="")
+    return data, data_cut
+
+
+_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
+    ev.SessionOpened: ("sessions",),
+    ev.SessionUpdated: ("sessions",),
+    ev.SessionReplaced: ("sessions", "streams", "providers", "life"),
+    ev.SessionClosed: ("sessions", "streams", "providers", "life"),
+    ev.SessionHappened: ("life",),
+    ev.TurnsRestored: ("life",),
+    ev.UnattachedFound: ("sessions",),
+    ev.ProviderConnected: ("providers",),
+    ev.ProviderBound: ("providers", "sessions"),
+    ev.ProviderUpdated: ("providers",),
+    ev.ProviderMoved: ("providers", "sessions"),
+    ev.ProviderUnbound: ("providers", "sessions"),
+    ev.ProviderDisconnected: ("providers", "sessions"),
+    ev.CallStarted: ("calls",),
+    ev.CallProgress: ("calls",),
+    ev.CallCancelling: ("calls",),
+    ev.CallFinished: ("calls",),
+    ev.StreamPosted: ("streams",),
+    ev.StreamMoved: ("streams",),
+    ev.ApprovalRequested: ("approvals",),
+    ev.ApprovalDeciding: ("approvals",),
+    ev.ApprovalRevealed: ("approvals",),
+    ev.ApprovalDecided: ("approvals",),
+    ev.ApprovalWithdrawn: ("approvals",),
+    ev.ApprovalExpired: ("approvals",),
+    ev.ModeChanged: ("sessions",),
+    ev.AlarmRaised: ("sessions", "calls"),
+    ev.AlarmCleared: ("sessions", "calls"),
+    ev.OrderGiven: ("sessions",),
+    ev.OrderChanged: ("sessions", "life"),
+    ev.GateChecked: ("calls",),
+    ev.EmitterChanged: ("emitters",),
+    ev.EmitterCounted: ("emitters",),
+    ev.EmitterGone: ("emitters",),
+    ev.FolderProblemsChanged: ("emitters",),
+    ev.McpServerChanged: ("providers",),
+    ev.McpServerGone: ("providers",),
+    ev.InjectPaused: ("providers",),
+    ev.InjectResumed: ("providers",),
+    ev.ErrorSent: ("errors",),
+    ev.CommandAsked: ("errors",),
+    ev.SpanEnded: (),
+    ev.EventLost: ("errors",),
+}

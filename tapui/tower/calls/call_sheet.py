@@ -1,0 +1,126 @@
+"""One call with all that is known of it, and cancelling it."""
+
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import BindingType
+
+from tapui import times
+from tapui.projection import asking
+from tapui.tower.app.app_protocol import Tower
+from tapui.tower.app.view import View
+from tapui.tower.calls.bodies import Bodies
+from tapui.tower.calls.changes import changes, edited
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.reader import Paragraph, title, value
+from tapui.tower.textual.sheet import Keys, Sheet, alone, fact
+from tapui.tower.wording import marks
+from tapui.tower.wording.words import can_cancel, duration_of, taken
+from tapui.wire import subjects
+from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.tower import CallCancel
+
+
+def ask_cancel(tower: Tower, app: App[object], call: subjects.Call) -> None:
+    """Ask whether `call`, which was under the cursor, is to be cancelled; cancel it on *yes*."""
+    view = tower.view
+
+    def answered(is_sure: bool | None) -> None:
+        if not is_sure:
+            return
+        now = view.call(call.id)
+        if now is not None and can_cancel(now):
+            tower.send(CallCancel(id=call.id))
+        else:
+            app.notify(f"{call.tool} has ended already.", markup=False)
+
+    lines = [
+        f"run by {call.provider} · session {view.session_name(call.session_id)}",
+        duration_of(call, view.now),
+    ]
+    if call.provider == BUILTIN_PROVIDER and any(
+        one.kind == "mode" and one.session_id == call.session_id for one in view.waiting
+    ):
+        lines.append("A mode switch that this call asked for is withdrawn.")
+    app.push_screen(ConfirmScreen(f"Cancel {call.tool}?", lines, "cancel the call"), answered)
+
+
+class CallScreen(Sheet):
+    """Arguments, progress, result or error of a call, as long as the tower keeps it."""
+
+    TOPICS = frozenset({"calls", "clock"})
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
+
+    def __init__(self, call_id: str, keys: Keys = alone) -> None:
+        super().__init__(call_id, keys)
+        self._last: subjects.Call | None = None
+        self._is_waiting = False
+
+    def go_to(self, key: str) -> None:
+        """Show another call."""
+        self._last = None
+        super().go_to(key)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint it as it is now; once the tower forgot it, as it was."""
+        del dirty
+        call = view.call(self.key) or self._last
+        if call is None:
+            return
+        mark = marks.of_call(call)
+        self.set_frame(mark, call.tool, f"{mark.word}, {taken(call, view.now)}")
+        bodies = self.tower.bodies
+        whole = bodies.whole(call)
+        is_waiting = bodies.is_awaited(call)
+        if call is not self._last or is_waiting != self._is_waiting:
+            self._last, self._is_waiting = call, is_waiting
+            self.reader.set_parts([*_facts(view, whole), *call_parts(bodies, whole)])
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What still runs can be stopped."""
+        if action == "stop":
+            return self._last is not None and can_cancel(self._last)
+        return super().check_action(action, parameters)
+
+    def action_stop(self) -> None:
+        """Cancel the call, once the person confirmed."""
+        if self._last is not None:
+            ask_cancel(self.tower, self.app, self._last)
+
+
+def _facts(view: View, call: subjects.Call) -> list[Paragraph]:
+    return [
+        *fact("run by", call.provider + (f" ({call.provider_id})" if call.provider_id else "")),
+        *fact("session", view.session_name(call.session_id)),
+        *fact("started", times.moment(call.started_at)),
+        *fact("call", call.id),
+        *fact("called by", asking.by_whom(call.caller or "")),
+        *fact("timeout", None if call.timeout is None else times.span(call.timeout / 1000)),
+    ]
+
+
+def call_parts(bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
+    """Return a call's progress, arguments, what it changed, and its result or error."""
+    parts: list[Paragraph] = []
+    if call.progress:
+        parts += [Paragraph(""), title("progress"), value(call.progress)]
+    changed = edited(bodies.edits(call))
+    if not changed:
+        parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call).text)]
+    parts += changed
+    if call.error is not None:
+        code = f" {call.error_code}" if call.error_code else ""
+        parts += [Paragraph(""), title(f"error{code}"), value(call.error, "error")]
+    elif call.file is not None:
+        file = f"{call.file.path}\n{call.file.mime_type}, {call.file.size:,} bytes"
+        if call.file.note:
+            file += f"\n{call.file.note}"
+        parts += [Paragraph(""), title("result, in a file"), value(file)]
+    elif call.state == "done":
+        result = bodies.result(call).text
+        is_diff = result.startswith(("diff --git ", "--- ")) and "\n@@" in result
+        parts += [Paragraph(""), title("result")]
+        parts += changes(result) if is_diff else [value(result)]
+    return parts

@@ -1,0 +1,315 @@
+"""The tool calls: in flight on top, then those that ended; or one row a tool, with its times."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from msgspec import Raw
+from textual.binding import BindingType
+
+from tapui import invocation, times
+from tapui.projection.state import is_in_flight, is_pending
+from tapui.projection.summary import summary_of, within
+from tapui.projection.turns.programs import has_failed
+from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.view import View
+from tapui.tower.calls.call_sheet import ask_cancel
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.table.columns import Cell, Column, Row, heading
+from tapui.tower.table.filter import exactly
+from tapui.tower.table.table import Table
+from tapui.tower.table.table_pane import TablePane
+from tapui.tower.wording import marks
+from tapui.tower.wording.words import can_call, can_cancel, taken
+from tapui.wire import subjects
+from tapui.wire.subjects import Call
+
+
+@dataclass(slots=True)
+class ToolTimes:
+    """The calls of one tool. `last` is the newest of them, `took` holds milliseconds, rising."""
+
+    tool: str
+    last: Call
+    calls: int = 0
+    running: int = 0
+    failed: int = 0
+    took: list[float] = field(default_factory=list)
+
+    def percentile(self, share: float) -> float | None:
+        """Return the time that this share of the ended calls did not exceed; None for none."""
+        return percentile(self.took, share)
+
+
+def by_tool(calls: Iterable[Call]) -> list[ToolTimes]:
+    """Return what is known of each tool, by name. `calls` come oldest first.
+
+    Calls that were cancelled count, but how long they took says nothing of their tool.
+    """
+    found: dict[str, ToolTimes] = {}
+    for call in calls:
+        times = found.setdefault(call.tool, ToolTimes(call.tool, call))
+        times.last = call
+        times.calls += 1
+        if is_in_flight(call):
+            times.running += 1
+            continue
+        times.failed += has_failed(call)
+        if call.duration is not None and call.state != "cancelled":
+            times.took.append(call.duration)
+    for times in found.values():
+        times.took.sort()
+    return sorted(found.values(), key=lambda one: one.tool.casefold())
+
+
+def percentile(rising: Sequence[float], share: float) -> float | None:
+    """Return the smallest of some values that at least `share` of them (0 to 1) do not exceed
+    (the nearest rank); None where there are none."""
+    if not rising:
+        return None
+    return rising[max(math.ceil(share * len(rising)) - 1, 0)]
+
+
+_GATE = "gate "
+_TOOL = "tool "
+_TOOL_COLUMNS = (
+    Column("tool", 14, grows=True, cuts_middle=True),
+    Column("by", 8, 20, rank=1, is_spare=True, is_common=True),
+    Column("calls", 5, 6, right=True),
+    Column("running", 7, 7, rank=2, is_spare=True, right=True),
+    Column("failed", 6, 6, right=True),
+    Column("p50", 6, 7, right=True),
+    Column("p95", 6, 7, right=True),
+)
+
+
+class CallsPane(TablePane):
+    """Calls of providers' tools, and of the sessions' own."""
+
+    TOPICS = frozenset({"calls", "clock"})
+    HELP = """\
+*Time* is how long a call has run, and its timeout. *By* is the provider that runs it; the session's
+own tools carry the name of its host, such as `copilot`. `cancelling`: the caller has its answer and
+the provider was told to stop. `gate`: providers are asked whether it may run. *By tool* counts the
+calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no longer than *p95*.
+"""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop", "by-tool")
+    CROSSES_HEADINGS = True
+    COLUMNS = (
+        Column("tool", 14, 32, cuts_middle=True),
+        Column("", 8, grows=True, half=True),
+        Column("state", 11, 14),
+        Column("by", 8, 20, rank=4, is_spare=True, is_common=True),
+        Column("session", 12, 64, rank=3, is_spare=True, is_common=True, cuts_middle=True),
+        Column("time", 11, 12, right=True),
+        Column("started", 8, 8, rank=5, is_spare=True, right=True),
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended = _Rows()
+        self._is_by_tool = False
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Calls in flight at a provider can be stopped."""
+        if action == "stop":
+            call = self._call()
+            return call is not None and can_cancel(call)
+        return super().check_action(action, parameters)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Show a call with its arguments and result."""
+        event.stop()
+        if self._is_by_tool:
+            self._show_tool(event.key.removeprefix(_TOOL))
+            return
+        if self.tower.view.call(event.key) is None:
+            return
+        from tapui.tower.calls.call_sheet import CallScreen
+
+        self.app.push_screen(CallScreen(event.key, self.shown_keys))
+
+    @property
+    def subject(self) -> str:
+        """The call's tool."""
+        call = self._call()
+        return call.tool if call is not None else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Call the tool again, stop the call."""
+        call = self._call()
+        if call is None:
+            return []
+        found = []
+        if self.tower.can_call and can_call(self.tower.view, call):
+            found.append(RowAction("r", "run this tool again, with these arguments", self._again))
+        if can_cancel(call):
+            found.append(RowAction("x", "cancel the call", self.action_stop))
+        return found
+
+    def _again(self) -> None:
+        """Open the workbench with the call's tool and arguments."""
+        call = self._call()
+        if call is not None:
+            from tapui.tower.workbench.tools import call_in
+
+            given = self.tower.view.arguments(call)
+            arguments = given if isinstance(given, Raw) else None
+            call_in(self.tower, call.session_id, tool=call.tool, arguments=arguments)
+
+    def action_stop(self) -> None:
+        """Cancel the selected call, once the person confirmed."""
+        call = self._call()
+        if call is not None and can_cancel(call):
+            ask_cancel(self.tower, self.app, call)
+
+    # By tool
+
+    def title(self) -> str:
+        """Return the pane's title."""
+        return "Calls by tool" if self._is_by_tool else super().title()
+
+    def action_by_tool(self) -> None:
+        """Show the tools instead of the calls, or the calls again."""
+        self._is_by_tool = not self._is_by_tool
+        self.table.set_columns(_TOOL_COLUMNS if self._is_by_tool else self.COLUMNS)
+        self.sort_by(None)
+
+    def _show_tool(self, tool: str) -> None:
+        """Show the calls of one tool."""
+        self.action_by_tool()
+        self.filter_by(exactly(tool))
+
+    # Rows
+
+    def rows(self, view: View) -> list[Row]:
+        """Calls in flight, oldest first, then ended ones, newest first; or the tools by name."""
+        if self._is_by_tool:
+            calls = (*view.state.recent_calls.values(), *view.state.calls.values())
+            return [_tool_row(one) for one in by_tool(calls)]
+        rows = [_gate_row(view, gate) for gate in view.state.gates.values() if is_pending(gate)]
+        rows += [_row(view, call) for call in view.state.calls.values()]
+        if view.state.recent_calls:
+            if rows:
+                rows.append(heading("recent"))
+            rows.extend(self._ended.of(view, self.tower.give_way))
+        return rows
+
+    def first_steps(self) -> list[tuple[str, str]]:
+        """How a call gets here."""
+        return [
+            ("No call yet. Copilot's own tools show up here, and those of providers.", ""),
+            ("", ""),
+            ("To call one yourself:", ""),
+            (f"  {invocation.command('call TOOL')} --args '{{}}'", "bold $primary"),
+        ]
+
+    def _call(self) -> subjects.Call | None:
+        return None if self._is_by_tool else self.tower.view.call(self.selected)
+
+
+class _Rows:
+    """The rows of calls that ended, made again only when their session has another name."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[subjects.Call, str, Row]] = {}
+
+    def of(self, view: View, give_way: Callable[[], None]) -> list[Row]:
+        """Return the rows, newest first."""
+        made: dict[str, tuple[subjects.Call, str, Row]] = {}
+        names: dict[str, str] = {}
+        for call in reversed(view.state.recent_calls.values()):
+            session_id = call.session_id
+            name = names.get(session_id)
+            if name is None:
+                name = names[session_id] = view.session_name(session_id)
+            known = self._made.get(call.id)
+            if known is None or known[0] is not call or known[1] != name:
+                known = (call, name, _row(view, call))
+                give_way()
+            made[call.id] = known
+        self._made = made
+        return [one[2] for one in made.values()]
+
+
+def _tool_row(one: ToolTimes) -> Row:
+    times_of = [one.percentile(share) for share in (0.5, 0.95)]
+    return Row(
+        _TOOL + one.tool,
+        (
+            Cell(one.tool, "strong" if one.running else ""),
+            Cell(one.last.provider, "muted" if marks.is_own_tool(one.last) else ""),
+            Cell(str(one.calls)),
+            Cell(str(one.running) if one.running else "", "primary"),
+            Cell(str(one.failed) if one.failed else "", "error"),
+            *(Cell("" if took is None else times.span(took / 1000)) for took in times_of),
+        ),
+        values={
+            0: one.tool.casefold(),
+            1: one.last.provider,
+            2: one.calls,
+            3: one.running,
+            4: one.failed,
+            5: times_of[0] or 0.0,
+            6: times_of[1] or 0.0,
+        },
+    )
+
+
+def _gate_row(view: View, gate: subjects.Gate) -> Row:
+    mark = marks.GATE[gate.state]
+    asked = f"asks {', '.join(gate.providers)}"
+    return Row(
+        _GATE + gate.id,
+        (
+            Cell(gate.tool, "strong"),
+            Cell(f"{asked}: {gate.reason}" if gate.reason else asked),
+            Cell(mark.word, mark.tone, mark.glyph, mark.tone),
+            Cell(""),
+            Cell(view.session_name(gate.session_id), "muted"),
+            Cell(times.lasting(times.since(gate.started_at, view.now))),
+            Cell(times.moment(gate.started_at), "muted"),
+        ),
+    )
+
+
+def _row(view: View, call: subjects.Call) -> Row:
+    mark = marks.of_call(call)
+    is_live = is_in_flight(call)
+    session = view.session_name(call.session_id)
+    spent = times.since(call.started_at, view.now) if is_live else (call.duration or 0.0) / 1000
+    return Row(
+        call.id,
+        (
+            Cell(call.tool, "strong" if is_live else ""),
+            Cell(_about(view, call), "error" if has_failed(call) else "" if is_live else "muted"),
+            Cell(mark.word, mark.tone, mark.glyph, mark.tone),
+            Cell(call.provider, "muted" if marks.is_own_tool(call) else ""),
+            Cell(session, "muted"),
+            Cell(taken(call, view.now), "strong" if _is_late(call, view.now) else ""),
+            Cell(times.moment(call.started_at), "muted"),
+        ),
+        values={
+            0: call.tool,
+            2: mark.word,
+            3: call.provider,
+            4: session,
+            5: spent or 0.0,
+            6: times.epoch(call.started_at) or 0.0,
+        },
+    )
+
+
+def _about(view: View, call: subjects.Call) -> str:
+    """Return what a call is about: its main argument, then how far it is or why it failed."""
+    more = call.error if call.state == "failed" else call.progress if is_in_flight(call) else None
+    said = within(summary_of(call), view.folder_of(call.session_id))
+    return "   ".join(one for one in (said, more) if one)
+
+
+def _is_late(call: subjects.Call, now: float) -> bool:
+    """Return whether a call in flight has used most of its time."""
+    if not is_in_flight(call) or not call.timeout:
+        return False
+    return (times.since(call.started_at, now) or 0.0) * 1000 > 0.8 * call.timeout

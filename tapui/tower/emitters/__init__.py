@@ -1,0 +1,1 @@
+"""Emitters: the pane, an emitter's sheet, and its filter."""

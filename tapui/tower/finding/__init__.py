@@ -1,0 +1,1 @@
+"""Finding in everything that was recorded."""

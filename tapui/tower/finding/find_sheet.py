@@ -1,0 +1,391 @@
+"""Everything of all sessions that was recorded, found as you type; one record in full."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import PurePath
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from tapui import invocation, times
+from tapui.tower.app.services import Finder, FoundRecord, LastFind, RecordText
+from tapui.tower.app.view import View
+from tapui.tower.finding.finder_thread import MOST, FinderThread, Finding
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.table.columns import Cell, Column, Row, emphasis
+from tapui.tower.table.table import Table
+from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
+from tapui.tower.textual.reader import Paragraph, Reader, title, value
+from tapui.tower.textual.sheet import Keys, Sheet, fact, upper_edge
+from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.wording.marks import Mark
+from tapui.wire.limits import MAX_PATTERN
+
+_ERROR = Mark("✗", "error", "error")
+
+
+class RecordScreen(Sheet):
+    """A record with its session, turn and file. `found` knows the rows, `read` asks for a record;
+    it comes by `set_record`."""
+
+    def __init__(
+        self,
+        key: str,
+        keys: Keys,
+        found: Callable[[str], FoundRecord | None],
+        read: Callable[[FoundRecord], None],
+    ) -> None:
+        super().__init__(key, keys)
+        self._found = found
+        self._read = read
+        self._shown = found(key)
+        self._record: RecordText | None = None
+        self._is_gone = False
+        if self._shown is not None:
+            read(self._shown)
+
+    def go_to(self, key: str) -> None:
+        """Show another record."""
+        self._shown = self._found(key)
+        self._record, self._is_gone = None, False
+        if self._shown is not None:
+            self._read(self._shown)
+        super().go_to(key)
+
+    def set_record(self, key: str, record: RecordText | None) -> None:
+        """The record was read; None if it is no longer there."""
+        if key == self.key:
+            self._record, self._is_gone = record, record is None
+            if self.query(Reader):  # else it is still being made, and will show it by itself
+                self.show(self.tower.view, self.TOPICS)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint what is there of it."""
+        del view, dirty
+        found = self._shown
+        if found is None:
+            return
+        mark = _ERROR if found.kind == "error" else Mark("·", found.kind, "muted")
+        self.set_frame(mark, found.title, f"{found.kind}, {times.date_and_time(found.ts)}")
+        self.reader.set_parts(self._parts(found))
+
+    def _parts(self, found: FoundRecord) -> list[Paragraph]:
+        record = self._record
+        session = found.session_id
+        masked = record.masked if record is not None else 0
+        parts = [
+            *fact("session", f"{found.session} ({session})" if session else None),
+            *fact("turn", None if found.turn is None else str(found.turn)),
+            *fact("replay", _replay(session) if session else None),
+            *fact("file", record.path if record is not None else None),
+            *fact("masked", f"{masked} of what looked like secrets" if masked else None),
+            *fact("cut", "the record has only the beginning" if found.is_cut else None),
+            Paragraph(""),
+            title("record"),
+        ]
+        if self._is_gone:
+            return [*parts, value("It was deleted since it was found.")]
+        return [*parts, value(record.text if record is not None else "reading …")]
+
+
+def _replay(session_id: str) -> str:
+    return invocation.command(f"replay {shlex.quote(session_id)}")
+
+
+_TWO_LINES_BELOW = 110
+_COLUMNS = (
+    Column("when", 8, 11),
+    Column("kind", 6, 8, rank=1),
+    Column("session", 16, 28, rank=2, cuts_middle=True),
+    Column("turn", 4, 6, rank=3, right=True),
+    Column("about", 20, 32, rank=4),
+    Column("text", 20, grows=True, half=True, below=True),
+)
+_ABOUT = frozenset({"result", "line", "error", "event"})
+"""Kinds whose title is not in their text anyway."""
+SYNTAX = (
+    ("All words must be there, in any order; upper and lower case are the same.", ""),
+    ("", ""),
+    ('"exact phrase"   words that stand one after the other', "bold"),
+    ("pair*            a beginning; so is the last word while you type", "bold"),
+    ("changed:FILE     the calls that changed a file, such as changed:src/app.py", "bold"),
+    ("", ""),
+    ("Searched is what was recorded of all sessions: prompts, messages, calls with their", ""),
+    ("arguments and results, lines of streams, requests with their answers, errors.", ""),
+)
+
+
+class FindInput(SafeInput):
+    """Where the text is typed; down goes on to the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("open"),
+        Binding("down,pagedown,tab", "to_list", "list", key_display="↓"),
+    ]
+
+    class ListWanted(Message):
+        """The keys are to go to the list."""
+
+    class OpenWanted(Message):
+        """The selected row is to be opened."""
+
+    def action_to_list(self) -> None:
+        """Go to the list."""
+        self.post_message(self.ListWanted())
+
+    def action_open(self) -> None:
+        """Open the selected row from here."""
+        self.post_message(self.OpenWanted())
+
+
+class FoundTable(Table):
+    """The rows; up from the first one goes back to the text."""
+
+    class TextWanted(Message):
+        """The keys are to go to the text."""
+
+    def action_move(self, step: int) -> None:
+        """Select the next or previous row."""
+        if step < 0 and self.cursor == 0:
+            self.post_message(self.TextWanted())
+        else:
+            super().action_move(step)
+
+
+class FindScreen(LiveScreen[None]):
+    """What is typed above, what is found below. `make` makes what looks for it, on its thread."""
+
+    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = [
+        SHEET_CSS,
+        "find_sheet.tcss",
+    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("find")
+
+    class Told(Message):
+        """Something was found, or that is all."""
+
+        def __init__(self, finding: Finding) -> None:
+            super().__init__()
+            self.finding = finding
+
+    class RecordRead(Message):
+        """A record was read; None if it is gone."""
+
+        def __init__(self, key: str, record: RecordText | None) -> None:
+            super().__init__()
+            self.key = key
+            self.record = record
+
+    def __init__(self, make: Callable[[], Finder], last: LastFind) -> None:
+        super().__init__()
+        self._last = last
+        self._finding = Finding("", is_done=False)
+        self._is_placed = not last.key
+        self._opened: RecordScreen | None = None
+        self.thread = FinderThread(
+            make,
+            lambda finding: self.post_message(self.Told(finding)),
+            lambda key, record: self.post_message(self.RecordRead(key, record)),
+        )
+
+    def compose(self) -> ComposeResult:
+        """The text, the rows, and what is said while there are none."""
+        with Vertical(classes="sheet"):
+            with Horizontal(classes="asked"):
+                yield Static("/", markup=False)
+                yield FindInput(self._last.text, max_length=MAX_PATTERN, compact=True)
+            yield FoundTable(_COLUMNS, two_lines_below=_TWO_LINES_BELOW)
+            yield Static("", classes="said", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin with what was looked for last."""
+        super().on_mount()
+        self.query_one(FindInput).focus()
+        self.thread.look_for(self._last.text.strip())
+        self.thread.start()
+
+    def on_unmount(self) -> None:
+        """Let the thread end."""
+        self.thread.stop()
+
+    @property
+    def _table(self) -> FoundTable:
+        return self.query_one(FoundTable)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint what is found so far."""
+        del dirty
+        finding, table = self._finding, self._table
+        is_list = bool(finding.found)
+        if is_list:
+            table.set_rows([_row(one, view.now) for one in finding.found])
+        elif table.has_focus:
+            self.query_one(FindInput).focus()
+        table.set_class(not is_list, "none")
+        said = self.query_one(".said", Static)
+        said.set_class(is_list, "none")
+        if not is_list:
+            said.update(_said(finding, has_text=bool(self._last.text.strip())))
+        frame = self.query_one(".sheet", Vertical)
+        note, tone = _note(finding)
+        frame.border_title = upper_edge(plain("Find", "bold"), note, tone, self.app.size.width)
+        closes = f"{self.tower.key_of('close-sheet')} closes"
+        frame.border_subtitle = plain(closes, "$text-muted")
+
+    def on_resize(self) -> None:
+        """The frame has another width."""
+        super().on_resize()
+        if self.is_mounted:
+            self.show(self.tower.view, self.TOPICS)
+
+    # What comes
+
+    def on_find_screen_told(self, event: Told) -> None:
+        """Show it, unless something else was typed since."""
+        if event.finding.text != self._last.text.strip():
+            return
+        if not event.finding.found and not event.finding.is_done:
+            return
+        self._finding = event.finding
+        self.show(self.tower.view, self.TOPICS)
+        if not self._last.key and event.finding.found:
+            self._table.select(event.finding.found[0].key)
+        elif event.finding.is_done and not self._is_placed:
+            self._is_placed = True
+            self._table.select(self._last.key)
+
+    def on_find_screen_record_read(self, event: RecordRead) -> None:
+        """A record is there, for its sheet."""
+        if self._opened is not None:
+            self._opened.set_record(event.key, event.record)
+
+    # The text
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Look for what is typed so far."""
+        event.stop()
+        if event.value == self._last.text:
+            return
+        self._last.text, self._last.key = event.value, ""
+        text = event.value.strip()
+        self.thread.look_for(text)
+        if not text:
+            self._finding = Finding("", is_done=True, indexed=self._finding.indexed)
+            self.show(self.tower.view, self.TOPICS)
+
+    def on_find_input_list_wanted(self) -> None:
+        """Down from the text: the next row, with the keys in the list."""
+        if self._finding.found:
+            self._table.focus()
+            self._table.action_move(1)
+
+    def on_find_input_open_wanted(self) -> None:
+        """Enter in the text opens the selected row."""
+        if self._finding.found:
+            self._table.action_open()
+
+    def on_found_table_text_wanted(self) -> None:
+        """Up from the first row."""
+        self.query_one(FindInput).focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Where the text has the keys already, its key is none."""
+        if action == "find":
+            return self._table.has_focus
+        return super().check_action(action, parameters)
+
+    def action_find(self) -> None:
+        """Type another text."""
+        self.query_one(FindInput).focus()
+
+    # Rows
+
+    def on_table_moved(self, event: Table.Moved) -> None:
+        """Another row is selected."""
+        if event.is_own and self._table.has_focus:
+            self._last.key = self._table.selected or ""
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Go to where it happened, if this tower has that; else show the record."""
+        event.stop()
+        self._last.key = event.key
+        found = self._found(event.key)
+        way = self.tower.way_to(found) if found is not None else None
+        if way is not None:
+            self.dismiss(None)
+            self.app.call_later(way)
+            return
+        self._opened = RecordScreen(event.key, self._keys, self._found, self.thread.read)
+        self.app.push_screen(self._opened)
+
+    def _keys(self) -> list[str]:
+        return [one.key for one in self._finding.found]
+
+    def _found(self, key: str) -> FoundRecord | None:
+        return next((one for one in self._finding.found if one.key == key), None)
+
+    def copied(self) -> str:
+        """Return the selected row."""
+        table = self._table
+        return table.row_text(table.selected) if self._finding.found and table.selected else ""
+
+    def action_copy(self) -> None:
+        """Copy the selected row."""
+        self.tower.copy(self.copied(), "The row")
+
+
+def _row(found: FoundRecord, now: float) -> Row:
+    text, marks = emphasis(found.excerpt, found.marks)
+    return Row(
+        found.key,
+        (
+            Cell(_when(found.ts, now), "muted"),
+            Cell(found.kind, "error" if found.kind == "error" else ""),
+            Cell(found.session),
+            Cell("" if found.turn is None else str(found.turn)),
+            Cell(found.title if found.kind in _ABOUT else "", "muted"),
+            Cell(text, marks=marks),
+        ),
+    )
+
+
+def _when(ts: str, now: float) -> str:
+    """Return the time of day, of another day its date and the minute, of another year the date."""
+    written, today = times.date_and_time(ts), times.date(now)
+    if times.epoch(ts) is None:
+        return written
+    if written[:10] == today:
+        return written[11:]
+    return written[5:16] if written[:4] == today[:4] else written[:10]
+
+
+def _note(finding: Finding) -> tuple[str, str]:
+    """Return what stands in the frame's edge, and its tone."""
+    if finding.problem:
+        return "", "muted"
+    if finding.indexed < 1:
+        return f"indexing {int(100 * finding.indexed)} %", "strong"
+    if not finding.text:
+        return "", "muted"
+    if not finding.is_done:
+        return "looking …", "muted"
+    count = len(finding.found)
+    return (f"the newest {MOST}" if count == MOST else f"{count} found"), "muted"
+
+
+def _said(finding: Finding, *, has_text: bool) -> Content:
+    """Return what stands in place of the rows."""
+    if finding.problem:
+        return plain(finding.problem)
+    if not has_text:
+        lines = [plain(text, style) for text, style in SYNTAX]
+        return Content("\n").join(lines)
+    if not finding.is_done or not finding.text:
+        return plain("")
+    more = " so far; the rest is still being indexed" if finding.indexed < 1 else ""
+    return plain(f"Nothing was found{more}.")

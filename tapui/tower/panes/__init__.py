@@ -1,1 +1,0 @@
-"""The panes of the tower, one module each."""

@@ -1,0 +1,1 @@
+"""Providers: the pane, a provider's sheet, and the inspector of its connection."""

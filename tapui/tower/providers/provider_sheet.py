@@ -1,0 +1,73 @@
+"""One provider: what it offers and wants, and what it was refused."""
+
+from tapui import times
+from tapui.tower.app.view import View
+from tapui.tower.textual.reader import Paragraph, title, value
+from tapui.tower.textual.sheet import Sheet, fact
+from tapui.tower.wording import marks
+from tapui.tower.wording.words import name_of, session_of
+from tapui.wire import subjects
+
+
+class ProviderScreen(Sheet):
+    """A provider's facts, tools and errors."""
+
+    TOPICS = frozenset({"providers", "errors", "clock"})
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint it as it is now."""
+        provider = view.state.providers.get(self.key)
+        if provider is None:
+            return
+        provider = self.tower.bodies.whole(provider)
+        age = times.lasting(times.since(provider.connected_at, view.now))
+        mark = marks.PROVIDER[provider.state]
+        self.set_frame(mark, name_of(provider), f"{mark.word}, connected {age} ago")
+        if not dirty & {"providers", "errors"}:
+            return
+        faults = f"{provider.pattern_faults} timed out" if provider.pattern_faults else None
+        parts = [
+            *fact("id", provider.id),
+            *fact("trust", provider.trust),
+            *fact("origin", provider.origin or "local program"),
+            *fact("session", session_of(view, provider)),
+            *fact("instance", provider.instance),
+            *fact("revision", str(provider.revision) if provider.revision else None),
+            *fact("injects", _injects(view, provider)),
+            *fact("rules", f"{provider.rules} before tools" if provider.rules else None),
+            *fact("sections", _sections(provider)),
+            *fact("patterns", faults),
+            *fact("reason", provider.reason),
+        ]
+        if provider.context:
+            parts += [
+                Paragraph(""),
+                title("context added to every prompt"),
+                value(provider.context),
+            ]
+        metadata = self.tower.bodies.metadata(provider)
+        if metadata is not None:
+            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
+        parts += [Paragraph(""), title("tools")]
+        parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
+        parts += [Paragraph(""), title("errors sent to it")]
+        refused = [
+            value(f"{times.moment(ts)}  {error.code}  {error.message}", "error")
+            for ts, error in reversed(view.errors)
+            if error.provider_id == provider.id
+        ]
+        self.reader.set_parts(parts + (refused or [value("none")]))
+
+
+def _sections(provider: subjects.Provider) -> str:
+    """Return what it does to sections of the system prompt, and where that may come to nothing."""
+    said = ", ".join(f"{name} ({what})" for name, what in provider.sections.items())
+    without = ", ".join(provider.sections_unapplied)
+    return f"{said}; may have no effect in {without}" if without else said
+
+
+def _injects(view: View, provider: subjects.Provider) -> str | None:
+    """Return what waits of its injects, and where the loop brake is on."""
+    said = [f"{provider.held} waiting"] if provider.held else []
+    said += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]
+    return ", ".join(said) or None

@@ -1,0 +1,1 @@
+"""Requests: the band, the sheets and the answers, and which request is first."""

@@ -1,0 +1,326 @@
+"""The parts of a request's sheet that the person fills in, and its letters and last line."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from msgspec import Raw
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Digits, Static
+
+from tapui.projection import asking
+from tapui.projection.state import is_waiting
+from tapui.text import safe_text
+from tapui.tower.app.app_protocol import Tower
+from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
+from tapui.tower.app.view import View
+from tapui.tower.requests.requests import Option
+from tapui.tower.requests.rule_proposal import RuleProposal
+from tapui.tower.table.columns import Cell, Column, Row
+from tapui.tower.table.table import Table
+from tapui.tower.textual.dialogs import AnswerError, AnswerForm, AnswerInput
+from tapui.tower.textual.widgets import plain
+from tapui.tower.wording import marks
+from tapui.tower.workbench.arguments_view import FormView, JsonView
+from tapui.tower.workbench.fields import NoForm, form_of
+from tapui.wire import subjects
+from tapui.wire.codec import raw
+
+
+class FormAnswer(Vertical):
+    """A form to fill in. Where its schema makes none, the answer is written as JSON."""
+
+    def __init__(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.approval_id = approval.id
+        self._why_json = ""
+        self._fields: FormView | JsonView
+        try:
+            form = form_of(raw(detail.get("requestedSchema") or detail.get("schema") or {}))
+        except NoForm as reason:
+            self._why_json = str(reason)
+            self._fields = JsonView(Raw(b"{}"))
+        else:
+            self._fields = FormView(form, form.defaults)
+
+    def compose(self) -> ComposeResult:
+        """The fields; above JSON, why it is no form."""
+        if self._why_json:
+            said = f"The answer is written as JSON: {self._why_json}."
+            yield Static(plain(said, "$text-muted", limit=300), markup=False)
+        yield self._fields
+
+    def focus_inside(self) -> None:
+        """Go to the first field."""
+        self._fields.focus_inside()
+
+    @property
+    def has_focus_inside(self) -> bool:
+        """Whether the person is at a field."""
+        return self.has_pseudo_class("focus-within")
+
+    def mark(self) -> None:
+        """Say at each field what is wrong with it."""
+        if isinstance(self._fields, FormView):
+            self._fields.mark(self._fields.read()[1])
+
+    def answer(self) -> object:
+        """Return the answer, an object. Raises `AnswerError`."""
+        written, wrong = self._fields.read()
+        for key, said in wrong.items():
+            between = " " if said == "is required" else ": "
+            raise AnswerError(f"{key}{between}{said}" if key else said)
+        return msgspec.json.decode(written)
+
+
+class PairingPanel(Vertical):
+    """Sessions to let the provider into; once opened, the code in large digits."""
+
+    def __init__(self, approval: subjects.Approval) -> None:
+        super().__init__()
+        self.approval_id = approval.id
+        self._chosen: set[str] | None = None
+
+    def compose(self) -> ComposeResult:
+        """The choice and the code; one of them is shown."""
+        yield Static("sessions that it may join", classes="label", markup=False)
+        yield Table((Column("", 3), Column("", 12, 64), Column("", 9)))
+        yield Digits("")
+        yield Static("", classes="elsewhere", markup=False)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The sessions that the person chose."""
+        return sorted(self._chosen or ())
+
+    def focus_inside(self) -> None:
+        """Focus the list."""
+        self.query_one(Table).focus()
+
+    def toggle(self) -> None:
+        """Choose or drop the session under the cursor."""
+        key = self.query_one(Table).selected
+        if key is not None and self._chosen is not None:
+            self._chosen ^= {key}
+            self._fill(cast("Tower", self.app).view)
+
+    def show(self, view: View, approval: subjects.Approval, dirty: frozenset[str]) -> None:
+        """Paint the choice, or the code."""
+        is_revealed = approval.state == "revealed"
+        self.set_class(is_revealed, "-revealed")
+        if not is_revealed:
+            if dirty & {"sessions", "approvals"} or self._chosen is None:
+                self._fill(view)
+            return
+        code = view.codes.get(approval.id)
+        digits = safe_text(code.code, limit=12) if code else ""
+        self.query_one(Digits).update(f"{digits[:3]} {digits[3:]}" if digits else "")
+        self.query_one(".elsewhere", Static).update(
+            plain(
+                "" if code else "The code is shown in the tower that opened this request.",
+                "$text-muted",
+            )
+        )
+
+    def _fill(self, view: View) -> None:
+        sessions = view.open_sessions
+        if self._chosen is None:
+            self._chosen = {one.id for one in sessions[:1]}
+        table = self.query_one(Table)
+        table.styles.height = min(max(len(sessions), 1), 6) + 1
+        table.set_rows(
+            [
+                Row(
+                    one.id,
+                    (
+                        Cell("[x]" if one.id in self._chosen else "[ ]", "primary"),
+                        Cell(one.label or one.id, "strong"),
+                        Cell(marks.SESSION[one.state].text, marks.SESSION[one.state].tone),
+                    ),
+                )
+                for one in sessions
+            ]
+        )
+
+
+class RulePanel(Static):
+    """Rules that would allow a request. Where there are records, it looks them through meanwhile.
+
+    `earlier` reads what was asked in the rules' folder; it is called on a thread.
+    """
+
+    def __init__(self, made: RuleProposal, earlier: EarlierRequests | None) -> None:
+        looks = "In the records: looking …" if earlier is not None else ""
+        super().__init__(_lines(made.lines(looks)))
+        self._made = made
+        self._earlier = earlier
+
+    def on_mount(self) -> None:
+        """Look the records through."""
+        if self._earlier is not None:
+            self.run_worker(self._look_back(self._earlier), group="proposal")
+
+    async def _look_back(self, earlier: EarlierRequests) -> None:
+        told = await asyncio.to_thread(_recorded, earlier, self._made)
+        self.update(_lines(self._made.lines(told)))
+
+
+def _lines(texts: Sequence[str]) -> Content:
+    return Content("\n").join([plain(one, limit=300) for one in texts])
+
+
+def _recorded(earlier: EarlierRequests, made: RuleProposal) -> str:
+    """Return what rules would have allowed of what was recorded. Blocks for as long as it takes."""
+    try:
+        found = matched(earlier(made.folder, MOST), made.given, made.folder)
+    except EarlierFault as fault:
+        return str(fault)
+    return found.words("In the records of this folder")
+
+
+Field = PairingPanel | AnswerForm | FormAnswer
+"""The fields of a request, by its kind."""
+
+
+class RequestFields(Vertical):
+    """The fields of one request at a time. Those of another may be leaving still: the methods that
+    look for fields take the id of the request on show."""
+
+    def fill(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> Field | None:
+        """Add the fields of a request and return them; None for a request without any."""
+        field: Field
+        if approval.kind == "pairing":
+            field = PairingPanel(approval)
+        elif approval.kind == "userInput":
+            field = AnswerForm(approval, detail)
+        elif approval.kind == "elicitation":
+            field = FormAnswer(approval, detail)
+        else:
+            return None
+        self.mount(field)
+        return field
+
+    def empty(self) -> None:
+        """Remove all fields."""
+        for found in self.children:
+            found.remove()
+
+    def panels(self, approval_id: str) -> list[PairingPanel]:
+        """Return the choice of sessions, where the request is a pairing."""
+        found = [one for one in self.query(PairingPanel) if one.is_mounted]
+        return [one for one in found if one.approval_id == approval_id]
+
+    def forms(self, approval_id: str) -> list[AnswerForm | FormAnswer]:
+        """Return what an answer is written in, where the request is a question or a form."""
+        found: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
+        return [one for one in found if one.approval_id == approval_id]
+
+    def has_focus_in_form(self, approval_id: str) -> bool:
+        """Return whether the person is at a field of a question or a form."""
+        return any(form.has_focus_inside for form in self.forms(approval_id))
+
+    # What belongs to the chosen answer
+
+    def add_reason(self) -> AnswerInput:
+        """Add and return the line with what the agent is told about a denial."""
+        line = AnswerInput(placeholder="what the agent is told", id="tell")
+        self.mount(line)
+        return line
+
+    @property
+    def reason(self) -> AnswerInput | None:
+        """The line with what the agent is told."""
+        return next(iter(self.query("#tell").results(AnswerInput)), None)
+
+    def drop_choice(self) -> None:
+        """Remove what belongs to the chosen answer."""
+        for shown in self.query(RulePanel):
+            shown.remove()
+        if (line := self.reason) is not None:
+            line.remove()
+
+
+class Letter(NamedTuple):
+    """A letter: the answer it chooses, the key as the person reads it, what it does."""
+
+    answer: str
+    key: str
+    does: str
+
+
+class Letters(Static):
+    """One line each; a click chooses like the key."""
+
+    class Clicked(Message):
+        """An answer was clicked."""
+
+        def __init__(self, answer: str) -> None:
+            super().__init__()
+            self.answer = answer
+
+    def __init__(self) -> None:
+        super().__init__("", markup=False)
+        self._shown: tuple[Letter, ...] = ()
+        self._chosen: str | None = None
+
+    def set_letters(self, letters: Sequence[Letter], chosen: str | None) -> None:
+        """Show these letters."""
+        shown = (tuple(letters), chosen)
+        if shown != (self._shown, self._chosen):
+            self._shown, self._chosen = shown
+            self.update(Content("\n").join([self._line(one) for one in self._shown]))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose what is under the mouse."""
+        if 0 <= event.y < len(self._shown):
+            self.post_message(self.Clicked(self._shown[event.y].answer))
+
+    def _line(self, letter: Letter) -> Content:
+        is_chosen = letter.answer == self._chosen
+        mark = plain("▌", "$warning") if is_chosen else plain(" ")
+        does = plain(letter.does, "bold" if is_chosen else "")
+        return mark + plain(f"{letter.key:<3}", "bold $accent") + does
+
+
+def prompt_line(
+    approval: subjects.Approval | None,
+    *,
+    chosen: Option | None,
+    trouble: str,
+    is_sent: bool,
+    is_in_form: bool,
+) -> Content:
+    """Return what Enter does, or what to press before.
+
+    `trouble` is why the last key did not count, `is_in_form` whether the person is at a field of a
+    question or a form.
+    """
+    if approval is None:
+        return plain("It waits no longer.", "$text-muted")
+    if not is_waiting(approval):
+        return plain(asking.outcome(approval), "$text-muted", limit=200)
+    if is_sent:
+        return plain("sent, waiting for the gateway …", "$text-muted")
+    told = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)
+    if chosen is not None:
+        return told + _then(chosen)
+    if approval.state == "revealed":
+        return told + plain("Enter this code on the page that asks for it.")
+    if is_in_form:
+        is_form = approval.kind == "elicitation"
+        enter = "goes on, in the last field to your answer." if is_form else "takes this answer."
+        return told + plain(f"Enter {enter} Esc leaves the field.", "$text-muted")
+    choose = "  Space chooses sessions." if approval.kind == "pairing" else ""
+    return told + plain(f"A letter, then Enter.{choose}", "$text-muted")
+
+
+def _then(option: Option) -> Content:
+    allows = option.answer in ("allow", "keep", "make-rule")
+    tone = "bold $success" if allows else "bold $error"
+    rest = plain("    Esc takes the choice back", "$text-muted")
+    return plain(f"Enter {option.enter}", tone) + rest

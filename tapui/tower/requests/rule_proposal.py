@@ -1,0 +1,85 @@
+"""The rules that would allow a request: what they are, and what else they would have allowed."""
+
+from dataclasses import dataclass, field
+
+from tapui.policies.rules import PolicyRule
+from tapui.projection import asking
+from tapui.tower.app.services import NOTHING, Matched, matched
+from tapui.tower.app.view import View
+from tapui.wire.subjects import Approval, RequestPart
+
+
+@dataclass(frozen=True, slots=True)
+class RuleProposal:
+    """Rules as TOML and in words, and the requests of this session that they would have allowed.
+
+    `fault` says why there are none.
+    """
+
+    fault: str = ""
+    toml: str = ""
+    rules: list[str] = field(default_factory=list)
+    given: tuple[PolicyRule, ...] = ()
+    """The rules themselves."""
+    folder: str = ""
+    here: Matched = NOTHING
+    """Of what this session asked for, as far as the tower has it."""
+
+    def lines(self, recorded: str = "") -> list[str]:
+        """Return what the person is shown; `recorded` is what the records say."""
+        shown = [f"allow {one}" for one in self.rules]
+        return [*shown, self.here.words("In this session"), *filter(None, [recorded])]
+
+
+def proposal(view: View, approval: Approval) -> RuleProposal:
+    """Return the rules that would allow a request, and no others that rules allow already."""
+    from tapui.policies.guarded import Guards
+    from tapui.policies.judging import judge
+    from tapui.policies.proposing import proposed
+    from tapui.policies.requests import of_permission
+
+    session = view.state.sessions.get(approval.session_id or "")
+    folder = session.cwd if session is not None else None
+    if folder is None:
+        return RuleProposal("The session has ended.")
+    asked = of_permission(asking.detail_of(approval), folder)
+    if approval.judged is not None and approval.judged.why:
+        return RuleProposal(f"No rule may allow this: {approval.judged.why}.")
+    wanted = proposed(asked, folder)
+    rules = [one.as_rule() for one in wanted]
+    verdict = judge(asked, rules, folder, Guards())
+    if not wanted or verdict.effect != "allow":
+        why = verdict.why or next((part.why for part in verdict.parts if part.why), "")
+        return RuleProposal(f"No rule may allow this: {why or 'it is asked each time'}.")
+    known = {part.text for part in _allowed(approval)}
+    new = [
+        one
+        for one in wanted
+        if not any(
+            part.rule is not None and part.rule.pattern == one.pattern and part.text in known
+            for part in verdict.parts
+        )
+    ]
+    earlier = [
+        one
+        for one in view.state.approvals.values()
+        if one.kind == "permission"
+        and one.session_id == approval.session_id
+        and one.id != approval.id
+    ]
+    return RuleProposal(
+        toml="\n".join(one.as_toml() for one in new or wanted),
+        rules=[
+            f"{one.kind} “{one.pattern}”{' and nothing behind it' if one.is_exact else ''}"
+            f" in {one.folder}"
+            for one in new or wanted
+        ],
+        given=tuple(rules),
+        folder=folder,
+        here=matched(earlier, rules, folder),
+    )
+
+
+def _allowed(approval: Approval) -> list[RequestPart]:
+    parts = approval.judged.parts if approval.judged is not None else []
+    return [one for one in parts if one.rule is not None and one.rule.effect == "allow"]

@@ -1,1 +1,0 @@
-"""The screens that open over the panes, one module each."""

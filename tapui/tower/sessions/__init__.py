@@ -1,0 +1,1 @@
+"""Sessions: the pane, their sheets, orders, and starting them."""

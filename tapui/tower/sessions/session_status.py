@@ -1,0 +1,142 @@
+"""How each session stands: what it does now, since when, and how much it needs the person."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from tapui import times
+from tapui.projection import alarms, asking
+from tapui.projection.now import Loop, SessionNow, agent_now, now_of
+from tapui.projection.orders import is_stopping
+from tapui.projection.state import State, is_local, is_open
+from tapui.projection.summary import within
+from tapui.text import revealed
+from tapui.tower.app.view import View
+from tapui.tower.requests.urgency import requests
+from tapui.tower.wording.marks import NO_EVENT, Mark
+from tapui.tower.wording.words import quantity
+from tapui.wire import subjects
+
+
+class Need(IntEnum):
+    """How much a session needs the person; the least number first."""
+
+    WAITING = 0
+    FAILED = 1
+    BUSY = 2
+    IDLE = 3
+    ENDED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Footing:
+    """How a session or subagent stands. `now` is what it does; `since` an RFC 3339 time."""
+
+    need: Need
+    mark: Mark
+    now: str
+    since: str | None
+    failed: int = 0
+    is_said: bool = False
+    """Whether `now` is what the agent said, not what it does."""
+
+
+WAITING = Mark("!", "asks you", "warning")
+WAITS_LONG = Mark("!", "waits long", "error")
+BUSY = Mark("●", "busy", "accent")
+SILENT = Mark("✗", "no answer", "error")
+STOPPING = Mark("●", "stopping", "accent")
+IDLE = Mark("○", "idle", "muted")
+ENDED = Mark("·", "ended", "muted")
+
+
+def asked_by_session(view: View) -> dict[tuple[str, str], subjects.Approval]:
+    """Return the most urgent request of each session and subagent, by (session, agent or "")."""
+    found: dict[tuple[str, str], subjects.Approval] = {}
+    for request in requests(view):
+        approval = request.approval
+        key = (approval.session_id or "", asking.agent_of(view.state, approval) or "")
+        found.setdefault(key, approval)
+    return found
+
+
+def of_session(
+    state: State,
+    session: subjects.Session,
+    asked: subjects.Approval | None,
+    failed: int,
+    writing: str = "",
+) -> Footing:
+    """Return how a session stands; `asked` is what it waits for, `failed` what went wrong and was
+    not seen yet, `writing` what its agent writes this moment."""
+    if not is_open(session):
+        return Footing(Need.ENDED, ENDED, session.reason or "", session.ended_at)
+    if session.silent:
+        told = "its program answers nothing: it is stopped, or hangs"
+        return Footing(Need.FAILED, SILENT, told, None, failed)
+    is_stopped = is_stopping(state, session.id)
+    raised = {one.kind: one for one in alarms.of_session(state, session.id)}
+    if asked is not None and not is_stopped:
+        mark = WAITS_LONG if "waiting" in raised else WAITING
+        return Footing(Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed)
+    if is_local(session):
+        held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
+        return Footing(Need.IDLE, IDLE, held, session.opened_at, failed)
+    does = now_of(state, session.id)
+    said, is_said, since = _does(does, session.cwd)
+    since = since or session.opened_at
+    if writing and is_said:
+        said = f"“{writing}”"
+    if is_stopped:
+        return Footing(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
+    is_busy = session.state == "busy" or (does is not None and does.kind == "call")
+    if is_busy and does is not None and does.loop is not None:
+        mark = Mark("↻", _loop(does.loop), "error")
+        return Footing(Need.FAILED, mark, said, since, failed, is_said=is_said)
+    if "quiet" in raised:
+        quiet = raised["quiet"]
+        return Footing(Need.FAILED, NO_EVENT, said, quiet.since, failed, is_said=is_said)
+    mark = BUSY if is_busy else IDLE
+    need = Need.FAILED if failed else Need.BUSY if is_busy else Need.IDLE
+    return Footing(need, mark, said, since, failed, is_said=is_said)
+
+
+def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
+    """Return what a session does in words, whether those are the agent's own, and since when."""
+    if now is None:
+        return "", False, None
+    if now.kind in ("call", "waiting"):
+        who = f"{now.agent}: " if now.agent and now.agent != now.tool else ""
+        return f"{who}{now.tool:<6} {within(now.text, folder)}".rstrip(), False, now.since
+    return f"“{now.text}”" if now.text else "", True, now.since
+
+
+def _loop(loop: Loop) -> str:
+    what = loop.program if loop.exit_code is None else f"exit {loop.exit_code}"
+    return f"{what}, {loop.times}×"
+
+
+def about(approval: subjects.Approval, folder: str) -> str:
+    """Return what is asked, with its verb; paths in the session's folder without it."""
+    return f"{asking.verb(approval):<6} {within(revealed(asking.request(approval)), folder)}"
+
+
+def for_how_long(standing: Footing, now: float) -> str:
+    """Return how long it has stood so."""
+    return times.lasting(times.since(standing.since, now))
+
+
+def agents(session: subjects.Session) -> list[subjects.Subagent]:
+    """Return the subagents that are at work."""
+    return [one for one in session.subagents if one.state == "running" and is_open(session)]
+
+
+def of_agent(
+    state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
+) -> Footing:
+    """Return how a subagent that is at work stands."""
+    session = state.sessions.get(session_id)
+    folder = session.cwd if session is not None else ""
+    if asked is not None:
+        return Footing(Need.WAITING, WAITING, about(asked, folder), asked.created_at)
+    said, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
+    return Footing(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)

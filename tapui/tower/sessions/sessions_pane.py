@@ -1,0 +1,402 @@
+"""The sessions: what each does now and since when, those first that need the person."""
+
+import asyncio
+from collections import Counter
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.widgets import Static
+
+from tapui import invocation, times
+from tapui.projection.orders import can_stop
+from tapui.projection.state import is_local, listed
+from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.services import StoreFault
+from tapui.tower.app.view import View
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.sessions import session_status
+from tapui.tower.sessions.session_status import Footing
+from tapui.tower.table.columns import Cell, Column, Row, heading
+from tapui.tower.table.pane import FrameNote
+from tapui.tower.table.table import Table
+from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.widgets import plain
+from tapui.tower.wording.words import HINT, BudgetError, budget_words, read_budget
+from tapui.wire import subjects
+from tapui.wire.message import Mode
+from tapui.wire.tower import SessionBudget, SessionMode
+
+ENDED_SHOWN = 60.0
+"""How long an ended session stays on screen, in seconds."""
+TWO_LINES_BELOW = 112
+"""A narrower table has two lines for each session."""
+FULL = 0.8
+"""The share of the context from which on its number stands out."""
+
+MODES: tuple[tuple[Mode, str], ...] = (
+    ("interactive", "asks before it acts"),
+    ("plan", "plans and changes nothing"),
+    ("autopilot", "continues without asking"),
+)
+
+_APART = "apart "
+_AGENT = "agent "
+_NAME, _NOW, _STATE, _FAILED, _MODE, _FOR, _CONTEXT = range(7)
+_SORTS = {_NAME: "by name", _FOR: "by time", _CONTEXT: "by context"}
+
+
+class SessionsPane(TablePane):
+    """Sessions that are open with their subagents, that just ended, that cannot be reached."""
+
+    TOPICS = frozenset({"sessions", "calls", "approvals", "life", "clock"})
+    HELP = """\
+Those that need you come first: waiting, failed, busy, idle. Behind what a session does stands how
+long it has been at that, and how full its context is. Sessions under *not attached* run without a
+port for tapui; the command beside them changes that.
+"""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
+    COLUMNS = (
+        Column("", 22, 64, cuts_middle=True),
+        Column("", 10, grows=True, half=True, below=True),
+        Column("", 10, 22),
+        Column("", 2, 5),
+        Column("", 11, 11, rank=3, is_spare=True, is_common=True),
+        Column("", 6, 7, right=True),
+        Column("", 4, 8, right=True, rank=1),
+    )
+    HAS_TITLES = False
+    TWO_LINES_BELOW = TWO_LINES_BELOW
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pinned: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        """The table, and below it what to do while there is nothing else."""
+        yield from super().compose()
+        yield Static("", classes="first", markup=False)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint the rows, and what to do first."""
+        super().show(view, dirty)
+        self._choose()
+        is_first = view.is_empty and bool(self.table.rows)
+        self.set_class(is_first, "-first")
+        if is_first:
+            steps = [plain(text, style) for text, style in self.first_steps()]
+            self.query_one(".first", Static).update(Content("\n").join(steps))
+
+    def rows(self, view: View) -> list[Row]:
+        """Open sessions by their need, ended ones, then those that cannot be reached."""
+        groups = self._groups(view)
+        rows = [row for _need, group in groups for row in group]
+        apart = [one for found in view.state.unattached.values() for one in found]
+        if apart:
+            rows.append(heading("not attached"))
+            rows.extend(_row_apart(one) for one in apart)
+        return rows
+
+    def _groups(self, view: View) -> list[tuple[tuple[object, ...], list[Row]]]:
+        asked = session_status.asked_by_session(view)
+        failed = Counter(one.session_id for one in view.failures if one.at > view.looked_at)
+        found: list[tuple[tuple[object, ...], list[Row]]] = []
+        for session in listed(view.state.sessions.values()):
+            gone = times.since(session.ended_at, view.now)
+            if session.state == "ended" and (gone is None or gone >= ENDED_SHOWN):
+                continue
+            stands = session_status.of_session(
+                view.state,
+                session,
+                asked.get((session.id, "")),
+                failed[session.id],
+                view.writing.get(session.id, ""),
+            )
+            group = [_row(view, session, stands)]
+            need = stands.need
+            for agent in session_status.agents(session):
+                one = session_status.of_agent(
+                    view.state, session.id, agent, asked.get((session.id, agent.id))
+                )
+                group.append(_agent_row(view, session, agent, one))
+                need = min(need, one.need)
+            pin = (
+                self._pinned.index(session.id) if session.id in self._pinned else len(self._pinned)
+            )
+            found.append(((pin, need, -_began(stands)), group))
+        found.sort(key=lambda one: one[0])
+        return found
+
+    def moved(self, *, is_own: bool) -> None:
+        """Others than this list show the selected session, too."""
+        del is_own
+        self._choose()
+
+    @property
+    def holds_place(self) -> bool:
+        """Also while the person is in another pane: some show the selected session."""
+        return self.tower.was_touched
+
+    def _choose(self) -> None:
+        session = self._session()
+        self.tower.view.choose_session(session.id if session is not None else "")
+
+    def select_session(self, session_id: str) -> None:
+        """Select a session, if it is listed."""
+        self.table.select(session_id)
+        self._choose()
+
+    def frame_notes(self) -> list[FrameNote]:
+        """Return the order, and the titles of the columns at the right."""
+        if self.has_class("-empty"):
+            return []
+        filtered = super().frame_notes()
+        by = "needs you first" if self.order_by is None else _SORTS[self.order_by[0]]
+        arrow = "" if self.order_by is None else "▼" if self.order_by[1] else "▲"
+        notes = [*filtered, FrameNote(f"{by}{arrow}", "", "sort")]
+        ends = {index: end for index, _start, end in self.table.spans}
+        for index, title in ((_FOR, "for"), (_CONTEXT, "ctx")):
+            if index in ends:
+                notes.append(FrameNote(title, "", f"sort_column({index})", ends[index] + 1))
+        return notes
+
+    def action_sort_column(self, column: int) -> None:
+        """A title in the frame was clicked."""
+        self.sort_by_click(column)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Show what happened in a session."""
+        event.stop()
+        session = self._session(event.key)
+        if session is not None:
+            from tapui.tower.sessions.session_sheet import SessionScreen
+
+            self.app.push_screen(SessionScreen(session.id, self._shown_ids))
+
+    def _shown_ids(self) -> list[str]:
+        """Return the sessions as they stand in the list."""
+        found = (self._session(row.key) for row in self.table.rows if row.key)
+        return list(dict.fromkeys(one.id for one in found if one is not None))
+
+    # What can be done to the selected row
+
+    @property
+    def subject(self) -> str:
+        """The session's name."""
+        session = self._session()
+        return session.label or session.id if session else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Pin it, give it orders, inspect its host."""
+        session = self._session()
+        if session is None or session.state == "ended":
+            return []
+        pinned = "unpin: sort it by its need again" if session.id in self._pinned else "pin on top"
+        from tapui.tower.sessions.steering import SessionOrders
+
+        found = [
+            RowAction("p", pinned, self._pin),
+            RowAction("m", f"mode (now {session.mode or 'unknown'})", self._choose_mode),
+        ]
+        if not is_local(session):
+            found += SessionOrders(self.tower, self.app, session).actions()
+        if not is_local(session):
+            said = budget_words(session.budget)
+            found.append(RowAction("b", f"budget (now {said})", self._set_budget))
+        found.append(RowAction("u", "what it used: tokens, by model and by turn", self._usage))
+        store = self.tower.store
+        if not is_local(session) and store is not None and store.panes:
+            found.append(RowAction("g", f"go to its pane ({store.panes})", self._go_to))
+        if can_stop(session):
+            found.append(RowAction("x", "stop its turn", self.action_stop))
+        return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A session that works can be stopped."""
+        if action == "stop":
+            session = self._session()
+            return session is not None and can_stop(session)
+        return super().check_action(action, parameters)
+
+    def action_stop(self) -> None:
+        """Stop the session's turn, once the person confirmed."""
+        session = self._session()
+        if session is not None and can_stop(session):
+            from tapui.tower.sessions.steering import SessionOrders
+
+            SessionOrders(self.tower, self.app, session).ask_stop()
+
+    def _set_budget(self) -> None:
+        """Ask what the session may use before its next prompt waits."""
+        session = self._session()
+        if session is None:
+            return
+        if self.tower.is_demo:
+            self.notify("The demonstration does not hold prompts; tapui itself does.")
+            return
+        from tapui.tower.textual.dialogs import AskLineScreen
+
+        def written(text: str | None) -> None:
+            if text is None:
+                return
+            try:
+                budget = read_budget(text)
+            except BudgetError as error:
+                self.app.notify(str(error), severity="warning", markup=False)
+            else:
+                self.send(SessionBudget(session.id, budget.tokens, budget.requests))
+
+        title = f"Budget of {session.label or session.id}"
+        said = budget_words(session.budget)
+        self.app.push_screen(AskLineScreen(title, said, HINT), written)
+
+    def _usage(self) -> None:
+        """Show what the session used."""
+        session = self._session()
+        if session is not None:
+            from tapui.tower.sessions.usage_sheet import UsageScreen
+
+            self.app.push_screen(UsageScreen(session.id, self._shown_ids))
+
+    def _go_to(self) -> None:
+        """Show the pane of the multiplexer in which the session is."""
+        session, store = self._session(), self.tower.store
+        if session is None or store is None:
+            return
+
+        async def go() -> None:
+            try:
+                await asyncio.to_thread(store.go_to, session.id)
+            except StoreFault as fault:
+                self.notify(str(fault), severity="warning", timeout=12)
+
+        self.run_worker(go(), group="go")
+
+    def _inspect(self) -> None:
+        """Show the conversation of its host as it goes on."""
+        session = self._session()
+        if session is not None:
+            from tapui.tower.providers.inspector import InspectorScreen
+
+            name = f"the host of {session.label or session.id}"
+            self.app.push_screen(InspectorScreen(name, session_id=session.id))
+
+    def _pin(self) -> None:
+        session = self._session()
+        if session is None:
+            return
+        if session.id in self._pinned:
+            self._pinned.remove(session.id)
+        else:
+            self._pinned.append(session.id)
+        self.show_again()
+
+    def _choose_mode(self) -> None:
+        session = self._session()
+        if session is None:
+            return
+        from tapui.tower.textual.dialogs import Choice, ChooseScreen
+
+        def chosen(mode: str | None) -> None:
+            for known, _about in MODES:
+                if mode == known != session.mode:
+                    self.send(SessionMode(session_id=session.id, mode=known))
+
+        choices = [Choice(mode, mode, about) for mode, about in MODES]
+        title = f"Mode of {session.label or session.id}"
+        self.app.push_screen(ChooseScreen(title, choices, selected=session.mode), chosen)
+
+    def _session(self, key: str | None = None) -> subjects.Session | None:
+        key = self.selected if key is None else key
+        if key.startswith(_AGENT):
+            key = key.removeprefix(_AGENT).partition("\n")[0]
+        return self.tower.view.state.sessions.get(key)
+
+    def first_steps(self) -> list[tuple[str, str]]:
+        """What to do when nothing is connected, with the literal commands."""
+        tower, starts = self.tower, invocation.command("copilot")
+        steps = [
+            (f"Nothing is attached. In another terminal:  {starts}", "bold"),
+            ("A session that runs already:  copilot --ui-server --resume ID", ""),
+        ]
+        if tower.can_show_demo:
+            steps.append((f"Press {tower.key_of('demo')} for a demonstration.", ""))
+        elif not tower.is_demo:
+            steps.append((f"For a demonstration:  {invocation.command('demo')}", ""))
+        return steps
+
+
+def _began(stands: Footing) -> float:
+    """Return a number that is larger the longer it waits; 0 where that makes no order."""
+    if stands.need is not session_status.Need.WAITING:
+        return 0.0
+    return -(times.epoch(stands.since) or 0.0)
+
+
+def _row(view: View, session: subjects.Session, stands: Footing) -> Row:
+    is_over = stands.need is session_status.Need.ENDED
+    name = session.label or session.id
+    tone = "muted" if is_over else "strong" if session.foreground else ""
+    share = _share(session.context)
+    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
+    values: dict[int, str | float] = {_NAME: name, _FOR: times.since(stands.since, view.now) or 0.0}
+    if share is not None:
+        values[_CONTEXT] = share
+    return Row(
+        session.id,
+        (
+            Cell(f"{name}  headless" if session.headless else name, tone, *_glyph(stands)),
+            Cell(stands.now, "muted" if is_over or stands.is_said else ""),
+            Cell(state, stands.mark.tone),
+            Cell(f"✗ {stands.failed}" if stands.failed else "", "error"),
+            Cell(session.mode or "", "muted"),
+            Cell(session_status.for_how_long(stands, view.now), "muted"),
+            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
+        ),
+        values=values,
+    )
+
+
+def _glyph(stands: Footing) -> tuple[str, str]:
+    """Return the glyph before a name, with its tone; what loops is busy."""
+    mark = session_status.BUSY if stands.mark.glyph == "↻" else stands.mark
+    return mark.glyph, mark.tone
+
+
+def _agent_row(
+    view: View, session: subjects.Session, agent: subjects.Subagent, stands: Footing
+) -> Row:
+    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
+    share = _share(agent.context)
+    return Row(
+        f"{_AGENT}{session.id}\n{agent.id}",
+        (
+            Cell(agent.agent, "", "└", "muted"),
+            Cell(stands.now, "muted" if stands.is_said else ""),
+            Cell(state, stands.mark.tone),
+            Cell(""),
+            Cell(""),
+            Cell(session_status.for_how_long(stands, view.now), "muted"),
+            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
+        ),
+        indent=2,
+    )
+
+
+def _row_apart(one: subjects.Unattached) -> Row:
+    cells = (
+        Cell(one.id, "muted", "-", "muted"),
+        Cell(one.hint, "primary"),
+        Cell("no port", "muted"),
+        *[Cell("")] * 4,
+    )
+    return Row(_APART + one.id, cells)
+
+
+def _share(use: subjects.ContextUse | None) -> float | None:
+    return use.tokens / use.limit if use is not None and use.limit > 0 else None
+
+
+def _fullness(share: float | None) -> str:
+    return "strong" if share is not None and share >= FULL else "muted"

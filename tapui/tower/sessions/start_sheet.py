@@ -1,0 +1,96 @@
+"""A session that is to be started: in which folder, with which prompt, model and mode."""
+
+from pathlib import Path
+from typing import ClassVar, get_args
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, Static
+
+from tapui.text import safe_text
+from tapui.tower.sessions.sent_orders import StartDraft
+from tapui.tower.textual.live_screen import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.workbench.arguments_view import ChoiceLine
+from tapui.tower.workbench.shell_line import json_text
+from tapui.wire.limits import MAX_ID, MAX_PATH, MAX_TELL
+from tapui.wire.message import Mode
+
+_MODES: tuple[Mode, ...] = get_args(Mode)
+_FIELDS = (
+    ("folder", "Folder", "an absolute path, or one that begins with ~/", MAX_PATH),
+    ("prompt", "Prompt", "what it is to do; empty: it waits for you", MAX_TELL),
+    ("model", "Model", "empty: the usual one", MAX_ID),
+)
+
+
+class StartScreen(LiveScreen[StartDraft | None]):
+    """Three lines and the mode; Enter goes on. The result is what was written, None for nothing."""
+
+    CSS_PATH = DIALOG_CSS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "app.focus_next", "next line", show=False),
+        Binding("up", "app.focus_previous", "line before", show=False),
+    ]
+
+    def __init__(self, draft: StartDraft) -> None:
+        super().__init__()
+        self._draft = draft
+
+    def compose(self) -> ComposeResult:
+        """The fields, what is wrong with them, the keys."""
+        with Vertical(classes="dialog"):
+            yield Static(plain("Start a session without a screen", "bold"), markup=False)
+            for name, title, hint, most in _FIELDS:
+                yield Static(plain(title, "$text-muted"), markup=False)
+                yield SafeInput(
+                    safe_text(str(getattr(self._draft, name) or "")),
+                    placeholder=hint,
+                    max_length=most,
+                    select_on_focus=False,
+                    compact=True,
+                    id=name,
+                )
+            yield Static(plain("Mode", "$text-muted"), markup=False)
+            mode = json_text(self._draft.mode or _MODES[0])
+            yield ChoiceLine([json_text(one) for one in _MODES], mode, can_be_unset=False)
+            yield Static("", classes="trouble", markup=False)
+            hint = "Enter starts it    Tab next line    Esc back"
+            yield Static(plain(hint, "$text-muted"), classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begin with what is missing."""
+        self.query_one("#prompt" if self._draft.folder else "#folder", SafeInput).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter in a line."""
+        event.stop()
+        self._start()
+
+    def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
+        """Enter at the mode."""
+        event.stop()
+        self._start()
+
+    def _start(self) -> None:
+        """Close with what was written, unless something is wrong with it."""
+        given = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
+        folder = _folder(given["folder"])
+        if not folder.startswith("/"):
+            fault = "The folder must be an absolute path, or begin with ~/."
+            self.query_one(".trouble", Static).update(plain(fault, "$warning"))
+            return
+        chosen = self.query_one(ChoiceLine).value
+        mode = next(one for one in _MODES if json_text(one) == chosen)
+        self.dismiss(StartDraft(folder, given["prompt"], given["model"], mode))
+
+    def action_close(self) -> None:
+        """Leave; nothing is started."""
+        self.dismiss(None)
+
+
+def _folder(written: str) -> str:
+    """Return a folder as it is written, with one's home for `~/`."""
+    rest = written.removeprefix("~/")
+    return written if rest == written else str(Path.home() / rest)

@@ -1,0 +1,1 @@
+"""Streams: the list, and the tail of one or several."""

@@ -1,0 +1,62 @@
+"""One line of a stream with all that is known about it."""
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from tapui import times
+from tapui.tower.app.view import View
+from tapui.tower.textual.reader import Paragraph, title, value
+from tapui.tower.textual.sheet import Sheet, fact
+from tapui.tower.wording.marks import LEVEL
+from tapui.wire.message import Line
+
+Lines = Callable[[], Sequence[Line]]
+"""Returns the lines of the tail, as it is filtered."""
+
+
+class LineScreen(Sheet):
+    """A line's text, whole, and its metadata. `stream` and `session` say where it is from."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "close", "close", show=False)]
+
+    def __init__(self, line: Line, *, stream: str, session: str, lines: Lines = tuple) -> None:
+        super().__init__(str(line.seq), lambda: [str(one.seq) for one in lines()])
+        self.line = line
+        self._lines = lines
+        self._stream = stream
+        self._session = session
+
+    def go_to(self, key: str) -> None:
+        """Show another line."""
+        self.line = next((one for one in self._lines() if str(one.seq) == key), self.line)
+        super().go_to(str(self.line.seq))
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Show the line."""
+        del view, dirty
+        mark = LEVEL[self.line.level]
+        note = f"{mark.word}, {times.moment(self.line.ts)}"
+        self.set_frame(mark, f"{self._stream} in {self._session}", note)
+        self.reader.set_parts(self._parts())
+
+    def copied(self) -> str:
+        """Return the line's text."""
+        return self.line.event
+
+    def _parts(self) -> list[Paragraph]:
+        line = self.line
+        bodies = self.tower.bodies
+        parts = [
+            *fact("number", f"{line.seq} of {self._stream}"),
+            *fact("session", self._session),
+            *fact("time", f"{times.date_and_time(line.ts)}  {line.ts}"),
+            Paragraph(""),
+            title("text"),
+            value(bodies.line(line).text),
+        ]
+        metadata = bodies.metadata(line)
+        if metadata is not None:
+            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
+        return parts

@@ -1,0 +1,1 @@
+"""What the tower adds to Textual: its inside, screens, dialogs and widgets."""

@@ -1,0 +1,257 @@
+"""The small dialogs: actions of a row, one of several, a line of text, a time, an answer."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.events import Key
+from textual.widgets import Input, Static
+
+from tapui.text import safe_text
+from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.table.columns import Cell, Column, Row
+from tapui.tower.table.table import Table
+from tapui.tower.textual.live_screen import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.wire import subjects
+from tapui.wire.limits import MAX_ID
+
+
+class ActionsScreen(LiveScreen[None]):
+    """A menu; a letter acts, and so does Enter."""
+
+    CSS_PATH = DIALOG_CSS
+    BINDINGS: ClassVar[list[BindingType]] = []
+
+    def __init__(self, subject: str, actions: Sequence[RowAction]) -> None:
+        super().__init__()
+        self._subject = subject
+        self._actions = {one.letter: one for one in actions}
+
+    def compose(self) -> ComposeResult:
+        """The letters with their words."""
+        with Vertical(classes="dialog"):
+            yield Static(plain(self._subject, "bold", limit=200), markup=False)
+            yield Table((Column("", 1), Column("", 12, 60, grows=True)), has_titles=False)
+            yield Static(
+                plain("a letter acts    Esc back", "$text-muted"), classes="keys", markup=False
+            )
+
+    def on_mount(self) -> None:
+        """Fill the list."""
+        table = self.query_one(Table)
+        table.styles.height = max(len(self._actions), 1)
+        table.set_rows(
+            [
+                Row(one.letter, (Cell(one.letter, "accent"), Cell(one.does)))
+                for one in self._actions.values()
+            ]
+        )
+        table.focus()
+
+    def on_key(self, event: Key) -> None:
+        """A letter of the menu acts, whatever else it does elsewhere."""
+        if event.character in self._actions:
+            event.prevent_default()
+            event.stop()
+            self._act(event.character)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Enter acts."""
+        event.stop()
+        self._act(event.key)
+
+    def _act(self, letter: str) -> None:
+        self.dismiss(None)
+        self.app.call_later(self._actions[letter].act)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Something to choose: its key, its name and what there is to know about it."""
+
+    key: str
+    name: str
+    about: str = ""
+
+
+class ChooseScreen(LiveScreen[str]):
+    """A short list; Enter chooses. The result is the key, or None."""
+
+    CSS_PATH = DIALOG_CSS
+
+    def __init__(self, title: str, choices: Sequence[Choice], *, selected: str | None) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+        self._selected = selected
+
+    def compose(self) -> ComposeResult:
+        """The list."""
+        with Vertical(classes="dialog"):
+            yield Static(plain(self._title, "bold", limit=200), markup=False)
+            yield Table((Column("", 12, 64), Column("", 8, 40)))
+            yield Static(
+                plain("Enter choose    Esc back", "$text-muted"), classes="keys", markup=False
+            )
+
+    def on_mount(self) -> None:
+        """Fill the list; what is in force is selected."""
+        table = self.query_one(Table)
+        table.styles.height = min(len(self._choices), 12) + 1
+        table.set_rows(
+            [
+                Row(one.key, (Cell(one.name, "strong"), Cell(one.about, "muted")))
+                for one in self._choices
+            ]
+        )
+        if self._selected is not None:
+            table.select(self._selected)
+        table.focus()
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Close with the choice."""
+        event.stop()
+        self.dismiss(event.key)
+
+
+class AskLineScreen(LiveScreen[str | None]):
+    """Asks for a line; the result is the text, None where the person left or wrote nothing."""
+
+    CSS_PATH = DIALOG_CSS
+
+    def __init__(self, question: str, value: str = "", hint: str = "") -> None:
+        super().__init__()
+        self._question = question
+        self._first = safe_text(value)
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        """The question, its field, what there is to know."""
+        with Vertical(classes="dialog"):
+            yield Static(plain(self._question, "bold", limit=200), markup=False)
+            yield SafeInput(self._first, max_length=MAX_ID, select_on_focus=False)
+            hint = "  ".join(filter(None, (self._hint, "Enter takes it, Esc goes back.")))
+            yield Static(plain(hint, "$text-muted", limit=200), classes="keys", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Close with what was written."""
+        self.dismiss(event.value.strip() or None)
+
+
+_SPAN = re.compile(r"([+-])\s*(\d{1,9})\s*([smhd])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_CLOCK = re.compile(r"\d?\d:\d\d(:\d\d)?\Z")
+_HINT = "20:15, 20:15:30, 2026-11-20 20:15, +5m or -2h. Esc goes back."
+
+
+class MomentScreen(LiveScreen[float | None]):
+    """Asks for a time; the result is in seconds since the epoch, None where the person left.
+
+    `now` is the time that a clock time or a span is counted from.
+    """
+
+    CSS_PATH = DIALOG_CSS
+
+    def __init__(self, now: float) -> None:
+        super().__init__()
+        self._now = now
+
+    def compose(self) -> ComposeResult:
+        """The question, its field, what may be written there."""
+        with Vertical(classes="dialog"):
+            yield Static(plain("Go to a time", "bold"), markup=False)
+            yield SafeInput(max_length=40)
+            yield Static(plain(_HINT, "$text-muted"), classes="keys", markup=False)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go there, or say that it is no time."""
+        found = moment_meant(event.value, self._now)
+        if found is None:
+            self.query_one(".keys", Static).update(plain(f"Not a time. Write {_HINT}", "$error"))
+        else:
+            self.dismiss(found)
+
+
+def moment_meant(text: str, now: float) -> float | None:
+    """Return the seconds since the epoch that are meant, None where it is no time.
+
+    A time of day is that of the day of `now`, a span goes on from `now`; both in local time.
+    """
+    text = text.strip()
+    try:
+        day = datetime.fromtimestamp(now).astimezone()
+        if span := _SPAN.match(text):
+            seconds = int(span[2]) * _SECONDS[span[3]]
+            then = day + timedelta(seconds=seconds if span[1] == "+" else -seconds)
+            return then.timestamp() if 1 < then.year < 9999 else None
+        if _CLOCK.match(text):
+            hour, minute, *second = map(int, text.split(":"))
+            given = day.replace(hour=hour, minute=minute, second=0, microsecond=999_999)
+            # Everything that happened in that second, or at the beginning of that minute.
+            return given.replace(second=second[0] if second else 0).timestamp()
+        then = datetime.fromisoformat(text)
+        return then.astimezone().timestamp() if 1 < then.year < 9999 else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+class AnswerError(ValueError):
+    """What was typed is not an answer; the text says what is."""
+
+
+class AnswerInput(SafeInput):
+    """A line to type in."""
+
+
+class AnswerForm(Vertical):
+    """A question's choices, and a line to type in where that is allowed."""
+
+    def __init__(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.approval_id = approval.id
+        self._choices = _texts(detail.get("choices"))
+        self._is_free = detail.get("allowFreeform") is not False or not self._choices
+
+    def compose(self) -> ComposeResult:
+        """Choices, then the line."""
+        if self._choices:
+            yield Table((Column("", 12, 300),))
+        if self._is_free:
+            hint = "or type your own answer" if self._choices else "type here"
+            yield AnswerInput(placeholder=hint)
+
+    def on_mount(self) -> None:
+        """Fill in the choices."""
+        for table in self.query(Table):
+            table.styles.height = min(len(self._choices), 6) + 1
+            table.set_rows([Row(str(at), (Cell(text),)) for at, text in enumerate(self._choices)])
+
+    def focus_inside(self) -> None:
+        """Focus the first thing to fill in."""
+        for widget in self.query("Table, Input"):
+            widget.focus()
+            return
+
+    @property
+    def has_focus_inside(self) -> bool:
+        """Whether the person is at a field."""
+        return self.has_pseudo_class("focus-within")
+
+    def answer(self) -> object:
+        """Return the answer as text. Raises AnswerError."""
+        for line in self.query(Input):
+            if line.value:
+                return line.value
+        if self._choices:
+            return self._choices[int(self.query_one(Table).selected or 0)]
+        raise AnswerError("type an answer first")
+
+
+def _texts(found: object) -> tuple[str, ...]:
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()

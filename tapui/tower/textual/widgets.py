@@ -1,0 +1,65 @@
+"""Text that reaches a widget: made safe, and never read as markup."""
+
+from typing import Any
+
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from tapui.text import NAME_LENGTH, safe_text
+from tapui.tower.wording.marks import Mark
+
+
+def plain(text: object, style: str = "", *, limit: int | None = None) -> Content:
+    """Return `text` as content that shows it literally on one line, in `style`."""
+    return Content.styled(safe_text(str(text), limit=limit), style)
+
+
+def plain_lines(text: object, style: str = "") -> Content:
+    """Return `text` as `plain` does, with its line feeds kept."""
+    return Content.styled(safe_text(str(text), newlines=True), style)
+
+
+def tone_style(tone: str) -> str:
+    """Return the style of content for a tone of `marks`."""
+    return {"": "", "muted": "$text-muted", "strong": "bold"}.get(tone, f"${tone}")
+
+
+def headline(mark: Mark, name: str, rest: str) -> Content:
+    """Return a state, a name and what is said of it, in one line."""
+    return Content("").join(
+        [
+            plain(f"{mark.text}  ", tone_style(mark.tone)),
+            plain(name, "bold", limit=2 * NAME_LENGTH + 1),
+            plain(f"  {rest}", "$text-muted"),
+        ]
+    )
+
+
+def show_in(static: Static, content: Content) -> None:
+    """Show `content` in `static`. Nothing happens if it shows that already, and the screen is laid
+    out anew only if it takes another number of lines (a layout costs more than a frame)."""
+    shown = static.content
+    if not isinstance(shown, Content):
+        static.update(content)
+        return
+    if content.is_same(shown):
+        return
+    if not static.is_on_screen:
+        static.update(content, layout=False)  # it is laid out when it comes into sight
+        return
+    width = static.size.width
+    is_as_high = width > 0 and content.get_height({}, width) == shown.get_height({}, width)
+    static.update(content, layout=not is_as_high)
+
+
+class SafeInput(Input):
+    """An input that makes everything that enters it safe for the screen. Its cursor stands still:
+    nothing on the screen moves by itself."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.set_reactive(Input.cursor_blink, False)
+
+    def replace(self, text: str, start: int, end: int) -> None:
+        """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
+        super().replace(safe_text(text), start, end)

@@ -1,0 +1,1 @@
+"""Themes: their files, and switching them live."""

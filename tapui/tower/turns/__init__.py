@@ -1,0 +1,1 @@
+"""Turns and steps: the pane, its rows, and their sheets."""

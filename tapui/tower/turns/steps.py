@@ -1,0 +1,412 @@
+"""Turns and steps as the person reads them: marks, words and keys; which of them failed, and
+which to show."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from tapui import times
+from tapui.projection import alarms
+from tapui.projection.asking import by_whom
+from tapui.projection.state import is_unsettled
+from tapui.projection.summary import one_line, within
+from tapui.projection.turns.programs import has_failed
+from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.turn import LiveTurn
+from tapui.tower.app.view import Happening, View
+from tapui.tower.table.filter import Filter, parse
+from tapui.tower.wording import marks
+from tapui.tower.wording.marks import Mark
+from tapui.tower.wording.words import quantity, rate
+from tapui.wire.message import BUILTIN_PROVIDER, UPDATE_MARK
+from tapui.wire.subjects import YOU
+from tapui.wire.turns import TurnSource, Usage
+
+_ITEM = re.compile(r" ⏎ - stream=\S+ emitter=([^\s/]+)/[a-z]+: (.*?)(?= ⏎ |$)")
+"""A line in the prompt of emitters' lines (`tapui/wire/README.md`), all of it on one line here."""
+
+
+class EmitterPrompt(NamedTuple):
+    """Which emitters began a turn, and what they said, as far as the turn's head has it."""
+
+    names: tuple[str, ...]
+    said: tuple[str, ...]
+
+
+def emitter_prompt(view: View, turn: LiveTurn) -> EmitterPrompt | None:
+    """Return what emitters sent to begin a turn; None where none did."""
+    if (turn.source.kind, turn.source.name) != ("provider", BUILTIN_PROVIDER):
+        return None
+    if turn.prompt.startswith(UPDATE_MARK):
+        found = _ITEM.findall(turn.prompt)
+        names = tuple(dict.fromkeys(name for name, _text in found))
+        return EmitterPrompt(names, tuple(text for _name, text in found)) if found else None
+    for emitter in view.state.emitters.values():
+        if emitter.prompt and one_line(emitter.prompt) == turn.prompt:
+            return EmitterPrompt((emitter.name,), (turn.prompt,))
+    return None
+
+
+MINUS = "\N{MINUS SIGN}"
+_TOKENS = re.compile(r"(\d{1,16}) → (\d{1,16})\Z")
+_LABELS = {
+    "message": "says",
+    "prompt": "prompt",
+    "mode": "mode",
+    "model": "model",
+    "compaction": "compact",
+    "error": "error",
+    "gate": "gate",
+    "subagent": "task",
+    "event": "event",
+}
+_SAID = frozenset({"message", "prompt"})
+_QUIET = Mark("·", "", "muted")
+_GATE = Mark("?", "gate", "primary")
+
+
+class StepPlace(NamedTuple):
+    """A step with the turn it is in, and the subagent's step that it belongs to, if it does."""
+
+    turn: LiveTurn
+    step: LiveStep
+    agent: LiveStep | None = None
+
+
+# Keys: JSON, since ids come from outside
+
+
+def keyed_turns(view: View, session_id: str) -> list[tuple[str, LiveTurn]]:
+    """Return the turns of a session with their keys, newest first. A key stays the same when turns
+    of earlier runs are put before it."""
+    known = view.state.turns.get(session_id)
+    turns = known.turns if known is not None else []
+    seen: dict[str, int] = {}
+    return [(_key(seen, (session_id, one.started_at)), one) for one in turns][::-1]
+
+
+def keyed_steps(turn_key: str, turn: LiveTurn) -> Iterator[tuple[str, StepPlace]]:
+    """Yield the steps of a turn with their keys, each before those within it."""
+    start = tuple(msgspec.json.decode(turn_key))
+    seen: dict[str, int] = {}
+    for step in turn.steps:
+        yield _key(seen, (*start, _name(step))), StepPlace(turn, step)
+        for inner in step.steps or ():
+            yield _key(seen, (*start, _name(inner))), StepPlace(turn, inner, step)
+
+
+def turn_key_of(key: str) -> str:
+    """Return the key of the turn that a step's key belongs to; a turn's own key as it is."""
+    session_id, started_at, *_ = msgspec.json.decode(key)
+    return _key({}, (session_id, started_at))
+
+
+def turn_of(view: View, key: str) -> LiveTurn | None:
+    """Return the turn that a key, or a key of one of its steps, means."""
+    session_id, *_ = msgspec.json.decode(key)
+    wanted = turn_key_of(key)
+    return next((turn for one, turn in keyed_turns(view, session_id) if one == wanted), None)
+
+
+def place_of(view: View, key: str) -> StepPlace | None:
+    """Return the step that a key means, and where it is; None once it is kept no longer."""
+    turn = turn_of(view, key)
+    if turn is None:
+        return None
+    found = keyed_steps(turn_key_of(key), turn)
+    return next((place for one, place in found if one == key), None)
+
+
+def _name(step: LiveStep) -> str:
+    call_id = step.call.id if step.call is not None else step.call_id
+    return call_id if call_id is not None else f"{step.at} {step.kind}"
+
+
+def _key(seen: dict[str, int], parts: tuple[str, ...]) -> str:
+    """Return a key of these parts; of several with the same parts each has a number."""
+    last = parts[-1]
+    count = seen[last] = seen.get(last, 0) + 1
+    if count > 1:
+        parts = (*parts[:-1], f"{last} {count}")
+    return msgspec.json.encode(parts).decode()
+
+
+# Marks
+
+
+def mark_of(view: View, step: LiveStep) -> Mark:
+    """Return a step's mark: amber only where it waits for the person, and not for a provider."""
+    if step.state == "waiting":
+        approval = view.state.approvals.get(step.approval_id or "")
+        if approval is not None and is_unsettled(approval):
+            is_recorded = approval.state == "deciding"
+            return marks.APPROVAL["deciding"] if is_recorded else marks.STEP["waiting"]
+        return _GATE
+    if step.state == "done" and step.kind in _LABELS and step.kind not in ("subagent", "gate"):
+        return _QUIET
+    return marks.STEP[step.state]
+
+
+def alarm_of_turn(view: View, turn: LiveTurn) -> Mark | None:
+    """Return the mark of the alarm about a turn under way; None where there is none."""
+    turns = view.state.turns.get(turn.session_id)
+    if turns is None or turns.running is not turn:
+        return None
+    raised = {one.kind: one for one in alarms.of_session(view.state, turn.session_id)}
+    if "failing" in raised:
+        return Mark("↻", alarms.how_often(raised["failing"]), "error")
+    return marks.NO_EVENT if "quiet" in raised else None
+
+
+def mark_of_turn(view: View, turn: LiveTurn) -> Mark:
+    """Return a turn's mark; an alarm about it goes before."""
+    raised = alarm_of_turn(view, turn)
+    if raised is not None:
+        return raised
+    state, _ended_at = turn.told_state()
+    if state == "waiting":
+        waiting = [mark_of(view, step) for step in turn.all_steps() if step.state == "waiting"]
+        if marks.STEP["waiting"] not in waiting:
+            return marks.TURN["running"]
+    return marks.TURN[state]
+
+
+# Words
+
+
+def source_words(source: TurnSource) -> str:
+    """Return who asked: `you`, a provider's name, `autopilot`, `agent x1` …"""
+    match source.kind:
+        case "person":
+            return by_whom(source.name or YOU)
+        case "provider":
+            return source.name or "a provider"
+        case "unknown":
+            return source.name or "somebody"
+        case _:
+            return f"{source.kind} {source.name}".rstrip()
+
+
+def asker_words(view: View, turn: LiveTurn) -> str:
+    """Return who asked, as `source_words` does; of emitters their names."""
+    sent = emitter_prompt(view, turn)
+    return source_words(turn.source) if sent is None else f"emitter {', '.join(sent.names)}"
+
+
+def prompt_words(view: View, turn: LiveTurn) -> str:
+    """Return who asked what."""
+    if turn.is_outside:
+        return "outside of a turn"
+    sent = emitter_prompt(view, turn)
+    if sent is not None:
+        more = f" and {len(sent.said) - 1} more" if len(sent.said) > 1 else ""
+        return f"{', '.join(sent.names)}: “{sent.said[0]}”{more}"
+    asked = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
+    return f"{source_words(turn.source)}: {asked}"
+
+
+def label_of(step: LiveStep) -> str:
+    """Return what kind of step it is: a call's tool, else a word."""
+    step.condense()
+    if step.kind == "call":
+        return step.tool or "call"
+    if step.kind == "gate":
+        return marks.KINDS.get(step.tool, "gate")
+    return _LABELS[step.kind]
+
+
+def step_words(step: LiveStep, folder: str) -> str:
+    """Return what a step is about, and why it failed; paths in the session's folder without it."""
+    step.condense()
+    said = within(step.summary, folder)
+    if step.kind in _SAID:
+        said = f"“{said}”"
+    elif step.kind == "subagent":
+        said = f"{step.tool}: “{said}”" if said else step.tool
+    elif step.kind == "compaction" and (found := _TOKENS.match(said)):
+        said = f"{rate(int(found[1]))} → {rate(int(found[2]))} tokens"
+    elif step.kind == "event" or (step.kind == "gate" and step.tool not in marks.KINDS):
+        said = "   ".join(one for one in (step.tool, said) if one)
+    return "   ".join(one for one in (said, step.error) if one)
+
+
+def lines_changed(added: int | None, removed: int | None) -> str:
+    """Return `+84 −12`; "" where neither is known."""
+    if added is None and removed is None:
+        return ""
+    return f"+{added or 0} {MINUS}{removed or 0}"
+
+
+def turn_lines(turn: LiveTurn) -> str:
+    """Return how many lines a turn changed, or how many files where that is not known."""
+    files, more = turn.files.values(), turn.more_files
+    if any(one.added is not None or one.removed is not None for one in files):
+        added, removed = (one.added or 0 for one in files), (one.removed or 0 for one in files)
+        return lines_changed(sum(added) + more.added, sum(removed) + more.removed)
+    return quantity(len(files) + more.files, "file") if files else ""
+
+
+def tokens(usage: Usage | None) -> str:
+    """Return `↑46k ↓420`: tokens in and out; "" for none."""
+    if usage is None or not (usage.input or usage.output):
+        return ""
+    return f"↑{rate(usage.input)} ↓{rate(usage.output)}"
+
+
+def note_of(view: View, step: LiveStep) -> tuple[str, str]:
+    """Return what is to be said of how a step stands, beside its glyph, and its tone."""
+    mark = mark_of(view, step)
+    if step.exit_code and step.state in ("done", "failed"):
+        return f"exit {step.exit_code}", mark.tone if step.state == "failed" else "muted"
+    if step.state == "waiting" and mark is _GATE:
+        return f"asks {step.provider}" if step.provider else "gate", "primary"
+    is_bare = step.state == "failed" and not step.error
+    if is_bare or step.state in ("waiting", "denied", "cancelled"):
+        return mark.word, mark.tone
+    return tokens(step.usage), "muted"
+
+
+def seconds_of(step: LiveStep, now: float) -> float | None:
+    """Return how long a step took, or takes by now; None where that is not known."""
+    if step.is_open:
+        return times.since(step.at, now)
+    return None if step.duration is None else step.duration / 1000
+
+
+def seconds_of_turn(turn: LiveTurn, now: float) -> float | None:
+    """Return how long a turn took, or takes by now; None where that is not known."""
+    state, ended_at = turn.told_state()
+    if ended_at is None and state not in ("running", "waiting"):
+        return None
+    until = now if ended_at is None else times.epoch(ended_at)
+    return None if until is None else times.since(turn.started_at, until)
+
+
+def lasted(seconds: float | None) -> str:
+    """Return a duration: `30ms`, `3.4s`, `31s`, `2m 40s`; "" for none."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)}ms"
+    return f"{seconds:.1f}s" if seconds < 9.95 else times.lasting(seconds)
+
+
+def allowed_by(step: LiveStep) -> str:
+    """Return who decided on a step, "" where nobody had to or it is not known."""
+    if step.rule or step.decided_by:
+        return step.rule or by_whom(step.decided_by or "")
+    is_native = step.kind == "call" and step.state in ("done", "failed") and step.call_id
+    return "not known: Copilot did not ask here" if is_native and step.provider == "copilot" else ""
+
+
+# What the events said, as far as the tower keeps them
+
+
+def events_at(view: View, session_id: str, at: str) -> list[Happening]:
+    """Return the session's own events of this time."""
+    return [one for one in view.life.get(session_id, ()) if one.ts == at]
+
+
+def content_at(view: View, session_id: str, at: str) -> str:
+    """Return all of a message or prompt of this time; "" where only its beginning is kept."""
+    for event in events_at(view, session_id, at):
+        try:
+            data = msgspec.json.decode(event.data) if event.data is not None else None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # its beginning is shown
+        text = data.get("content") if isinstance(data, dict) else None
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def prompt_whole(view: View, turn: LiveTurn) -> str:
+    """Return a turn's prompt as long as it is known."""
+    return content_at(view, turn.session_id, turn.started_at) or turn.prompt
+
+
+class FailedItem(NamedTuple):
+    """Something that failed: when (RFC 3339), its session, its key in Turns or Calls."""
+
+    at: str
+    session_id: str
+    key: str
+    is_step: bool
+
+
+def has_failures(view: View) -> bool:
+    """Return whether there is a failure to go to."""
+    return any(
+        turn.failed or turn.state == "failed"
+        for turns in view.state.turns.values()
+        for turn in turns.turns
+    ) or any(has_failed(one) for one in view.state.recent_calls.values())
+
+
+def failures(view: View) -> list[FailedItem]:
+    """Return what has failed. A turn whose steps are not here stands for those of them."""
+    found: list[FailedItem] = []
+    calls: set[str | None] = set()
+    for session_id in view.state.turns:
+        for key, turn in keyed_turns(view, session_id):
+            if not turn.is_whole:
+                if turn.failed:
+                    found.append(FailedItem(turn.started_at, session_id, key, True))
+                continue
+            for step_key, place in keyed_steps(key, turn):
+                place.step.condense()
+                calls.add(place.step.call_id)
+                if place.step.state == "failed":
+                    found.append(FailedItem(place.step.at, session_id, step_key, True))
+    found += [
+        FailedItem(one.started_at, one.session_id, one.id, False)
+        for one in view.state.recent_calls.values()
+        if one.id not in calls and has_failed(one)
+    ]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+_FAILED = "failed"
+_SLOWER = re.compile(r">(\d{1,6}(?:\.\d{1,3})?)(ms|s|m|h)?\Z")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class StepFilter(Filter):
+    """A filter of steps. `slower_than` is in seconds; the text is looked for besides."""
+
+    only_failed: bool = False
+    slower_than: float | None = None
+
+    def may_show(self, *, has_failed: bool, seconds: float | None) -> bool:
+        """Return whether a step is shown as far as its state and its duration tell."""
+        if self.only_failed and not has_failed:
+            return False
+        return self.slower_than is None or (seconds is not None and seconds > self.slower_than)
+
+
+def parse_steps(text: str) -> StepFilter | None:
+    """Return the filter that `text` asks for, None for none.
+
+    `failed` and `>10s` (`ms`, `s`, `m`, `h`) may stand first; what follows is as `parse` takes it.
+    Raises FilterError.
+    """
+    only_failed, slower_than, rest = False, None, text
+    while rest:
+        word, _, after = rest.partition(" ")
+        slower = _SLOWER.match(word)
+        if word == _FAILED:
+            only_failed = True
+        elif slower is not None:
+            slower_than = float(slower[1]) * _SECONDS[slower[2]]
+        else:
+            break
+        rest = after.lstrip()
+    found = parse(rest)
+    if found is None and not only_failed and slower_than is None:
+        return None
+    needle, pattern = (found.needle, found.pattern) if found is not None else ("", None)
+    return StepFilter(text, needle, pattern, only_failed, slower_than)

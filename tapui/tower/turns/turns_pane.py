@@ -1,0 +1,346 @@
+"""The turns of the selected session: what it was asked, and each step that it took."""
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from tapui.projection.orders import can_stop
+from tapui.projection.state import is_waiting
+from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.turn import LiveTurn
+from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.view import View
+from tapui.tower.keys.bindings import bindings
+from tapui.tower.table.columns import Row
+from tapui.tower.table.filter import Filter
+from tapui.tower.table.pane import FrameNote
+from tapui.tower.table.table import Table
+from tapui.tower.table.table_pane import TablePane
+from tapui.tower.turns import steps
+from tapui.tower.turns.steps import StepFilter, parse_steps
+from tapui.tower.turns.turn_rows import COLUMNS, TurnRows
+from tapui.wire.subjects import Session
+from tapui.wire.tower import TurnsRead
+
+READ_AT_ONCE = 8
+"""Turns that are asked for together: the one that is wanted, and those before it."""
+_KEPT_SESSIONS = 100
+
+
+@dataclass(slots=True)
+class _Look:
+    """How the person looks at a session: what was folded by hand, where the cursor is, whether it
+    follows what happens."""
+
+    unfolded: dict[str, bool] = field(default_factory=dict)
+    cursor: str = ""
+    follows: bool = True
+    newest: str = ""
+    unread: int = 0
+    """How many turns were not here when a filter last asked for them."""
+
+
+class TurnsPane(TablePane):
+    """The newest turn on top, unfolded; the cursor on its last step follows what happens."""
+
+    TOPICS = frozenset({"sessions", "calls", "approvals", "life", "clock"})
+    HELP = """\
+The turns of the session that is selected in Sessions, the newest on top. Enter folds and unfolds a
+turn or a subagent, and opens a step, or the request that it waits for. The cursor on the newest
+step follows what happens; elsewhere nothing moves. Filter: a text, `failed`, `>10s` (or `ms`, `m`,
+`h`: steps that took longer), or several of them: `failed >1m npm`. *history* is what happened
+before this run of tapui.
+"""
+    BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
+    COLUMNS = COLUMNS
+    HAS_TITLES = False
+    ROWS_BELOW = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows = TurnRows()
+        self._session_id = ""
+        self._looks: dict[str, _Look] = {}
+        self._read_ids = count(1)
+
+    # What is shown
+
+    @property
+    def holds_place(self) -> bool:
+        """What one reads stays on its line; the story keeps its order."""
+        return not self._look.follows
+
+    def _ordered(self, rows: list[Row]) -> list[Row]:
+        return rows if self._filter is None else self.filtered(rows, self._filter)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        """Paint the turns of the selected session."""
+        session_id = _session_of(view)
+        is_other = session_id != self._session_id
+        if is_other:
+            self._look.cursor = self.selected
+            self._session_id = session_id
+            self._rows = TurnRows()
+            self.table.set_rows([])
+        super().show(view, dirty)
+        if self._filter is not None:
+            self._read_for_filter()
+        if is_other and not self._look.follows:
+            self.table.select(self._look.cursor)
+
+    def followed(self, rows: list[Row]) -> str | None:
+        """Return the last step of the newest turn, while the cursor follows what happens."""
+        return _end_of(rows) or None if self._look.follows else None
+
+    @property
+    def _look(self) -> _Look:
+        look = self._looks.get(self._session_id)
+        if look is None:
+            while len(self._looks) >= _KEPT_SESSIONS:
+                del self._looks[next(iter(self._looks))]
+            look = self._looks[self._session_id] = _Look()
+        return look
+
+    def rows(self, view: View) -> list[Row]:
+        """The head of each turn, and the steps of those that are unfolded."""
+        look = self._look
+        turns = steps.keyed_turns(view, self._session_id)
+        newest = turns[0][0] if turns else ""
+        if look.newest and newest != look.newest and not look.follows:
+            look.unfolded.setdefault(look.newest, True)  # what one reads is not folded away
+        look.newest = newest
+        return self._rows.of(view, self._session_id, self._is_unfolded, self.tower.give_way)
+
+    def _is_unfolded(self, key: str, part: LiveTurn | LiveStep) -> bool:
+        if self._filter is not None:
+            return True
+        return self._look.unfolded.get(key, isinstance(part, LiveTurn) and key == self._look.newest)
+
+    def first_steps(self) -> list[tuple[str, str]]:
+        """What comes here."""
+        view = self.tower.view
+        if not self._session_id:
+            return [("The turns of a session are shown here.", ""), ("", ""), *_HOW]
+        name = view.session_name(self._session_id)
+        return [(f"No turn of {name} yet.", ""), ("", ""), *_HOW]
+
+    def title(self) -> str:
+        """Return whose turns they are."""
+        if not self._session_id:
+            return self.kind.title
+        return f"{self.kind.title}: {self.tower.view.session_name(self._session_id)}"
+
+    def frame_notes(self) -> list[FrameNote]:
+        """Return the filter, or the way to one."""
+        if self.has_class("-empty"):
+            return []
+        key = self.tower.key_of("filter")
+        return super().frame_notes() or [FrameNote(f"{key} filter", "", "filter")]
+
+    # The filter
+
+    def parsed(self, text: str) -> Filter | None:
+        """Return the filter that is typed."""
+        self._look.unread = 0
+        return parse_steps(text)
+
+    def _read_for_filter(self) -> None:
+        """Read the turns of which only heads are here, for as long as that brings some."""
+        unread = [turn for turn in self._rows.turns.values() if not turn.is_whole]
+        look = self._look
+        if unread and (not look.unread or len(unread) < look.unread):
+            look.unread = len(unread)
+            self._read(*unread)
+
+    def filtered(self, rows: list[Row], wanted: Filter) -> list[Row]:
+        """Return the steps that a filter leaves, below the heads of their turns."""
+        found: list[Row] = []
+        for row in rows:
+            if not row.is_heading and self.finds(wanted, row):
+                if row.under and row.under not in (one.under or one.key for one in found[-1:]):
+                    found.append(next(one for one in rows if one.key == row.under))
+                found.append(row)
+        return found
+
+    def finds(self, wanted: Filter, row: Row) -> bool:
+        """Return whether a filter finds a step, or a turn by its prompt."""
+        if isinstance(wanted, StepFilter) and not self._may_show(wanted, row):
+            return False
+        return super().finds(wanted, row)
+
+    def _may_show(self, wanted: StepFilter, row: Row) -> bool:
+        place, turn = self._rows.places.get(row.key), self._rows.turns.get(row.key)
+        if place is not None:
+            seconds = steps.seconds_of(place.step, self.tower.view.now)
+            return wanted.may_show(has_failed=place.step.state == "failed", seconds=seconds)
+        is_failed = turn is not None and turn.state == "failed"
+        return wanted.may_show(has_failed=is_failed, seconds=None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Turns have one order."""
+        if action in ("sort", "reverse"):
+            return False
+        if action == "stop":
+            session = self._session
+            return session is not None and can_stop(session)
+        return super().check_action(action, parameters)
+
+    @property
+    def _session(self) -> Session | None:
+        return self.tower.view.state.sessions.get(self._session_id)
+
+    def action_stop(self) -> None:
+        """Stop the session's turn, once the person confirmed."""
+        session = self._session
+        if session is not None and can_stop(session):
+            from tapui.tower.sessions.steering import SessionOrders
+
+            SessionOrders(self.tower, self.app, session).ask_stop()
+
+    # The cursor
+
+    def moved(self, *, is_own: bool) -> None:
+        """The cursor on the newest step follows; a turn that it comes to is read."""
+        if is_own:
+            self._look.follows = self.selected == _end_of(self.table.rows)
+        if is_own or self._look.follows:
+            turn = self._rows.turns.get(self.selected)
+            if turn is not None and not turn.is_whole:
+                self._read(turn)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        """Fold or unfold a turn or a subagent; open a step."""
+        event.stop()
+        self._open(event.key)
+
+    def _open(self, key: str) -> None:
+        place, turn = self._rows.places.get(key), self._rows.turns.get(key)
+        if turn is not None:
+            self._fold(key, turn)
+        elif place is not None and place.step.kind == "subagent":
+            self._fold(key, place.step)
+        elif place is not None and (asked := self._waiting_for(place.step)) is not None:
+            from tapui.tower.requests.approval_sheet import ApprovalScreen
+
+            self.app.push_screen(ApprovalScreen(asked))
+        elif place is not None:
+            self._open_sheet(key)
+
+    def _waiting_for(self, step: LiveStep) -> str | None:
+        """Return the request that a step waits for, None where the person cannot answer it."""
+        approval = self.tower.view.state.approvals.get(step.approval_id or "")
+        is_asked = step.state == "waiting" and approval is not None and is_waiting(approval)
+        return step.approval_id if is_asked else None
+
+    def _fold(self, key: str, part: LiveTurn | LiveStep) -> None:
+        if self._filter is not None:
+            return  # it shows what it finds
+        self._set_unfolded(key, part, is_unfolded=not self._is_unfolded(key, part))
+        self.show_again()
+
+    def _set_unfolded(self, key: str, part: LiveTurn | LiveStep, *, is_unfolded: bool) -> None:
+        look = self._look
+        look.unfolded[key] = is_unfolded
+        if is_unfolded and isinstance(part, LiveTurn) and not part.is_whole:
+            self._read(part)
+        look.follows = False
+
+    def _read(self, *turns: LiveTurn) -> None:
+        """Read turns of which only the heads are here, and some of those before them."""
+        view = self.tower.view
+        for turn in turns:
+            if view.is_turn_awaited(turn.session_id, turn.number):
+                continue
+            numbers = range(max(turn.number - READ_AT_ONCE, 0) + 1, turn.number + 1)
+            read_id = f"turns-{next(self._read_ids)}"
+            view.expect_turns(read_id, turn.session_id, numbers)
+            asked = TurnsRead(read_id, turn.session_id, turn.number + 1, len(numbers))
+            self.send(asked)
+
+    # Going there, and what can be done
+
+    def go_to(self, session_id: str, key: str) -> None:
+        """Show a step, or a turn, wherever it is; `key` is one of `tower.steps`."""
+        view = self.tower.view
+        view.choose_session(session_id)
+        self._filter = None
+        self.show(view, self.TOPICS)
+        turn_key = steps.turn_key_of(key)
+        turn = self._rows.turns.get(turn_key)
+        if turn is None:
+            return
+        self._set_unfolded(turn_key, turn, is_unfolded=True)
+        place = steps.place_of(view, key)
+        if place is not None and place.agent is not None:
+            for step_key, one in steps.keyed_steps(turn_key, turn):
+                if one.step is place.agent:
+                    self._set_unfolded(step_key, one.step, is_unfolded=True)
+        self.show_again()
+        self.table.select(key)
+
+    @property
+    def subject(self) -> str:
+        """What the selected row is called."""
+        place, turn = self._rows.places.get(self.selected), self._rows.turns.get(self.selected)
+        if place is not None:
+            folder = self.tower.view.folder_of(place.turn.session_id)
+            return f"{steps.label_of(place.step)}  {steps.step_words(place.step, folder)}"
+        return f"Turn {turn.number}" if turn is not None else ""
+
+    def row_actions(self) -> list[RowAction]:
+        """Open its sheet, fold and unfold all turns."""
+        key = self.selected
+        if not key:
+            return []
+        return [
+            RowAction("o", "open it in full", lambda: self._open_sheet(key)),
+            RowAction("f", "fold all turns", lambda: self._fold_all(is_unfolded=False)),
+            RowAction("u", "unfold all turns", lambda: self._fold_all(is_unfolded=True)),
+        ]
+
+    def _fold_all(self, *, is_unfolded: bool) -> None:
+        for key, turn in self._rows.turns.items():
+            self._set_unfolded(key, turn, is_unfolded=is_unfolded)
+        if not is_unfolded and self.selected in self._rows.places:
+            self.table.select(steps.turn_key_of(self.selected))
+        self.show_again()
+
+    def _open_sheet(self, key: str) -> None:
+        if key in self._rows.turns:
+            from tapui.tower.turns.turn_sheets import TurnScreen
+
+            self.app.push_screen(TurnScreen(key, self._turn_keys))
+        elif key in self._rows.places:
+            from tapui.tower.turns.turn_sheets import StepScreen
+
+            self.app.push_screen(StepScreen(key, self._step_keys))
+
+    def _turn_keys(self) -> list[str]:
+        return [row.key for row in self.table.rows if row.key in self._rows.turns]
+
+    def _step_keys(self) -> list[str]:
+        return [row.key for row in self.table.rows if row.key in self._rows.places]
+
+
+_HOW = [
+    ("A prompt opens a turn; what the agent does until it rests are its steps.", ""),
+]
+
+
+def _end_of(rows: list[Row]) -> str:
+    """Return the last row of the newest turn that is shown."""
+    key = ""
+    for row in rows:
+        if key and not row.under:
+            break
+        key = row.key or key
+    return key
+
+
+def _session_of(view: View) -> str:
+    """Return the session whose turns are shown: the selected one, else the first that is open."""
+    if view.chosen_session in view.state.sessions:
+        return view.chosen_session
+    return next((one.id for one in view.open_sessions), "")
