@@ -1,14 +1,20 @@
-"""How this process uses its interpreter, its memory and its descriptors. Nothing else sets these.
+"""How this process uses its interpreter, its memory and its descriptors; set here alone.
 
-They are the switch interval of threads, the garbage collector, the C library's allocator and the
-limit of open files.
+They are the switch interval of threads and which thread goes first, the garbage collector, the C
+library's allocator, the limit of open files and the event loop.
 """
 
 import gc
+import importlib.util
 import resource
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 SWITCH_INTERVAL = 0.0001
 """Seconds after which a thread that computes lets another go on, beside a gateway.
@@ -30,6 +36,11 @@ _DESCRIPTORS = 1024
 with up to 1,024."""
 _STARTING_THRESHOLD = 200_000
 """New objects that start a garbage collection while the program is being loaded."""
+REST = 0.001
+"""Seconds that are waited each time: a gateway that always has work delays the other thread, and
+never stops it."""
+_LEAST_WORK = 0.0003
+"""Seconds of work between two looks at least: looking more often would cost more than it gives."""
 
 
 def start() -> None:
@@ -86,8 +97,52 @@ def descriptors() -> int:
 def _keep_freed() -> None:
     import ctypes
 
-    # Another C library than glibc has no such setting: it stays as it is.
+    # A C library other than glibc has no such setting.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_TRIM_THRESHOLD, _KEPT_BYTES)
         mallopt(_MMAP_THRESHOLD, _MAPPED_BYTES)
+
+
+class RightOfWay:
+    """The gateway's thread marks that it has work; another thread then lets it go first.
+
+    Both need the interpreter's lock. A thread that gives it up, as with every call of the system,
+    and finds that the other took it gets it back after a switch interval; a turn of the gateway
+    does so for every file and socket. So a thread that paints calls `give` between the pieces of
+    its work, and rests there while a turn is under way. It does not look whether the turn has
+    ended meanwhile: each look would take the lock.
+    """
+
+    def __init__(
+        self,
+        ticks: Callable[[], float] = time.perf_counter,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.is_taken = False
+        """Whether the gateway has work. Written by its thread alone."""
+        self._ticks = ticks
+        self._sleep = sleep
+        self._went_on = 0.0
+
+    def give(self) -> None:
+        """Rest if the gateway has work. For the other thread, between two pieces of its work."""
+        now = self._ticks()
+        if now - self._went_on < _LEAST_WORK:
+            return
+        if self.is_taken:
+            self._sleep(REST)
+            now = self._ticks()
+        self._went_on = now
+
+
+def new_loop() -> "asyncio.AbstractEventLoop":
+    """Return a new event loop: uvloop's where it is installed, else asyncio's own."""
+    if importlib.util.find_spec("uvloop") is None:
+        import asyncio  # not above: `start` runs before anything large is loaded
+
+        return asyncio.new_event_loop()
+    import uvloop
+
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    return loop

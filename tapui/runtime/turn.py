@@ -51,8 +51,8 @@ from tapui.runtime.inspections import Inspections
 from tapui.runtime.mint import SystemMint
 from tapui.runtime.person import Person
 from tapui.runtime.ports import Port, SocketPort
-from tapui.runtime.right_of_way import RightOfWay
 from tapui.runtime.slow_readers import SlowReaders
+from tapui.runtime.tuning import RightOfWay
 from tapui.secret import Secret
 from tapui.text import safe_text
 from tapui.wire.codec import encode

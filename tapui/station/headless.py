@@ -1,32 +1,40 @@
-"""`tapui serve`: the gateway without a screen."""
+"""Gateways without a screen: `tapui serve`, and one for this process alone (`tapui run`)."""
 
 import asyncio
 import contextlib
 import json
 import signal
 import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import TextIO
 
+from msgspec.structs import replace as with_settings
+
 from tapui import invocation
+from tapui.client.gateways import FoundGateway, found_in
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.port import ReportLevel
 from tapui.runtime import tuning
-from tapui.station import loop
-from tapui.station.log_file import faults_logged
+from tapui.station.faults import faults_logged, start_fault
 from tapui.station.options import Options
-from tapui.station.overdue import EndWatch
-from tapui.station.running import RunningGateway
-from tapui.station.signals import Signals, refuse_stop
-from tapui.station.start_fault import start_fault
+from tapui.station.process_end import EndWatch, Signals, refuse_stop
+from tapui.station.running_gateway import RunningGateway
 from tapui.text import safe_text
+
+_STOP_SECONDS = 5.0
 
 
 def run(options: Options) -> int:
     """Serve until a signal, `tapui stop` or idleness; return the exit code."""
     home = Home.at(options.home, options.copilot_home)
-    with faults_logged(home, on_stderr=True) as log, EndWatch(log, "the gateway") as watch:
-        return loop.run(_serve(options, watch))
+    with (
+        faults_logged(home, on_stderr=True) as log,
+        EndWatch(log, "the gateway") as watch,
+        asyncio.Runner(loop_factory=tuning.new_loop) as runner,
+    ):
+        return runner.run(_serve(options, watch))
 
 
 async def _serve(options: Options, watch: EndWatch) -> int:
@@ -88,3 +96,38 @@ def _write(stream: TextIO, text: str) -> None:
     with contextlib.suppress(OSError):  # see above
         stream.write(f"{text}\n")
         stream.flush()
+
+
+@contextlib.asynccontextmanager
+async def private_gateway(options: Options) -> AsyncIterator[FoundGateway]:
+    """Run a gateway while the context lasts. It starts sessions and attaches to none.
+
+    Raises `OSError`, or `ListenError`.
+    """
+    settings = with_settings(
+        options.settings,
+        local_session=False,
+        approvals=with_settings(options.settings.approvals, command_line="always"),
+    )
+    chosen = replace(
+        options,
+        settings=settings,
+        attach=False,
+        attach_port=None,
+        port=0,
+        port_is_explicit=True,
+        is_private=True,
+    )
+    home = Home.at(options.home, options.copilot_home)
+    running = RunningGateway(chosen, _not_told, lambda: None)
+    with faults_logged(home, on_stderr=False):
+        try:
+            announced = await running.start()
+            running.load()
+            yield found_in(announced)
+        finally:
+            await running.stop(_STOP_SECONDS)
+
+
+def _not_told(_text: str, _level: ReportLevel) -> None:
+    """Dropped: what matters of it reaches the one client as a notice."""

@@ -45,6 +45,6 @@ class Options:
     managed_path: Path = MANAGED
     """The administrator's file; it need not exist."""
     is_private: bool = False
-    """Whether only this process uses it: its address is told to nobody."""
+    """Whether only this process uses it: its address is not announced."""
     exit_when_idle: bool = False
     """`serve`: end some time after the last session ended."""

@@ -2,21 +2,25 @@
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from tapui import invocation
-from tapui.station.panes import PaneFault, panes_around
 from tapui.tower.app.services import SessionOnDisk, StoreFault
 
 _DELETING_SECONDS = 120.0
 """How long deleting may take: the CLI's server is started for it, and may unpack itself first."""
+_SECONDS = 5.0
+"""How long tmux or zellij may take to answer."""
+_MOST_PANES = 10_000
 
 
 class CopilotSessions:
-    """The sessions that Copilot has stored in `copilot_home` (`tower.stored.SessionStore`)."""
+    """Copilot's stored sessions in `copilot_home` (`tower.app.services.SessionStore`)."""
 
     def __init__(self, copilot_home: Path, environ: Mapping[str, str]) -> None:
         self._copilot_home = copilot_home
@@ -93,3 +97,108 @@ def _folder(session: SessionOnDisk) -> str:
 
 def _resuming(session: SessionOnDisk) -> str:
     return shlex.join(("copilot", "--resume", session.id))
+
+
+class PaneFault(Exception):  # noqa: N818 - what the multiplexer could not do
+    """It could not be done; the text says why."""
+
+
+class Panes(Protocol):
+    """The panes of the terminal multiplexer around this process. All methods block."""
+
+    name: str
+
+    def open(self, argv: Sequence[str], folder: str) -> None:
+        """Run a command in a new pane, in a folder. Raises `PaneFault`."""
+
+    def go_to(self, pid: int) -> None:
+        """Show the pane in which a process runs, and select it. Raises `PaneFault`."""
+
+
+def panes_around(environ: Mapping[str, str]) -> Panes | None:
+    """Return the panes of the multiplexer that this process runs in; None in a plain terminal."""
+    for variable, kind in (("TMUX", TmuxPanes), ("ZELLIJ", ZellijPanes)):
+        program = shutil.which(kind.name, path=environ.get("PATH"))
+        if variable in environ and program is not None:
+            return kind(program)
+    return None
+
+
+class TmuxPanes:
+    """Panes of tmux."""
+
+    name = "tmux"
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def open(self, argv: Sequence[str], folder: str) -> None:
+        """Run a command in a new pane beside this one; in a new window where there is no room."""
+        # Not by `-c`: there tmux runs what stands in `#(…)`, and the folder is a stranger's text.
+        command = ("--", "sh", "-c", 'cd -- "$0" && exec "$@"', folder, *argv)
+        try:
+            _run(self._program, "split-window", "-h", *command)
+        except PaneFault as fault:
+            if "no space" not in str(fault):
+                raise
+            _run(self._program, "new-window", *command)
+
+    def go_to(self, pid: int) -> None:
+        """Show the pane of a process: what runs in it, or was started by that."""
+        said = _run(self._program, "list-panes", "-a", "-F", "#{pane_pid} #{pane_id}")
+        lines = (line.partition(" ") for line in said.splitlines()[:_MOST_PANES])
+        panes = {int(number): pane for number, _, pane in lines if number.isdigit()}
+        pane = next((panes[one] for one in _ancestry(pid) if one in panes), None)
+        if pane is None:
+            raise PaneFault(f"no pane of this tmux has process {pid}")
+        _run(self._program, "switch-client", "-t", pane)
+        _run(self._program, "select-pane", "-t", pane)
+
+
+class ZellijPanes:
+    """Panes of zellij."""
+
+    name = "zellij"
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def open(self, argv: Sequence[str], folder: str) -> None:
+        _run(self._program, "action", "new-pane", "--cwd", folder, "--", *argv)
+
+    def go_to(self, pid: int) -> None:
+        raise PaneFault(f"zellij does not tell which pane process {pid} runs in")
+
+
+def _run(*argv: str) -> str:
+    """Return what the multiplexer says. Raises `PaneFault`."""
+    program = Path(argv[0]).name
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except subprocess.TimeoutExpired:
+        raise PaneFault(f"{program} did not answer within {_SECONDS:g} s") from None
+    except (OSError, ValueError) as error:  # a NUL in the folder's name
+        raise PaneFault(f"{program} could not be run: {error}") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
+        raise PaneFault(f"{program}: {said}")
+    return done.stdout
+
+
+def _ancestry(pid: int) -> list[int]:
+    """Return a process and its ancestors, it first; empty when it has ended."""
+    import psutil  # only here: not before the first frame
+
+    try:
+        process = psutil.Process(pid)
+        return [pid, *(one.pid for one in process.parents())]
+    except psutil.Error:
+        return []

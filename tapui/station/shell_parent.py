@@ -3,9 +3,9 @@
 A gateway that goes on without its screen must give the shell back, and no process can leave the one
 that waits for it. So the tower runs in a child, forked before any thread exists. The child has a
 process group of its own, to which the terminal is given: what the terminal sends reaches the child
-alone, what the shell or anybody else sends reaches the parent, which passes it on. A stop and the
-end of either are the other's. The parent keeps what is loaded at the fork: this module imports what
-only the child needs where it is used.
+alone, what the shell or another process sends reaches the parent, which passes it on. A stop and
+the end of either are the other's. The parent keeps what is loaded at the fork: this module imports
+what only the child needs where it is used.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ class ShellParent:
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         """While the block lasts, on the running loop, this process ends as its parent does, if that
-        is killed: nobody would wait for it any more."""
+        is killed: nothing would wait for it any more."""
         import asyncio
 
         loop = asyncio.get_running_loop()
@@ -46,7 +46,7 @@ class ShellParent:
 
     async def _stop_behind(self) -> None:
         """Stop when the shell has taken the terminal: the parent was stopped by a signal that none
-        can pass on. Leave where the shell that waited has gone: nobody would continue us."""
+        can pass on. Leave where the shell that waited has gone: nothing would continue us."""
         import asyncio
 
         while True:

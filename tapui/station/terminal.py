@@ -1,17 +1,36 @@
-"""The terminal under the tower, which may vanish at any time."""
+"""The terminal under the tower, which may vanish at any time, and the app on it.
 
+`Screen` runs the app from its first frame to its last; `TerminalWatch` sees a terminal vanish where
+no signal comes.
+"""
+
+import asyncio
 import contextlib
 import errno
 import io
 import os
+import select
 import signal
+import socket
 import sys
 import termios
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from tapui import invocation
+from tapui.text import safe_text
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
+
+    from tapui.tower.app.app import TowerApp
+
+_GONE = select.POLLHUP | select.POLLERR
+_WANTED = (None, "quit", "go-on", "start-here", "demo")
+"""What the app returns when the person left it."""
 
 
 def is_gone() -> bool:
@@ -48,7 +67,7 @@ def tell(text: str) -> None:
         sys.stderr.flush()
 
 
-class _Screen(io.FileIO):
+class _Descriptor(io.FileIO):
     """Writes to a descriptor; what a vanished terminal does not take is dropped."""
 
     def write(self, data: "Buffer", /) -> int:
@@ -67,7 +86,7 @@ def writes_that_cannot_fail() -> Iterator[None]:
     """
     before = sys.__stderr__
     screen = io.TextIOWrapper(
-        io.BufferedWriter(_Screen(2, "wb", closefd=False)),
+        io.BufferedWriter(_Descriptor(2, "wb", closefd=False)),
         encoding="utf-8",
         errors="backslashreplace",
     )
@@ -77,3 +96,118 @@ def writes_that_cannot_fail() -> Iterator[None]:
     finally:
         screen.flush()
         sys.__stderr__ = before  # type: ignore[misc]
+
+
+class WatchThread(ABC):
+    """Runs `_watch` on a daemon thread, from `with` to its end.
+
+    `_ends` becomes readable at the end (a read gives no bytes): `_watch` waits on it beside what
+    it watches, and returns. `_tells` is its other side; what is sent there before is read, too.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._ends, self._tells = socket.socketpair()
+        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
+
+    @abstractmethod
+    def _watch(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._tells.close()
+        self._thread.join()
+        self._ends.close()
+
+
+class TerminalWatch(WatchThread):
+    """From `with` to its end, calls `vanished` once when a terminal of this process is gone.
+
+    SIGHUP goes to the processes that a terminal controls only: not to one in a session of its own
+    (`setsid`, a container whose shell died). `vanished` is called on the watching thread.
+    """
+
+    def __init__(self, vanished: Callable[[], None]) -> None:
+        super().__init__("watch the terminal")
+        self._vanished = vanished
+        self._terminals = [fd for fd in (0, 1, 2) if os.isatty(fd)]
+
+    def _watch(self) -> None:
+        poll = select.poll()
+        poll.register(self._ends, select.POLLIN)
+        for fd in self._terminals:
+            poll.register(fd, 0)  # nothing but its end
+        while self._terminals:
+            for fd, what in poll.poll():
+                if fd == self._ends.fileno():
+                    return
+                if what & _GONE:
+                    self._vanished()
+                    return
+                poll.unregister(fd)  # this system cannot watch it: SIGHUP is all there is
+                self._terminals.remove(fd)
+
+
+class Screen:
+    """Runs the app; signals end it in order and leave the terminal as it was."""
+
+    def __init__(self, app: "TowerApp") -> None:
+        self._app = app
+        self._reasons: list[signal.Signals] = []
+        self.is_shown = True
+        """Whether the app has not ended."""
+        self.is_lost = False
+        """Whether the terminal has vanished (or SIGHUP came), and no other signal asked to end."""
+        self.is_left_on = False
+        """Whether the person left the screen alone: the gateway is to go on."""
+
+    def leave(self, number: signal.Signals) -> None:
+        """A signal came: end the app."""
+        if number is signal.SIGHUP and is_gone():
+            let_go()
+        self._reasons.append(number)
+        self._app.leave(number.name)
+
+    def _vanished(self) -> None:
+        """The terminal is gone without a signal: as if SIGHUP had come."""
+        self._loop.call_soon_threadsafe(self.leave, signal.SIGHUP)
+
+    async def show(self) -> int:
+        """Run the app to its end; return the exit code."""
+        self._loop = asyncio.get_running_loop()
+        said: str | None = None
+        try:
+            with TerminalWatch(self._vanished), writes_that_cannot_fail():
+                said = await self._app.run_async()
+        except OSError:
+            if not is_gone():
+                raise
+        finally:
+            self.is_shown = False
+            signal.signal(signal.SIGCONT, signal.SIG_DFL)  # nothing is left to be entered again
+        gone = is_gone()
+        if gone:
+            let_go()
+        reasons = self._reasons
+        self.is_lost = (gone or bool(reasons)) and set(reasons) <= {signal.SIGHUP}
+        if gone or reasons:
+            return 130 if reasons[:1] == [signal.SIGINT] else 0
+        if self._app.return_code:
+            return 1  # it has shown why, and where the log is
+        self.is_left_on = said == "go-on"
+        if said not in _WANTED:
+            tell(f"tapui: {safe_text(str(said))}")
+        return 0
+
+    def give_up(self) -> None:
+        """The gateway goes on without this terminal; say so if it is still there, and let go."""
+        shows = invocation.command()
+        tell(f"tapui: the gateway goes on without a screen; `{shows}` shows it again")
+        let_go()

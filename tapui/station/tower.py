@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -17,17 +17,15 @@ from tapui.runtime import tuning
 from tapui.runtime.websocket.listening import ListenError, PortTaken, open_loopback
 from tapui.settings import writing
 from tapui.station import terminal
-from tapui.station.backstage import Backstage
-from tapui.station.earlier_requests import earlier_requests_of
-from tapui.station.finding import finder_of
-from tapui.station.log_file import faults_logged
+from tapui.station.faults import StartFault, faults_logged, start_fault
+from tapui.station.gateway_host import GatewayHost
 from tapui.station.notify_command import NotifyCommand
 from tapui.station.options import Options
-from tapui.station.screen import Screen
+from tapui.station.process_end import Signals, refuse_stop
 from tapui.station.session_store import CopilotSessions
-from tapui.station.signals import Signals, refuse_stop
-from tapui.station.start_fault import StartFault, start_fault
+from tapui.station.terminal import Screen
 from tapui.text import safe_text
+from tapui.tower.app.services import EarlierFault, EarlierRequests
 from tapui.tower.themes import theme_files
 
 if TYPE_CHECKING:
@@ -35,7 +33,9 @@ if TYPE_CHECKING:
     from tapui.tower.app.app import TowerApp
     from tapui.tower.app.feed import Feed
     from tapui.tower.app.header import Note
+    from tapui.tower.app.services import Finder
     from tapui.tower.app.view import View
+    from tapui.wire.subjects import Approval
 
 
 def run(options: Options) -> int:
@@ -62,14 +62,14 @@ async def _once(options: Options, log: Path) -> int | None:
     try:
         sockets = await open_loopback(options.port)
     except PortTaken as error:
-        # Somebody was faster: it may have been a gateway of this person's.
+        # Another process was faster: perhaps a gateway of this person's.
         running_one = _gateway_to_join(home, options)
         if running_one is not None:
             return await _second_tower(options, home, running_one, log)
         return _refuse(start_fault(error), log)
     except (ListenError, OSError) as error:
         return _refuse(start_fault(error), log)
-    return await _own_gateway(options, Backstage(options, sockets, log), log)
+    return await _own_gateway(options, GatewayHost(options, sockets, log), log)
 
 
 def _refuse(fault: StartFault, log: Path) -> int:
@@ -88,24 +88,24 @@ def _gateway_to_join(home: Home, options: Options) -> gateways.FoundGateway | No
         return None
 
 
-async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int:
+async def _own_gateway(options: Options, host: GatewayHost, log: Path) -> int:
     """The tower on the main thread, its gateway on another: the screen first, then the gateway.
 
     When the terminal vanishes, or the person wants it, the gateway goes on by itself for as long
-    as somebody is attached; whoever waits for this process need not wait any longer.
+    as a client is attached; the shell that waits for this process gets its prompt back.
     """
 
     def shown() -> None:
         refuse_stop(partial(app.notify, severity="warning", timeout=12))
-        backstage.begin(app)
+        host.begin(app)
 
     app = _app(
         options,
-        backstage.feed,
+        host.feed,
         log,
         note="",
         on_shown=shown,
-        give_way=backstage.give_way,
+        give_way=host.give_way,
         can_go_on=options.parent is not None,
     )
     screen = Screen(app)
@@ -114,20 +114,20 @@ async def _own_gateway(options: Options, backstage: Backstage, log: Path) -> int
         if screen.is_shown:
             screen.leave(number)
         else:
-            backstage.signalled(number)
+            host.signalled(number)
 
     with tuning.switching_often(), Signals(came):
         try:
             code = await screen.show()
             is_left = screen.is_lost or screen.is_left_on
-            if is_left and not options.is_demo and await backstage.goes_on():
+            if is_left and not options.is_demo and await host.goes_on():
                 screen.give_up()
                 if options.parent is not None:
                     options.parent.leave()
-                await backstage.over()
+                await host.over()
         finally:
-            await backstage.end()
-    return code if backstage.fault is None else _refuse(backstage.fault, log)
+            await host.end()
+    return code if host.fault is None else _refuse(host.fault, log)
 
 
 async def _second_tower(
@@ -231,3 +231,69 @@ def _shown(path: Path) -> str:
     """Return a path as people write it, with `~` for their home."""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def run_replay(options: Options, folders: list[Path], name: str) -> int:
+    """Show the records of one session until the person leaves; return the exit code."""
+    home = Home.at(options.home, options.copilot_home)
+    with faults_logged(home, on_stderr=False) as log:
+        return asyncio.run(_replay(options, home, folders, name, log))
+
+
+async def _replay(options: Options, home: Home, folders: list[Path], name: str, log: Path) -> int:
+    from tapui.replay.feed import ReplayFeed
+    from tapui.tower.app.replay_app import ReplayApp
+
+    feed = ReplayFeed(folders, home.state, name)
+    app = ReplayApp(
+        feed,
+        theme=options.theme,
+        theme_folders=theme_files.folders_of(options.config_path),
+        bell=False,
+        note="replay",
+        on_theme=partial(writing.keep_theme, options.config_path),
+        log_file=log,
+        keys=options.settings.keys,
+        glyphs=options.settings.glyphs,
+        copies=home.state / "copied",
+        finder=finder_of(home.state),
+    )
+    screen = Screen(app)
+    with Signals(screen.leave):
+        try:
+            return await screen.show()
+        finally:
+            await feed.stop(1.0)
+
+
+def finder_of(state_dir: Path) -> "Callable[[], Finder]":
+    """Return what makes a finder in the records of a home, on the thread that calls it."""
+
+    def make() -> "Finder":
+        from tapui.station.index_finder import IndexFinder
+
+        return IndexFinder(state_dir)
+
+    return make
+
+
+def earlier_requests_of(state_dir: Path) -> EarlierRequests:
+    """Return what reads the permissions that were asked for, on the thread that calls it."""
+
+    def asked(folder: str, most: int) -> "Iterator[Approval]":
+        from tapui.index.permissions import permissions_asked
+        from tapui.index.search import Search
+        from tapui.index.store import IndexMissing, IndexUnusable
+
+        search = Search(state_dir)
+        try:
+            yield from permissions_asked(search, folder, most)
+        except IndexMissing:
+            raise EarlierFault("Nothing is indexed of the records yet.") from None
+        except IndexUnusable as error:
+            said = safe_text(str(error), limit=200)
+            raise EarlierFault(f"The index of the records cannot be read ({said}).") from None
+        finally:
+            search.close()
+
+    return asked

@@ -14,7 +14,7 @@ from tapui.home.paths import Home as Folders
 from tapui.home.tools_token import ToolsTokenFile
 from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
-from tapui.station.log_file import log_path
+from tapui.station.faults import log_path
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend

@@ -37,7 +37,7 @@ def test_callback_of_a_loop_in_a_thread():
     thread.join()
 
 def test_callback_of_the_fast_loop():
-    from tapui.station.loop import run
+    from tapui.runtime.tuning import run
     async def main():
         asyncio.get_running_loop().call_soon(boom)
         await asyncio.sleep(0)

@@ -15,9 +15,10 @@ from tests.rig.gateway import Home
 
 SERVE = """
 import asyncio, os, sys, threading
-from tapui.station import loop, overdue
-from tapui.station.gateway_files import GatewayFiles
-from tapui.station.running import RunningGateway
+from tapui.runtime import tuning
+from tapui.station import process_end
+from tapui.station.running_gateway import GatewayFiles
+from tapui.station.running_gateway import RunningGateway
 load, close = RunningGateway.load, RunningGateway._close_connections
 which, how, where = sys.argv[1:4]
 held, given_up = threading.Event(), threading.Event()
@@ -30,7 +31,7 @@ class OnceHeld:
         return now
 
 if where != "nowhere":
-    overdue.END_SECONDS = OnceHeld()
+    process_end.END_SECONDS = OnceHeld()
 
 def held_here():
     print("blocked", flush=True)
@@ -75,7 +76,7 @@ elif where == "removing":
     GatewayFiles.remove = removes_as_it_is_given_up
     RunningGateway.remove_files = remove_files
 if which == "asyncio":
-    loop.new_loop = asyncio.new_event_loop
+    tuning.new_loop = asyncio.new_event_loop
 from tapui.cli.main import main
 sys.exit(main(["serve", "--port", "0", "--no-attach", "--json"]))
 """

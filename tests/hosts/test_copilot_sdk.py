@@ -49,7 +49,7 @@ def test_private_names_are_still_there() -> None:
 def test_the_gateways_process_never_loads_the_sdk() -> None:
     program = (
         "import sys\n"
-        "import tapui.station.parts.copilot, tapui.hosts.copilot.launcher\n"
+        "import tapui.station.parts.hosts, tapui.hosts.copilot.launcher\n"
         "assert 'copilot' not in sys.modules and 'tapui.hosts.copilot.host' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

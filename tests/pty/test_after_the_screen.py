@@ -11,7 +11,7 @@ from tests.rig.gateway import Home
 PROGRAM = """
 import os, signal, sys
 from tapui.cli.main import main
-from tapui.station.screen import Screen
+from tapui.station.terminal import Screen
 
 show = Screen.show
 

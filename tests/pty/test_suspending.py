@@ -7,7 +7,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
-from tapui.station.signals import STOP_REFUSED
+from tapui.station.process_end import STOP_REFUSED
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.processes import status_of
 from tests.rig.tmux import Tmux

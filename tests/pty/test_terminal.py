@@ -34,7 +34,7 @@ sys.exit(main(sys.argv[1:-1]))
 
 AT_START = """
 import sys
-from tapui.station.gateway_files import GatewayFiles
+from tapui.station.running_gateway import GatewayFiles
 def faulty(*given, **options):
     raise ValueError("a fault of the test's own")
 GatewayFiles.leave = faulty
@@ -43,7 +43,7 @@ sys.exit(main(sys.argv[1:]))
 """
 DEADLY = """
 import asyncio, sys
-from tapui.station.parts.tools import Tools
+from tapui.station.parts.hosts import Tools
 def start(self, access):
     def die():
         raise SystemExit("a fault of the test's own")
@@ -55,7 +55,7 @@ sys.exit(main(sys.argv[1:]))
 HANGING = """
 import sys, threading
 from tapui.station import overdue
-from tapui.station.parts.tools import Tools
+from tapui.station.parts.hosts import Tools
 overdue.END_SECONDS = 1.0
 async def stop(self):
     threading.Event().wait()

@@ -78,7 +78,7 @@ import os, resource, signal, sys
 from pathlib import Path
 from tapui.home.paths import Home
 from tapui.secret import Secret
-from tapui.station.gateway_files import GatewayFiles
+from tapui.station.running_gateway import GatewayFiles
 home = Home.at(Path(sys.argv[1]) / "tapui", Path(sys.argv[1]) / "copilot")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 for room in (0, 10, 60, 120):

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from tapui.runtime.right_of_way import REST, RightOfWay
+from tapui.runtime.tuning import REST, RightOfWay
 from tests.runtime.house import House, until
 
 

@@ -8,8 +8,8 @@ from tapui.client import gateways
 from tapui.home.paths import Home
 from tapui.runtime.websocket.listening import open_loopback
 from tapui.settings import Settings
-from tapui.station.backstage import Backstage
-from tapui.station.log_file import log_path
+from tapui.station.faults import log_path
+from tapui.station.gateway_host import GatewayHost
 from tapui.station.options import Options
 
 
@@ -60,17 +60,17 @@ class Behind:
         self.options = options or options_in(root)
         self.app = AppPlayed()
         self.home = Home.at(self.options.home, self.options.copilot_home)
-        self.backstage: Backstage
+        self.host: GatewayHost
 
     async def __aenter__(self) -> Self:
         self.sockets = await open_loopback(self.options.port)
-        self.backstage = Backstage(self.options, self.sockets, log_path(self.home, 0))
+        self.host = GatewayHost(self.options, self.sockets, log_path(self.home, 0))
         self.port: int = self.sockets[0].getsockname()[1]
-        self.backstage.begin(self.app)  # type: ignore[arg-type]
+        self.host.begin(self.app)  # type: ignore[arg-type]
         return self
 
     async def __aexit__(self, *_fault: object) -> None:
-        await self.backstage.end()
+        await self.host.end()
 
     def found(self) -> gateways.FoundGateway:
         """Return the gateway as clients find it; raises `NoGateway`."""

@@ -11,8 +11,8 @@ import pytest
 from msgspec import Struct
 
 from tapui.projection.feed import FeedItem
-from tapui.station import crossing
-from tapui.station.crossing import Mailbox, TowerLane
+from tapui.station import embedded_feed as crossing
+from tapui.station.embedded_feed import Mailbox, TowerLane
 from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.tower import Notice
 from tests.rig.waiting import until_async

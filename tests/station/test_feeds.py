@@ -60,7 +60,7 @@ async def watched(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterat
     async with Behind(tmp_path) as behind:
         await until_async(lambda: behind_is_found(behind), what="the gateway")
         if request.param == "embedded":
-            yield Watched(behind, behind.backstage.feed)
+            yield Watched(behind, behind.host.feed)
             return
         feed = RemoteFeed(behind.found(), behind.found)
         yield Watched(behind, feed)

@@ -12,9 +12,9 @@ from tapui.client.errors import NoGateway
 from tapui.home.run_folder import RunFolder
 from tapui.projection.feed import Link
 from tapui.settings import Timeouts
-from tapui.station import running as running_module
+from tapui.station import running_gateway as running_module
+from tapui.station.faults import StartFault
 from tapui.station.parts.part import GatewayAccess, Part
-from tapui.station.start_fault import StartFault
 from tapui.tower.app.feed import FeedItem
 from tests.rig.peers import Host, Provider
 from tests.rig.waiting import until_async
@@ -27,7 +27,7 @@ def gateway_threads() -> list[threading.Thread]:
 
 async def is_up(behind: Behind) -> None:
     """Wait until the gateway runs and its tower is attached."""
-    async for item in behind.backstage.feed.items():
+    async for item in behind.host.feed.items():
         if item == Link("up"):
             return
 
@@ -50,19 +50,19 @@ async def test_it_runs_on_a_thread_of_its_own_and_leaves_nothing(tmp_path: Path)
     assert gateway_threads() == []
     assert left_behind(tmp_path) == []
     assert port_is_free(behind.port)
-    assert behind.backstage.fault is None
+    assert behind.host.fault is None
 
 
 async def fails(behind: Behind) -> StartFault:
     """Let a gateway fail at its start, check that it is told and undone, and return why."""
     async with behind:
         assert await behind.app.left() == "quit"
-        items: list[FeedItem] = [item async for item in behind.backstage.feed.items()]
+        items: list[FeedItem] = [item async for item in behind.host.feed.items()]
         assert items == [Link("ended", "the gateway has ended")]
     assert left_behind(behind.root) == []
     assert port_is_free(behind.port)
-    assert behind.backstage.fault is not None
-    return behind.backstage.fault
+    assert behind.host.fault is not None
+    return behind.host.fault
 
 
 async def test_a_state_folder_that_cannot_be_used_reaches_the_screen(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ async def test_a_start_that_fails_for_an_unknown_reason_reaches_the_screen_and_t
     def faulty(*_given: object, **_more: object) -> None:
         raise ValueError("a fault of the test's own")
 
-    monkeypatch.setattr("tapui.station.gateway_files.GatewayFiles.leave", faulty)
+    monkeypatch.setattr("tapui.station.running_gateway.GatewayFiles.leave", faulty)
     expected = "the gateway could not start: ValueError: a fault of the test's own"
     assert await fails(Behind(tmp_path)) == StartFault(1, expected)
 
@@ -126,7 +126,7 @@ async def test_a_thread_that_dies_reaches_the_screen_at_once_and_leaves_nothing(
     monkeypatch.setattr(running_module, "chosen_parts", lambda _options, _files: parts)
     async with Behind(tmp_path) as behind:
         assert await behind.app.left() == "quit"
-        assert behind.backstage.fault == StartFault(1, "the gateway died: SystemExit")
+        assert behind.host.fault == StartFault(1, "the gateway died: SystemExit")
         assert left_behind(tmp_path) == []
     assert gateway_threads() == []
 
@@ -155,9 +155,9 @@ async def test_a_second_signal_no_longer_waits_for_providers(tmp_path: Path) -> 
         await is_up(behind)
         url = behind.found().url
         provider = await Provider.bind(url, behind.provider_token)
-        ending = asyncio.create_task(behind.backstage.end())
+        ending = asyncio.create_task(behind.host.end())
         await provider.expect("session.lifecycle", state="shutdown.pending")
-        behind.backstage.signalled(signal.SIGTERM)
+        behind.host.signalled(signal.SIGTERM)
         await ending
         await provider.closed()
     assert left_behind(tmp_path) == []
@@ -171,10 +171,10 @@ class TestWithoutAScreen:
         async with Behind(tmp_path, options) as behind:
             await is_up(behind)
             provider = await Provider.bind(behind.found().url, behind.provider_token)
-            assert await behind.backstage.goes_on()
-            behind.backstage.signalled(signal.SIGHUP)
+            assert await behind.host.goes_on()
+            behind.host.signalled(signal.SIGHUP)
             await provider.send({"type": "push", "level": "keep", "event": "still here"})
-            over = asyncio.create_task(behind.backstage.over())
+            over = asyncio.create_task(behind.host.over())
             assert not over.done()
             await provider.close()
             await asyncio.wait_for(over, 10)
@@ -183,7 +183,7 @@ class TestWithoutAScreen:
     async def test_it_ends_when_nobody_is_attached(self, tmp_path: Path) -> None:
         async with Behind(tmp_path) as behind:
             await is_up(behind)
-            assert not await behind.backstage.goes_on()
+            assert not await behind.host.goes_on()
             with pytest.raises(NoGateway):
                 behind.found()
 
@@ -191,7 +191,7 @@ class TestWithoutAScreen:
         self, tmp_path: Path
     ) -> None:
         async with Behind(tmp_path) as behind:
-            assert not await behind.backstage.goes_on()
+            assert not await behind.host.goes_on()
         assert left_behind(tmp_path) == []
         assert port_is_free(behind.port)
 
@@ -199,9 +199,9 @@ class TestWithoutAScreen:
         async with Behind(tmp_path) as behind:
             await is_up(behind)
             provider = await Provider.bind(behind.found().url, behind.provider_token)
-            assert await behind.backstage.goes_on()
-            behind.backstage.signalled(signal.SIGTERM)
-            await asyncio.wait_for(behind.backstage.over(), 10)
+            assert await behind.host.goes_on()
+            behind.host.signalled(signal.SIGTERM)
+            await asyncio.wait_for(behind.host.over(), 10)
             await provider.close()
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tapui.home.paths import Home
-from tapui.station import log_file
-from tapui.station.log_file import faults_logged, log_path
+from tapui.station import faults as log_file
+from tapui.station.faults import faults_logged, log_path
 
 _log = logging.getLogger("tapui.test")
 

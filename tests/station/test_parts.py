@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from tapui.settings.rule_files import RuleFiles
-from tapui.station import running as running_module
+from tapui.station import running_gateway as running_module
 from tapui.station.options import Options
-from tapui.station.parts.chosen import chosen_parts
 from tapui.station.parts.part import GatewayAccess, Part
-from tapui.station.running import RunningGateway
+from tapui.station.running_gateway import RunningGateway, chosen_parts
 from tests.station.running import options_in
 
 
@@ -103,7 +102,7 @@ async def test_a_part_that_cannot_be_stopped_holds_nobody_up(
     logged: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("tapui.station.parts.part_list.STOP_SECONDS", 0.0)
+    monkeypatch.setattr("tapui.station.parts.part.STOP_SECONDS", 0.0)
     steps: list[str] = []
     parts: list[Part] = [Steps("a", steps), Steps("b", steps, fails=step)]
     assert await lived(tmp_path, parts, monkeypatch) == []

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.station.panes import TmuxPanes
-from tapui.station.session_store import CopilotSessions
+from tapui.station.session_store import CopilotSessions, TmuxPanes
 from tapui.tower.app.services import StoreFault
 from tests.rig.gateway import Home
 from tests.rig.stored import store

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tapui.station.running import RunningGateway
+from tapui.station.running_gateway import RunningGateway
 from tests.rig.peers import Tower
 from tests.station.running import left_behind, options_in
 

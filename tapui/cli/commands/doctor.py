@@ -124,7 +124,7 @@ def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
 
     `settings` are those in force, or why there are none.
     """
-    from tapui.station.log_file import log_files, log_path
+    from tapui.station.faults import log_files, log_path
 
     def log_of(pid: int) -> str | None:
         path = log_path(folders, pid)

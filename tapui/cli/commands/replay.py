@@ -17,9 +17,9 @@ def run(args: argparse.Namespace) -> int:
     if not any(one.size for folder in folders for one in record_files(folder)):
         raise Failure(f"there are no records of {name}", FAILED)
     need_terminal()
-    from tapui.station import replay
+    from tapui.station import tower
 
-    return replay.run(options(args), folders, name)
+    return tower.run_replay(options(args), folders, name)
 
 
 def _meant(given: str | None) -> tuple[str, list[Path]]:

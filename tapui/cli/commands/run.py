@@ -56,7 +56,7 @@ def _running(args: argparse.Namespace) -> FoundGateway | None:
 
 
 async def _with_own_gateway(args: argparse.Namespace, start: SessionStart) -> int:
-    from tapui.station.private import private_gateway
+    from tapui.station.headless import private_gateway
 
     async with private_gateway(options(args)) as own:
         return await follow(own, start, as_json=args.json)

@@ -14,7 +14,7 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.cli.meant import session_meant
 from tapui.hosts.copilot.finding.stored import StoredSession, stored_sessions
 from tapui.invocation import command
-from tapui.station.panes import PaneFault, panes_around
+from tapui.station.session_store import PaneFault, panes_around
 
 LAST = 20
 """Sessions that are listed when `--last` does not say how many."""

@@ -1,17 +1,16 @@
 """What keeps the index, as a part: a process of its own that runs while something is recorded."""
 
 import asyncio
-import contextlib
 import logging
 import os
 
 from tapui.runtime.children.child import Ended
 from tapui.runtime.children.own_program import ProgramLog, own_program
 from tapui.runtime.children.supervisor import Supervisor
-from tapui.station.parts.part import GatewayAccess
+from tapui.station.parts.part import GatewayAccess, pause
 
 START_SECONDS = 2.0
-"""Its start waits for the screen's: nobody looks for anything in the first moments."""
+"""Its start waits for the screen's: searches come later."""
 LOOK_SECONDS = 2.0
 """Seconds between two looks whether anything was recorded."""
 STOP_SECONDS = 2.0
@@ -42,7 +41,7 @@ class Index:
             await self._supervisor.stop(STOP_SECONDS)
 
     async def _run(self, access: GatewayAccess) -> None:
-        await self._pause(START_SECONDS)
+        await pause(self._stopping, START_SECONDS)
         seen = -1
         days = access.options.settings.records.keep_days
         arguments = (str(access.home.state), "--keep-days", str(days))
@@ -61,12 +60,7 @@ class Index:
                 finally:
                     running.cancel()
                 await asyncio.wait({running})
-            await self._pause(LOOK_SECONDS)
-
-    async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):  # the time is up: that was the pause
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
+            await pause(self._stopping, LOOK_SECONDS)
 
 
 def _failed(fault: Ended | OSError, pause: float) -> None:

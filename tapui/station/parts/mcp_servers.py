@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class McpServersPart:
-    """Loads what runs servers with the first session: nobody waits for that at the start."""
+    """Loads what runs servers with the first session, so that the start does not wait for it."""
 
     name = "the MCP servers"
 

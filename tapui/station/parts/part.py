@@ -1,16 +1,32 @@
-"""A part: something that runs beside the gateway for as long as it runs, such as a host."""
+"""Parts: what runs beside the gateway for as long as it runs, such as a host.
 
-from collections.abc import Callable, Coroutine
+They are started in order and stopped in reverse; one that fails leaves the others running.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.port import Report
+from tapui.runtime.turn import LoopTurn
 from tapui.station.options import Options
 
-if TYPE_CHECKING:
-    from tapui.runtime.turn import LoopTurn
+_log = logging.getLogger(__name__)
+STOP_SECONDS = 3.0
+"""How long one part may take to stop."""
+
+
+async def pause(stopping: asyncio.Event, seconds: float) -> None:
+    """Wait until `stopping` is set, for at most `seconds`."""
+    with contextlib.suppress(TimeoutError):  # the time is up: that was the pause
+        async with asyncio.timeout(seconds):
+            await stopping.wait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +59,68 @@ class Part(Protocol):
     async def stop(self) -> None:
         """End in order, before the server closes its connections. Bounded by the caller; what
         was spawned is cancelled afterwards."""
+
+
+class PartList:
+    """The parts of one gateway. A part that fails is logged and told; the others go on."""
+
+    def __init__(self, parts: Sequence[Part], report: Report) -> None:
+        self._parts = parts
+        self._report = report
+        self._started: list[Part] = []
+        self._tasks: dict[Part, set[asyncio.Task[None]]] = {}
+        self._is_stopping = False
+
+    def start(self, turn: LoopTurn, announced: GatewayFile, home: Home, options: Options) -> None:
+        """Start every part, in order."""
+        for part in self._parts:
+            access = GatewayAccess(
+                turn=turn,
+                announced=announced,
+                home=home,
+                options=options,
+                report=self._report,
+                spawn=partial(self._spawn, part),
+            )
+            self._started.append(part)
+            try:
+                part.start(access)
+            except Exception as error:  # noqa: BLE001 - logged and told; the others go on
+                self._failed(part, error)
+
+    async def stop(self) -> None:
+        """Stop every part that was started, last first."""
+        self._is_stopping = True
+        while self._started:
+            part = self._started.pop()
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    await part.stop()
+            except TimeoutError:
+                _log.warning("%s did not end within %g s", part.name, STOP_SECONDS)
+            except Exception:  # noqa: BLE001 - logged; the others must still be stopped
+                _log.exception("%s failed while it was stopped", part.name)
+            tasks = self._tasks.pop(part, set())
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)  # `_ended` logs what failed
+
+    def _spawn(self, part: Part, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=part.name)
+        tasks = self._tasks.setdefault(part, set())
+        tasks.add(task)
+        task.add_done_callback(partial(self._ended, part, tasks))
+
+    def _ended(
+        self, part: Part, tasks: "set[asyncio.Task[None]]", task: "asyncio.Task[None]"
+    ) -> None:
+        tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._failed(part, error)
+
+    def _failed(self, part: Part, error: BaseException) -> None:
+        _log.error("%s failed", part.name, exc_info=error)
+        if not self._is_stopping:
+            self._report(f"{part.name} failed: {error}; restart tapui", "error")

@@ -1,5 +1,10 @@
-"""An end that takes too long: what each thread is doing goes into the log, and the process ends."""
+"""The end of this process: the signals that ask for it, and an end that takes too long.
 
+Signals are caught in the main thread and sent on as a message. Past a deadline, what each thread is
+doing goes into the log, and the process ends.
+"""
+
+import asyncio
 import contextlib
 import faulthandler
 import logging
@@ -8,21 +13,57 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NoReturn
+from types import TracebackType
+from typing import NoReturn, Self
 
 from tapui.station import terminal
-from tapui.station.signals import ENDING
-from tapui.station.watch_thread import WatchThread
 from tapui.text import safe_text
 
 _log = logging.getLogger(__name__)
 
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_REFUSED = "not suspended: a stopped gateway would freeze every call and every gate"
 END_SECONDS = 30.0
 """How long the gateway's end may take, providers' time included."""
 _LAST_SECONDS = 5.0
-"""How long it may take to say so: the disk of the log may be what hangs."""
+"""How long the report of it may take: the disk of the log may be what hangs."""
 _BEGUN = b"\0"
 """Tells the watch that the end has begun. No signal has this number."""
+
+
+def refuse_stop(tell: Callable[[str], None]) -> None:
+    """From now on a stop signal is told and logged, and nothing else; call it on a running loop."""
+
+    def refuse() -> None:
+        _log.warning(STOP_REFUSED)
+        tell(STOP_REFUSED)
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTSTP, refuse)
+
+
+class Signals:
+    """From `with` to its end each ending signal is given to `receive`, on the running loop.
+
+    Nothing is lost in between: while the block lasts no such signal ends the process by itself.
+    """
+
+    def __init__(self, receive: Callable[[signal.Signals], None]) -> None:
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> Self:
+        for number in ENDING:
+            self._loop.add_signal_handler(number, self._receive, number)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number in ENDING:
+            self._loop.remove_signal_handler(number)
 
 
 def give_up(log: Path, what: str, remove_files: Callable[[], None]) -> NoReturn:
@@ -46,7 +87,7 @@ def _no_files() -> None:
     """No gateway has been started."""
 
 
-class EndWatch(WatchThread):
+class EndWatch(terminal.WatchThread):
     """Gives up on an end that was asked for and takes longer than `END_SECONDS`.
 
     It sees the signals as they arrive: the event loop may be blocked. Used around the whole life

@@ -1,12 +1,49 @@
-"""The Copilot host, as a part: it attaches to running Copilot CLIs, and starts sessions."""
+"""The hosts and the built-in tools, as parts."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
 from tapui.hosts.copilot.own.own_model import with_provider
+from tapui.hosts.local import LocalHost
 from tapui.station.parts.part import GatewayAccess
+from tapui.tools.builtin import BuiltinTools
+
+
+class LocalSession:
+    """Keeps the session `local` open; its port closes with the gateway."""
+
+    name = "the local session"
+
+    def start(self, access: GatewayAccess) -> None:
+        """Open the session, in the folder that tapui was started in."""
+        LocalHost(access.turn.open_port, _folder())
+
+    async def stop(self) -> None:
+        """Leave the closing to the gateway, which ends every session."""
+
+
+def _folder() -> Path:
+    """Return the working folder; the home folder where that was removed or may not be read."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return Path.home()
+
+
+class Tools:
+    """Answers the calls of the built-in tools; its port closes with the gateway."""
+
+    name = "the built-in tools"
+
+    def start(self, access: GatewayAccess) -> None:
+        timeouts = access.options.settings.timeouts
+        BuiltinTools(partial(access.turn.open_port, is_builtin=True), timeouts)
+
+    async def stop(self) -> None:
+        """Leave the closing to the gateway: calls are answered until its end."""
 
 
 class Copilot:

@@ -1,7 +1,7 @@
-"""The log of faults: a private, rotating file in the state folder, one for each process.
+"""Faults of this process: its log, and why a gateway could not start.
 
-It is made with its first line, so a process without faults leaves none. Nothing that goes wrong
-here, a full disk for instance, is told anywhere: there is no other place for it.
+The log is a private, rotating file in the state folder, one for each process, made with its first
+line. What goes wrong with the log itself (a full disk) is reported nowhere: no place is left.
 """
 
 import contextlib
@@ -12,12 +12,16 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tapui import invocation
 from tapui.files import private_file
 from tapui.files.private_file import private_folder
 from tapui.home.paths import Home
+from tapui.home.run_folder import GatewayFile, PortClaimedError, find_gateway
+from tapui.runtime.websocket.listening import ListenError, PortTaken
 from tapui.text import safe_text
 
 _FOLDER = "log"
@@ -96,7 +100,7 @@ def faults_logged(home: Home, *, on_stderr: bool) -> Iterator[Path]:
     """Log the faults of this process until the end of the block; yield the file's path.
 
     These are: log records from warnings on, Python's own warnings, exceptions that end a thread
-    or that nobody could be told of. With `on_stderr`, they are written there, too.
+    or that have no caller to reach. With `on_stderr`, they are written there, too.
     """
     path = log_path(home, os.getpid())
     handlers: list[logging.Handler] = [LogFile(path)]
@@ -158,3 +162,37 @@ def _is_written(file: Path) -> bool:
     except PermissionError:
         return True
     return True
+
+
+@dataclass(frozen=True, slots=True)
+class StartFault:
+    """A failed start. `text` is safe for a terminal."""
+
+    code: int
+    text: str
+
+
+def start_fault(error: Exception, home: Home | None = None) -> StartFault:
+    """Return what an exception of a start means; what is not foreseen is logged.
+
+    `home` is where to look whether a port that is taken belongs to a gateway of this person.
+    """
+    if isinstance(error, PortTaken) and home is not None:
+        own = find_gateway(home, error.port)
+        if own is not None:
+            return StartFault(2, safe_text(_held_by_own(own)))
+    if isinstance(error, ListenError | PortClaimedError):
+        return StartFault(2, safe_text(str(error)))
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename or "the state folder"
+        return StartFault(1, safe_text(f"{where}: {error.strerror}"))
+    _log.error("the gateway could not start", exc_info=error)
+    return StartFault(1, safe_text(f"the gateway could not start: {type(error).__name__}: {error}"))
+
+
+def _held_by_own(own: GatewayFile) -> str:
+    shows, ends = invocation.command(), invocation.command(f"stop --port {own.port}")
+    return (
+        f"a gateway of yours already serves port {own.port} (pid {own.pid}): `{shows}` shows it, "
+        f"`{ends}` ends it; choose another port with --port N"
+    )

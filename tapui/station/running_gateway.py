@@ -2,20 +2,25 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from tapui import __version__
 from tapui.core.gateway import Gateway
 from tapui.core.trust.places import places_for
 from tapui.files.locked_folder import folder_name
+from tapui.home.local_socket import SOCKET_FILE
 from tapui.home.paths import Home, persist_dir
-from tapui.home.run_folder import GatewayFile
-from tapui.home.tokens import fresh_token
+from tapui.home.run_folder import GatewayFile, RunFolder
+from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
 from tapui.hosts.port import Report, ReportLevel
 from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
@@ -26,12 +31,15 @@ from tapui.runtime.matcher import RegexMatcher
 from tapui.runtime.mint import SystemMint, new_run
 from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
+from tapui.secret import Secret
 from tapui.settings.rule_files import RuleFiles
-from tapui.station.gateway_files import GatewayFiles
-from tapui.station.idleness import Idleness
 from tapui.station.options import Options
-from tapui.station.parts.chosen import chosen_parts
-from tapui.station.parts.part_list import PartList
+from tapui.station.parts.emitters import EmittersPart
+from tapui.station.parts.hosts import Copilot, LocalSession, Tools
+from tapui.station.parts.index import Index
+from tapui.station.parts.mcp_servers import McpServersPart
+from tapui.station.parts.part import Part, PartList
+from tapui.station.parts.watched_files import Rules, ToolsToken
 from tapui.wire.limits import SHUTDOWN_MS
 
 _log = logging.getLogger(__name__)
@@ -61,7 +69,7 @@ class RunningGateway:
         self._stopping: asyncio.Task[None] | None = None
         self._is_forced = False
         self._waited = asyncio.Event()
-        """Set when nobody need be waited for any longer."""
+        """Set when there is nothing left to wait for."""
 
     async def start(self, sockets: Sequence[socket.socket] = ()) -> GatewayFile:
         """Listen, write the token files, start the parts; return what was announced.
@@ -136,7 +144,7 @@ class RunningGateway:
         self._server.load()
 
     def _tell(self, text: str, level: ReportLevel) -> None:
-        """Tell every tower, and whoever started this gateway."""
+        """Tell every tower, and the process that started this gateway."""
         with contextlib.suppress(RuntimeError):  # the loop has closed: only the log is left
             self.turn.notify(text, level)
         self._report(text, level)
@@ -178,7 +186,7 @@ class RunningGateway:
         """End: tell the providers, let them clean up, sync the records, remove our files.
 
         Providers have `within` seconds. Further calls wait for the first one's work, which goes
-        on whatever becomes of its caller. Whatever fails, our files are removed.
+        on when its caller is cancelled. Our files are removed even when a step fails.
         """
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop(within), name="stop the gateway")
@@ -238,3 +246,147 @@ class RunningGateway:
 def _close(sockets: Sequence[socket.socket]) -> None:
     for opened in sockets:
         opened.close()
+
+
+class GatewayFiles:
+    """The run folder and the provider's token file of one gateway, ours until `remove`."""
+
+    def __init__(self, run_folder: RunFolder) -> None:
+        self._run_folder = run_folder
+        self._is_private = False
+        self._token_file: ProviderTokenFile | None = None
+        self.announced: GatewayFile
+        self.listening: socket.socket | None = None
+        """The run folder's socket, for the server to accept from; None: there is none."""
+        self.problems: list[str] = []
+        """Why the token or the socket is not where the interface says."""
+
+    @classmethod
+    def leave(
+        cls,
+        home: Home,
+        port: int,
+        provider_token: Secret,
+        internal_token: Secret,
+        *,
+        is_private: bool = False,
+        settings: dict[str, Any] | None = None,
+    ) -> "GatewayFiles":
+        """Claim the port's run folder and write all files; blocks for up to a second.
+
+        One that `is_private` is not announced: its tokens are written for its own processes.
+        Raises `PortClaimedError` and `OSError`; nothing is left behind then.
+        """
+        files = cls(RunFolder.claim(home, port))
+        files._is_private = is_private
+        try:
+            files._write(home, port, provider_token, internal_token, settings)
+        except UnicodeEncodeError:
+            files.remove()
+            raise OSError(
+                errno.EILSEQ, "the path is not UTF-8: clients could not be told of it", home.state
+            ) from None
+        except OSError as error:
+            files.remove()
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, files._run_folder.path) from error
+        except BaseException:
+            files.remove()
+            raise
+        return files
+
+    def _write(
+        self,
+        home: Home,
+        port: int,
+        provider_token: Secret,
+        internal_token: Secret,
+        settings: dict[str, Any] | None,
+    ) -> None:
+        run_folder = self._run_folder
+        run_folder.write_internal_token(internal_token)
+        token_path = run_folder.write_provider_token(provider_token)
+        url = f"ws://localhost:{port}"
+        end = self._listen()
+        if self._is_private:
+            self.announced = run_folder.describe(url, __version__, token_path, end)
+            return
+        try:
+            self._token_file = ProviderTokenFile.write(home, provider_token, port)
+            token_path = self._token_file.path
+        except TokenFileUnavailable as error:
+            self.problems.append(str(error))
+        self.announced = run_folder.announce(url, __version__, token_path, end, settings)
+
+    def _listen(self) -> Path | None:
+        """Open the run folder's socket; where that fails, clients come by TCP alone."""
+        try:
+            self.listening = self._run_folder.listen()
+        except OSError as error:
+            _log.warning("no socket in %s: %s", self._run_folder.path, error)
+            self.problems.append(
+                f"no socket in {self._run_folder.path}: {error.strerror or error}; "
+                "commands come over TCP"
+            )
+            return None
+        return self._run_folder.path / SOCKET_FILE
+
+    def remove(self) -> list[str]:
+        """Remove what is still ours; return what could not be removed. Never raises `OSError`."""
+        problems = []
+        if self.listening is not None:
+            self.listening.close()
+        if self._token_file is not None:
+            try:
+                self._token_file.remove()
+            except OSError as error:
+                _log.exception("the token file was not removed")
+                problems.append(f"{self._token_file.path} was not removed: {error.strerror}")
+        try:
+            self._run_folder.release()
+        except OSError as error:
+            _log.exception("the run folder was not removed")
+            problems.append(f"{self._run_folder.path} was not removed: {error.strerror}")
+        return problems
+
+
+class Idleness:
+    """Calls `expired` when the gateway was not needed for `seconds`: `look` after each turn."""
+
+    def __init__(
+        self, is_needed: Callable[[], bool], seconds: float, expired: Callable[[], None]
+    ) -> None:
+        self._is_needed = is_needed
+        self._seconds = seconds
+        self._expired = expired
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def look(self) -> None:
+        if self._is_needed():
+            self.close()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(self._seconds, self._expired)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
+    """Return the parts that the options ask for, in the order of their start."""
+    parts: list[Part] = [Rules(rule_files)]
+    if options.settings.local_session:
+        parts.append(LocalSession())
+    parts.append(Tools())
+    parts.append(EmittersPart())
+    if not options.is_demo:
+        parts.append(McpServersPart())
+    parts.append(Index())
+    if not (options.is_demo or options.is_private):
+        parts.append(ToolsToken())
+    if not options.is_demo:
+        parts.append(Copilot())
+    return parts
