@@ -161,11 +161,9 @@ class Parts:
         )
         self.emitter_inputs = EmitterInputs(
             context,
-            emitters=emitters,
             folders=emitter_folders,
             start_requests=start_requests,
             runs=runs,
-            lines=lines,
             orders=self.emitter_orders,
         )
         # Rules that join several concepts

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 
 import psutil
 
-from tapui.emitters.runner.line_filter import LineFilter, SearchAlarm
-from tapui.emitters.runner.messages import (
-    LineRule,
+from tapui.core.runs.reports import (
     RunCounted,
     RunEnded,
     RunLines,
-    RunStart,
+    RunReport,
     RunStarted,
 )
-from tapui.emitters.runner.runner import RunEvent, Runner
+from tapui.emitters.runner.line_filter import LineFilter, SearchAlarm
+from tapui.emitters.runner.messages import (
+    RunStart,
+)
+from tapui.emitters.runner.runner import Runner
+from tapui.wire.provider import FilterRule
 from tests.bench.filtering import LINE, RULES
 from tests.bench.roundtrip import cpu_seconds
 from tests.rig.waiting import until_async
@@ -30,8 +33,13 @@ from tests.rig.waiting import until_async
 WANTED = 20_000
 """Lines a second."""
 EMITTERS = 200
-LINE_RULES = [LineRule(rule["match"], rule["outcome"]) for rule in RULES]  # type: ignore[arg-type]
-KEEPING = [*LINE_RULES[:5], LineRule(r"\bkept\b", "keep"), *LINE_RULES[6:9], LineRule(".", "drop")]
+LINE_RULES = tuple(FilterRule(rule["match"], rule["outcome"]) for rule in RULES)  # type: ignore[arg-type]
+KEEPING = (
+    *LINE_RULES[:5],
+    FilterRule(r"\bkept\b", "keep"),
+    *LINE_RULES[6:9],
+    FilterRule(".", "drop"),
+)
 """Ten rules, the last of which drops what the others leave: 1 % of what `POURS` puts out is kept.
 """
 POURS = """
@@ -81,7 +89,7 @@ class _Events:
         self.lines = self.started = self.ended = 0
         self.first: float | None = None
 
-    def __call__(self, event: RunEvent) -> None:
+    def __call__(self, event: RunReport) -> None:
         if isinstance(event, RunLines):
             self.lines += len(event.lines)
         elif isinstance(event, RunCounted):
@@ -105,9 +113,9 @@ async def _runner() -> AsyncIterator[tuple[Runner, _Events]]:
     await runner.close()
 
 
-def _start(runner: Runner, run: str, command: str, rules: list[LineRule] | None = None) -> None:
+def _start(runner: Runner, run: str, command: str, rules: tuple[FilterRule, ...] = ()) -> None:
     environ = {"PATH": os.environ["PATH"], "LINE": LINE, "POURS": POURS}
-    runner.start(RunStart(run, command, "/", environ, shell="sh", rules=rules or []))
+    runner.start(RunStart(run, command, "/", environ, shell="sh", rules=rules))
 
 
 async def _wait(look: Callable[[], object], what: str) -> None:
@@ -141,7 +149,7 @@ def _best(work: Callable[[], None], lines: int, seconds: float) -> float:
     return min(found)
 
 
-async def _poured(rate: float, seconds: float, rules: list[LineRule]) -> Poured:
+async def _poured(rate: float, seconds: float, rules: tuple[FilterRule, ...]) -> Poured:
     async with _runner() as (runner, events):
         command = f'exec {sys.executable} -c "$POURS" "$LINE" {rate}'
         _start(runner, "pour", command, rules)
@@ -165,7 +173,7 @@ async def _poured(rate: float, seconds: float, rules: list[LineRule]) -> Poured:
         )
 
 
-def poured(rate: float, seconds: float, rules: list[LineRule]) -> Poured:
+def poured(rate: float, seconds: float, rules: tuple[FilterRule, ...]) -> Poured:
     """Pour lines through one emitter, as many as it takes for a rate of 0."""
     return asyncio.run(_poured(rate, seconds, rules))
 

@@ -10,7 +10,7 @@ from typing import Any
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied, SeenProcess
-from tapui.core.emitters.plans import TriedRules
+from tapui.core.runs.reports import RulesTried, TriedLine
 from tapui.policies.rules import PolicyRule
 from tapui.wire import limits
 from tapui.wire.builtin import (
@@ -378,7 +378,7 @@ class Stage:
         tower.say(type="emitter.keep", id="k", rules=[], **id_)
         shell.saved(folder, entry(name, command=_LONG, stream="watch"), timed, idle, own=name)
         tower.say(type="emitter.try", id="t", rules=[], **id_)
-        tried = TriedRules((("keep", None, False),))
+        tried = RulesTried(0, [TriedLine("keep", None, False)])
         talk.gateway.emitters.filter_tried(shell.trials[-1].ticket, tried, talk.now)
         for what in ("pause", "resume", "stop"):
             tower.say(type=f"emitter.{what}", **id_)

@@ -22,10 +22,9 @@ from tapui.core.emitters.plans import (
     FolderEmitters,
     MayStart,
     MustAsk,
-    RunEnd,
-    RunLineRead,
     SavedEmitter,
 )
+from tapui.core.runs.reports import RunCounted, RunEnded, RunLine, RunLines, RunReport, RunStarted
 from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
 from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
@@ -214,40 +213,37 @@ class EmitterShell:
         """Return how often an emitter's command was started."""
         return sum(one.plan.name == name for one in self.started)
 
+    def report(self, report: RunReport) -> None:
+        """Report something of a run."""
+        self._talk.gateway.emitters.reported(report, self._talk.now)
+        self._talk.turn()
+
     def starts(self, name: str = "watch") -> str:
         """Report that the process of a run is there; return the run's id."""
         run = self.run_of(name)
-        self._talk.gateway.emitters.run_started(run, self._talk.now)
-        self._talk.turn()
+        self.report(RunStarted(run, 1))
         return run
 
     def says(
         self, *texts: str, name: str = "watch", outcome: Level = "keep", source: Any = "stdout"
     ) -> None:
         """Report lines that the filter let through."""
-        lines = [RunLineRead(text, outcome, source) for text in texts]
-        self._talk.gateway.emitters.run_lines(self.run_of(name), lines, self._talk.now)
-        self._talk.turn()
+        lines = [RunLine(text, outcome, source) for text in texts]
+        self.report(RunLines(self.run_of(name), lines))
 
     def lines_of_run(self, run: str, outcomes: Iterable[Level]) -> None:
         """Report lines of any run, one of each outcome."""
-        lines = [RunLineRead(f"a line to {outcome}", outcome) for outcome in outcomes]
-        self._talk.gateway.emitters.run_lines(run, lines, self._talk.now)
-        self._talk.turn()
+        lines = [RunLine(f"a line to {outcome}", outcome) for outcome in outcomes]
+        self.report(RunLines(run, lines))
 
     def end_of_run(self, run: str, code: int, **counts: int) -> None:
         """Report the end of any run."""
         del self.running[run]
-        end = RunEnd(code=code, counts=EmitterCounts(**counts))
-        self._talk.gateway.emitters.run_ended(run, end, self._talk.now)
-        self._talk.turn()
+        self.report(RunEnded(run, EmitterCounts(**counts), code=code))
 
     def counts(self, name: str = "watch", **counts: int) -> None:
         """Report how far a run is."""
-        self._talk.gateway.emitters.run_counted(
-            self.run_of(name), EmitterCounts(**counts), self._talk.now
-        )
-        self._talk.turn()
+        self.report(RunCounted(self.run_of(name), EmitterCounts(**counts)))
 
     def ends(self, name: str = "watch", **end: Any) -> None:
         """Report the end of a run: with code 0 unless `end` says else."""
@@ -255,14 +251,14 @@ class EmitterShell:
         del self.running[run]
         if not end.keys() & {"code", "signal", "error"}:
             end["code"] = 0
-        self._talk.gateway.emitters.run_ended(run, RunEnd(**end), self._talk.now)
-        self._talk.turn()
+        self.report(RunEnded(run, **end))
 
     def lost(self, why: str = "the runner ended") -> None:
         """Report that the runner is gone."""
+        lost = [*self.running]
         self.running.clear()
-        self._talk.gateway.emitters.runner_lost(why, self._talk.now)
-        self._talk.turn()
+        for run in lost:
+            self.report(RunEnded(run, error=why, is_lost=True))
 
     # What is shown
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.core.emitters.plans import TriedRules
+from tapui.core.runs.reports import RulesTried, RunFiltered, TriedLine
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, of, rules
 
@@ -50,7 +50,7 @@ def test_a_filter_that_the_runner_refuses_is_told(
     begin(shell, host)
     run = shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
-    talk.gateway.emitters.run_filtered(run, 1, "no", talk.now)
+    talk.gateway.emitters.reported(RunFiltered(run, 1, "no"), talk.now)
     talk.turn()
     assert shell.shown().error == "the filter was not changed: no"
 
@@ -82,7 +82,7 @@ def test_rules_are_tried_on_the_output_that_the_stream_has(
     tower.say(type="emitter.try", id="t", rules=RULES, **of(talk, "a"))
     (trial,) = shell.trials
     assert trial.lines == ("fine", "an error")
-    tried = TriedRules((("drop", 1, False), ("inject", 0, True)))
+    tried = RulesTried(0, [TriedLine("drop", 1, False), TriedLine("inject", 0, True)])
     talk.gateway.emitters.filter_tried(trial.ticket, tried, talk.now)
     talk.turn()
     assert tower.hear_one("emitter.tried") == {
@@ -102,7 +102,7 @@ def test_rules_that_could_not_be_tried_are_told(
     begin(shell, host)
     shell.starts()
     tower.say(type="emitter.try", id="t", rules=RULES, **of(talk))
-    tried = TriedRules(error="the runner ended")
+    tried = RulesTried(0, error="the runner ended")
     talk.gateway.emitters.filter_tried(shell.trials[0].ticket, tried, talk.now)
     talk.turn()
     assert tower.hear_one("emitter.tried")["error"] == "the runner ended"

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tapui.core.deadlines import Due
 from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.plans import EmitterEntryRead
+from tapui.core.runs.reports import RunStarted
 from tapui.projection.fold import fold
 from tapui.projection.state import State, is_waiting
 from tapui.wire import limits
@@ -145,7 +146,7 @@ class EmitterMachine(RuleBasedStateMachine):
     def a_run_goes_on(self, data: st.DataObject) -> None:
         run = data.draw(st.sampled_from(sorted(self.shell.running)))
         inputs, now = self.talk.gateway.emitters, self.talk.now
-        inputs.run_started(run, now)
+        inputs.reported(RunStarted(run, 1), now)
         outcomes = data.draw(st.lists(st.sampled_from(["keep", "surface", "inject"]), max_size=4))
         self.shell.lines_of_run(run, outcomes)
         self.told[run] = self.told.get(run, 0) + len(outcomes)

@@ -3,7 +3,8 @@
 import pytest
 
 from tapui.core.effects import CheckEmitter, EmitterEffect, LeaveEmitters, ReadEmitters, StartRun
-from tapui.core.emitters.plans import FolderEmitters, MayStart, RunEnd, RunLineRead
+from tapui.core.emitters.plans import FolderEmitters, MayStart
+from tapui.core.runs.reports import RunEnded, RunLine, RunLines
 from tests.core.runner import entry
 from tests.runtime.house import House, until
 
@@ -27,11 +28,11 @@ async def test_what_a_runs_line_says_is_on_disk_and_its_end_is_told(house: House
     await until(lambda: asked)
     start = asked.pop()
     assert isinstance(start, StartRun)
-    lines = [RunLineRead("it failed", "inject")]
-    house.turn.tell_emitters(lambda inputs, now: inputs.run_lines(start.run, lines, now))
+    lines = RunLines(start.run, [RunLine("it failed", "inject")])
+    house.turn.tell_emitters(lambda inputs, now: inputs.reported(lines, now))
     await until(lambda: host.heard("session.send"))
     assert "it failed" in (house.state / "sessions/s1/streams.jsonl").read_text()
-    house.turn.tell_emitters(lambda inputs, now: inputs.run_ended(start.run, RunEnd(code=0), now))
+    house.turn.tell_emitters(lambda inputs, now: inputs.reported(RunEnded(start.run, code=0), now))
     house.say(host, type="session.close", sessionId="s1")
     await until(lambda: asked)
     assert asked == [LeaveEmitters(read.cwd)]

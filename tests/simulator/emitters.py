@@ -25,10 +25,18 @@ from tapui.core.emitters.plans import (
     FolderEmitters,
     MayStart,
     MustAsk,
-    RunEnd,
-    RunLineRead,
     SavedEmitter,
-    TriedRules,
+)
+from tapui.core.runs.reports import (
+    RulesTried,
+    RunCounted,
+    RunEnded,
+    RunFiltered,
+    RunLine,
+    RunLines,
+    RunReport,
+    RunStarted,
+    TriedLine,
 )
 from tapui.wire.emitters import EmitterCounts, EmitterKind
 
@@ -110,11 +118,12 @@ class EmitterShell:
                 self._used.discard(folder)
             case SetRunFilter(run, version):
                 fault = "it is slow" if self._dice.random() < 0.2 else None
-                self._at(
-                    lambda: self._tell(lambda i, now: i.run_filtered(run, version, fault, now))
-                )
+                self._at(lambda: self._report(RunFiltered(run, version, fault)))
             case _:
                 self._at(lambda: self._answer(effect))
+
+    def _report(self, report: RunReport) -> None:
+        self._tell(lambda inputs, now: inputs.reported(report, now))
 
     def _answer(self, effect: EmitterEffect) -> None:
         match effect:
@@ -135,7 +144,7 @@ class EmitterShell:
                 saved = self._save(effect)
                 self._tell(lambda inputs, now: inputs.saved(ticket, saved, now))
             case TryFilter(ticket, _, lines):
-                tried = TriedRules(tuple(("keep", None, False) for _ in lines))
+                tried = RulesTried(0, [TriedLine("keep", None, False) for _ in lines])
                 self._tell(lambda inputs, now: inputs.filter_tried(ticket, tried, now))
 
     def _found(self, folder: str) -> FolderEmitters:
@@ -223,9 +232,11 @@ class EmitterShell:
             self._tell(lambda inputs, now: inputs.files_changed(folder, now))
         elif kind == 4:
             self._world.note("!! the runner is lost")
+            lost = [*self.running]
             self.running.clear()
             self.stopping.clear()
-            self._tell(lambda inputs, now: inputs.runner_lost("it was killed", now))
+            for run in lost:
+                self._report(RunEnded(run, error="it was killed", is_lost=True))
 
     def _tell_of(self, folder: str) -> None:
         if folder in self._used:
@@ -257,15 +268,15 @@ class EmitterShell:
         if effect is None:
             return
         if is_first:
-            self._tell(lambda inputs, now: inputs.run_started(run, now))
+            self._report(RunStarted(run, 1))
         lines = [
-            RunLineRead(f"line {self._world.number()}", self._dice.choice(LEVELS))  # type: ignore[arg-type]
+            RunLine(f"line {self._world.number()}", self._dice.choice(LEVELS))  # type: ignore[arg-type]
             for _ in range(self._dice.randrange(4))
         ]
         self._lines[run] += len(lines)
-        self._tell(lambda inputs, now: inputs.run_lines(run, lines, now))
+        self._report(RunLines(run, lines))
         counts = EmitterCounts(lines=self._lines[run])
-        self._tell(lambda inputs, now: inputs.run_counted(run, counts, now))
+        self._report(RunCounted(run, counts))
         if self._world.is_over or effect.plan.kind == "timed" or self._dice.random() < 0.2:
             end = self._dice.choice(_ENDS)
             self._at(lambda: self._end(run, **end))
@@ -278,4 +289,4 @@ class EmitterShell:
         self.stopping.discard(run)
         dropped = self._dice.randrange(3)
         counts = EmitterCounts(lines=self._lines.pop(run) + dropped, dropped=dropped)
-        self._tell(lambda inputs, now: inputs.run_ended(run, RunEnd(counts=counts, **end), now))
+        self._report(RunEnded(run, counts, **end))

@@ -1,6 +1,6 @@
 """What the shell tells of emitters: files, consents, and what becomes of runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from tapui.core.context import CoreContext
 from tapui.core.emitters.emitter import CheckWanted, ConsentWanted, EmittersWanted
@@ -13,41 +13,29 @@ from tapui.core.emitters.orders import (
 from tapui.core.emitters.plans import (
     EmitterStanding,
     FolderEmitters,
-    RunEnd,
-    RunLineRead,
     SavedEmitter,
-    TriedRules,
 )
-from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import StartRequests
-from tapui.core.runs.lines import EmitterLines
+from tapui.core.runs.reports import RulesTried, RunReport
 from tapui.core.runs.runs import Runs
-from tapui.wire.emitters import EmitterCounts
 
 
 class EmitterInputs:
-    """All methods take the time `now`, in seconds of the core's clock.
-
-    Of a run that is forgotten, whatever is told is ignored.
-    """
+    """All methods take the time `now`, in seconds of the core's clock."""
 
     def __init__(
         self,
         context: CoreContext,
         *,
-        emitters: Emitters,
         folders: EmitterFolders,
         start_requests: StartRequests,
         runs: Runs,
-        lines: EmitterLines,
         orders: EmitterOrders,
     ) -> None:
         self._clock, self._tickets = context.clock, context.tickets
-        self._emitters = emitters
         self._folders = folders
         self._start_requests = start_requests
         self._runs = runs
-        self._lines = lines
         self._orders = orders
         self.finish: Callable[[], None] = lambda: None
         """Is called at the end of each input."""
@@ -102,46 +90,13 @@ class EmitterInputs:
             self._orders.saved(subject, saved)
         self.finish()
 
-    def run_started(self, run: str, now: float) -> None:
-        """A run's process is there."""
+    def reported(self, report: RunReport, now: float) -> None:
+        """Take a runner's report of a run."""
         self._clock.now = now
-        self._runs.started(run)
+        self._runs.reported(report)
         self.finish()
 
-    def run_lines(self, run: str, lines: Sequence[RunLineRead], now: float) -> None:
-        """The filter let lines through, in order."""
-        self._clock.now = now
-        emitter = self._emitters.by_run.get(run)
-        if emitter is not None and emitter.run is not None:
-            self._lines.take(emitter, emitter.run.tally, lines)
-        self.finish()
-
-    def run_counted(self, run: str, counts: EmitterCounts, now: float) -> None:
-        """How far a run is. Of `counts`, the runner knows lines, dropped, truncated, undecided."""
-        self._clock.now = now
-        self._runs.counted(run, counts)
-        self.finish()
-
-    def run_filtered(self, run: str, version: int, error: str | None, now: float) -> None:
-        """The lines that follow are filtered by this version, or, with `error`, as before."""
-        self._clock.now = now
-        self._runs.filtered(run, version, error)
-        self.finish()
-
-    def run_ended(self, run: str, end: RunEnd, now: float) -> None:
-        """A run is over, after all of its lines; nothing more is told of it."""
-        self._clock.now = now
-        self._runs.ended(run, end)
-        self.finish()
-
-    def runner_lost(self, why: str, now: float) -> None:
-        """The runner is gone with all that it ran."""
-        self._clock.now = now
-        for run in [*self._emitters.ending, *self._emitters.by_run]:
-            self._runs.ended(run, RunEnd(error=why, is_lost=True))
-        self.finish()
-
-    def filter_tried(self, ticket: int, tried: TriedRules, now: float) -> None:
+    def filter_tried(self, ticket: int, tried: RulesTried, now: float) -> None:
         """It is known what rules make of lines (`TryFilter`)."""
         self._clock.now = now
         subject = self._tickets.take(ticket)

@@ -12,11 +12,12 @@ from tapui.core.context import CoreContext
 from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter, TriedRules
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection
 from tapui.core.runs.lines import SYSTEM
+from tapui.core.runs.reports import RulesTried
 from tapui.core.runs.runs import Runs
 from tapui.core.streams.streams import Streams, compile_filter, full_name
 from tapui.wire import limits
@@ -144,13 +145,13 @@ class EmitterOrders:
         rules, texts = tuple(message.rules), tuple(line.event for line in lines)
         self._tickets.try_filter(rules, texts, wanted)
 
-    def tried(self, wanted: TrialWanted, tried: TriedRules) -> None:
+    def tried(self, wanted: TrialWanted, tried: RulesTried) -> None:
         """The runner has tried rules."""
         if not wanted.asker.is_open:
             return
         lines = [
-            TriedSeq(seq, outcome, rule, is_undecided)
-            for seq, (outcome, rule, is_undecided) in zip(wanted.seqs, tried.lines, strict=False)
+            TriedSeq(seq, one.outcome, one.rule, one.is_undecided)
+            for seq, one in zip(wanted.seqs, tried.lines, strict=False)
         ]
         self._out.send(wanted.asker.id, EmitterTried(wanted.request_id, lines, tried.error))
 

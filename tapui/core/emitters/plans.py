@@ -1,20 +1,18 @@
-"""What the shell hands in about emitters: a folder's file, consent, and what becomes of runs."""
+"""What the shell hands in about emitters: a folder's file, and what the person has allowed."""
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from msgspec import Struct
 
 from tapui.wire.emitters import (
     Delivery,
-    EmitterCounts,
     EmitterKind,
     FileProblem,
     Injector,
     Lifespan,
     Ownership,
 )
-from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
 
 
@@ -99,28 +97,6 @@ class CannotStart:
 EmitterStanding = MayStart | MustAsk | CannotStart
 
 
-class RunLineRead(Struct, frozen=True):
-    """A line that the filter let through. `rule` is the index of the one that decided."""
-
-    text: str
-    outcome: Level
-    source: Literal["stdout", "stderr"] = "stdout"
-    rule: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnd:
-    """How a run ended: with an exit `code`, by a `signal` (its name), or with an `error`: it could
-    not be started, or `is_lost` with the runner. `counts` are those of the whole run."""
-
-    code: int | None = None
-    signal: str | None = None
-    error: str | None = None
-    is_lost: bool = False
-    counts: EmitterCounts = field(default_factory=EmitterCounts)
-    last_words: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class SavedEmitter:
     """An emitter was written into its file, or, with `fault`, was not.
@@ -134,14 +110,3 @@ class SavedEmitter:
     own: frozenset[str] = frozenset()
     fault: str | None = None
     note: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TriedRules:
-    """What rules make of lines, in their order; fewer where it took too long, or with `error`.
-
-    Each is the outcome, the deciding rule's index, and whether a pattern took too long.
-    """
-
-    lines: tuple[tuple[Literal["drop", "keep", "surface", "inject"], int | None, bool], ...] = ()
-    error: str | None = None

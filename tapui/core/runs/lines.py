@@ -7,9 +7,9 @@ from typing import Literal
 
 from tapui.core.context import CoreContext
 from tapui.core.emitters.emitter import LineTally, LiveEmitter
-from tapui.core.emitters.plans import RunLineRead
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import HeldInject, HeldLine
+from tapui.core.runs.reports import RunLine
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams, full_name
 from tapui.wire import limits
@@ -46,7 +46,7 @@ class EmitterLines:
         self._injects = injects
         self._numbers = count(1)
 
-    def take(self, emitter: LiveEmitter, tally: LineTally, lines: Sequence[RunLineRead]) -> None:
+    def take(self, emitter: LiveEmitter, tally: LineTally, lines: Sequence[RunLine]) -> None:
         """Take lines of a run, and count in `tally` what becomes of each."""
         injected = []
         for line in lines:

@@ -10,11 +10,19 @@ from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
 from tapui.core.effects import SetRunFilter, StartRun, StopRun
 from tapui.core.emitters.emitter import CheckWanted, LiveEmitter, LiveRun, added
-from tapui.core.emitters.plans import CannotStart, EmitterStanding, MayStart, MustAsk, RunEnd
+from tapui.core.emitters.plans import CannotStart, EmitterStanding, MayStart, MustAsk
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.model import HeldInject, OpenSession, Prompter
 from tapui.core.runs.lines import EmitterLines
+from tapui.core.runs.reports import (
+    RunCounted,
+    RunEnded,
+    RunFiltered,
+    RunLines,
+    RunReport,
+    RunStarted,
+)
 from tapui.core.runs.schedules import (
     beginning,
     code_of,
@@ -32,7 +40,7 @@ from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.traces.traces import Traces
 from tapui.wire import limits
-from tapui.wire.emitters import EmitterCounts, RunStatus
+from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import WireError
 from tapui.wire.host import Sender
 from tapui.wire.message import BUILTIN_PROVIDER
@@ -279,28 +287,28 @@ class Runs:
 
     # During a run
 
-    def started(self, run_id: str) -> None:
-        """Show an emitter as running: its run's process is there."""
-        emitter = self._emitters.by_run.get(run_id)
+    def reported(self, report: RunReport) -> None:
+        """Take a runner's report; those of a run that is forgotten are ignored."""
+        if isinstance(report, RunEnded):
+            self._ended(report)
+            return
+        emitter = self._emitters.by_run.get(report.run)
         if emitter is None or emitter.run is None:
             return
-        emitter.run.is_started = True
-        if not emitter.run.is_stopping:
-            self._emitters.set(emitter, "running", emitter.why)
-
-    def counted(self, run_id: str, counts: EmitterCounts) -> None:
-        """Take the runner's counts of a run."""
-        emitter = self._emitters.by_run.get(run_id)
-        if emitter is not None and emitter.run is not None:
-            emitter.run.counts = counts
-            self._emitters.show_counts(emitter)
-
-    def filtered(self, run_id: str, version: int, error: str | None) -> None:
-        """Note that a run's filter could not be changed, where there is an `error`."""
-        emitter = self._emitters.by_run.get(run_id)
-        if emitter is not None and error is not None and version == emitter.filter_version:
-            emitter.error = f"the filter was not changed: {error}"
-            self._emitters.show(emitter)
+        match report:
+            case RunStarted():
+                emitter.run.is_started = True
+                if not emitter.run.is_stopping:
+                    self._emitters.set(emitter, "running", emitter.why)
+            case RunLines():
+                self._lines.take(emitter, emitter.run.tally, report.lines)
+            case RunCounted():
+                emitter.run.counts = report.counts
+                self._emitters.show_counts(emitter)
+            case RunFiltered(version=version, error=error):
+                if error is not None and version == emitter.filter_version:
+                    emitter.error = f"the filter was not changed: {error}"
+                    self._emitters.show(emitter)
 
     def _became(self, inject: HeldInject, fate: InjectFate) -> None:
         """Lines or a prompt were sent; then the session took them, or its host could not hand them
@@ -324,19 +332,19 @@ class Runs:
             run.is_started = True
             self._emitters.set(emitter, "running", emitter.why)
         elif fate == "refused":
-            self._close(emitter, RunEnd(error="the session's host could not send the prompt"))
+            error = "the session's host could not send the prompt"
+            self._close(emitter, RunEnded(run.id, error=error))
         else:
-            self._close(emitter, RunEnd(code=0))
+            self._close(emitter, RunEnded(run.id, code=0))
 
     # Ending
 
-    def ended(self, run_id: str, end: RunEnd) -> None:
-        """Take the end of a run; all of its lines have come."""
-        former = self._emitters.ending.pop(run_id, None)
+    def _ended(self, end: RunEnded) -> None:
+        former = self._emitters.ending.pop(end.run, None)
         if former is not None:
             self._ended_late(former)
             return
-        emitter = self._emitters.by_run.pop(run_id, None)
+        emitter = self._emitters.by_run.pop(end.run, None)
         if emitter is not None and emitter.run is not None:
             self._close(emitter, end)
 
@@ -355,12 +363,12 @@ class Runs:
             if run.is_prompt:
                 # What was sent cannot be taken back; what was not, is not sent.
                 self._injects.forget_prompt(emitter.session, emitter)
-                self._close(emitter, RunEnd())
+                self._close(emitter, RunEnded(run.id))
                 return
             self._out.effects.append(StopRun(run.id))
         self._emitters.set(emitter, "stopping")
 
-    def _close(self, emitter: LiveEmitter, end: RunEnd) -> None:
+    def _close(self, emitter: LiveEmitter, end: RunEnded) -> None:
         """Close the run of an emitter, and let follow what is due."""
         run, emitter.run = emitter.run, None
         assert run is not None, "something ran"
@@ -392,7 +400,7 @@ class Runs:
         else:
             self._follow(emitter, end, status)
 
-    def _follow(self, emitter: LiveEmitter, end: RunEnd, status: RunStatus) -> None:
+    def _follow(self, emitter: LiveEmitter, end: RunEnded, status: RunStatus) -> None:
         """Let the schedule decide what follows a run that has ended by itself."""
         plan, fault = emitter.plan, fault_of(end)
         if plan.kind == "provider":
@@ -474,7 +482,7 @@ class Runs:
             self._start_requests.ask(emitter, shown)
         if run is not None and run.is_prompt:
             if run.is_started:
-                self._close(emitter, RunEnd(code=0))
+                self._close(emitter, RunEnded(run.id, code=0))
             else:
                 self._send(emitter)
         self._lines.moved(emitter)

@@ -2,7 +2,8 @@
 are named: in its stream, in the view, in its span."""
 
 from tapui.core.emitters.emitter import LiveEmitter, LiveRun
-from tapui.core.emitters.plans import EmitterPlan, RunEnd
+from tapui.core.emitters.plans import EmitterPlan
+from tapui.core.runs.reports import RunEnded
 from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.emitters import RunStatus
@@ -82,7 +83,7 @@ def beginning(emitter: LiveEmitter) -> str:
     return f"queued ({in_words(plan)}) with {what}={one_line(text or '')}"
 
 
-def status_of(run: LiveRun, end: RunEnd) -> RunStatus:
+def status_of(run: LiveRun, end: RunEnded) -> RunStatus:
     """Return how a run ended: one that was stopped has not failed."""
     if run.is_stopping:
         return "stopped"
@@ -91,7 +92,7 @@ def status_of(run: LiveRun, end: RunEnd) -> RunStatus:
     return "failure" if fault_of(end) is not None else "success"
 
 
-def fault_of(end: RunEnd) -> str | None:
+def fault_of(end: RunEnded) -> str | None:
     """Return in words why a run has failed; None for one that has not."""
     if end.error is not None:
         return end.error
@@ -100,18 +101,18 @@ def fault_of(end: RunEnd) -> str | None:
     return f"exit code {end.code}" if end.code else None
 
 
-def fault_with_last_words(end: RunEnd) -> str | None:
+def fault_with_last_words(end: RunEnded) -> str | None:
     """Return the same with the last line that it said, whatever its filter makes of that."""
     fault = fault_of(end)
     return f"{fault}: {one_line(end.last_words[-1])}" if fault and end.last_words else fault
 
 
-def how_it_ended(end: RunEnd) -> str:
+def how_it_ended(end: RunEnded) -> str:
     """Return how a command ended by itself."""
     return f"by {end.signal}" if end.signal is not None else f"with code {end.code}"
 
 
-def code_of(end: RunEnd) -> str:
+def code_of(end: RunEnded) -> str:
     """Return how a run ended, in a word that says nothing of what it said."""
     if end.is_lost:
         return "LOST"

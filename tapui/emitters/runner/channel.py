@@ -8,12 +8,14 @@ from typing import cast
 
 import msgspec
 
+from tapui.core.runs.reports import (
+    RunLines,
+    RunnerMessage,
+)
 from tapui.emitters.runner.messages import (
     FrameError,
     FrameReader,
     FromHelper,
-    RunLines,
-    RunnerMessage,
     frame,
     read_by_gateway,
 )

@@ -6,11 +6,13 @@ import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from tapui.core.runs.reports import (
+    RunnerMessage,
+)
 from tapui.emitters.runner.channel import RunnerChannel
 from tapui.emitters.runner.messages import (
     FrameError,
     FromHelper,
-    RunnerMessage,
     RunnerPing,
     RunnerReady,
 )

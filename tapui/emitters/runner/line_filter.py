@@ -16,9 +16,12 @@ from types import FrameType
 from typing import Any
 
 from tapui.core.hooks.matching import PatternError
-from tapui.emitters.runner.messages import LineRule, Outcome
+from tapui.core.runs.reports import (
+    Outcome,
+)
 from tapui.runtime.matcher import RegexMatcher
 from tapui.wire.limits import MATCH_TIMEOUT, MAX_HOOK_RULES, MAX_PATTERN, MAX_SUBJECT
+from tapui.wire.provider import FilterRule
 
 NO_RULE = -1
 _MOST, _FEWEST = 128, 8
@@ -65,7 +68,7 @@ class SearchAlarm:
 class LineFilter:
     """The rules of one run. `timed_out` counts, by rule, the matches that took too long."""
 
-    def __init__(self, rules: Sequence[LineRule], alarm: SearchAlarm) -> None:
+    def __init__(self, rules: Sequence[FilterRule], alarm: SearchAlarm) -> None:
         """Raises `PatternError` naming the rule."""
         if len(rules) > MAX_HOOK_RULES:
             raise PatternError(f"a filter has at most {MAX_HOOK_RULES} rules")

@@ -1,34 +1,17 @@
 """What the gateway and the runner's helper process say to each other, and how it is framed.
 
-A frame is its length (4 bytes, big-endian) and a message as JSON. Times are seconds; `at` is Unix
-time. The helper sends `run.ended` last of a run, after all of its lines.
+A frame is its length (4 bytes, big-endian) and a message as JSON.
 """
 
 from collections.abc import Iterator
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
-from tapui.wire.message import Level
+from tapui.core.runs.reports import RulesTried, RunnerMessage, RunReport
+from tapui.wire.provider import FilterRule
 
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 _LENGTH_BYTES = 4
-
-Outcome = Level | Literal["drop"]
-Source = Literal["stdout", "stderr"]
-
-
-class LineRule(Struct, array_like=True, frozen=True):
-    """What becomes of a line in which the pattern `match` is found."""
-
-    match: str
-    outcome: Outcome
-
-
-class RunnerMessage(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
-    """A message between the gateway and the helper."""
-
 
 # Gateway → helper
 
@@ -48,7 +31,7 @@ class RunStart(RunnerMessage, tag="run.start", frozen=True):
     shell: str | None = None
     args: list[str] | None = None
     include_stderr: bool = True
-    rules: list[LineRule] = []
+    rules: tuple[FilterRule, ...] = ()
     version: int = 0
 
 
@@ -64,7 +47,7 @@ class RunFilter(RunnerMessage, tag="run.filter", frozen=True):
 
     run: str
     version: int
-    rules: list[LineRule]
+    rules: tuple[FilterRule, ...]
 
 
 class RunTaken(RunnerMessage, tag="run.taken", frozen=True):
@@ -79,7 +62,7 @@ class TryRules(RunnerMessage, tag="rules.try", frozen=True):
     """Say what rules make of lines. The answer is `rules.tried`."""
 
     id: int
-    rules: list[LineRule]
+    rules: tuple[FilterRule, ...]
     lines: list[str]
 
 
@@ -88,34 +71,6 @@ class RunnerPing(RunnerMessage, tag="ping", frozen=True):
 
 
 # Helper → gateway
-
-
-class RunLine(Struct, array_like=True, frozen=True):
-    """A line that is kept, surfaced or injected; `rule` is the rule's index, None for no match."""
-
-    text: str
-    outcome: Level
-    source: Source
-    rule: int | None
-    at: float
-
-
-class RunCounts(Struct, rename="camel", omit_defaults=True):
-    """What a run has put out so far. Blank lines are in `bytes` alone.
-
-    `timed_out` counts patterns that took too long for a line (they match nothing then),
-    `slow_rules` has the indices of those of the filter in force.
-    """
-
-    lines: int = 0
-    kept: int = 0
-    surfaced: int = 0
-    injected: int = 0
-    dropped: int = 0
-    truncated: int = 0
-    bytes: int = 0
-    timed_out: int = 0
-    slow_rules: list[int] = []
 
 
 class RunnerReady(RunnerMessage, tag="ready", frozen=True):
@@ -127,91 +82,12 @@ class RunnerReady(RunnerMessage, tag="ready", frozen=True):
     is_reaper: bool
 
 
-class RunStarted(RunnerMessage, tag="run.started", frozen=True):
-    """A command runs. `pid` leads its session; `started` tells it from later owners of the id
-    (clock ticks since the boot, None where the system does not tell)."""
-
-    run: str
-    pid: int
-    started: int | None
-    at: float
-
-
-class RunLines(RunnerMessage, tag="run.lines", frozen=True):
-    """Lines that the filter let through, in order."""
-
-    run: str
-    lines: list[RunLine]
-
-
-class RunCounted(RunnerMessage, tag="run.counts", frozen=True):
-    """How far a run is; at most twice a second, and only when it changed."""
-
-    run: str
-    counts: RunCounts
-
-
-class RunFiltered(RunnerMessage, tag="run.filtered", frozen=True):
-    """Lines are filtered by this version from here on; with `error` (the pattern and its fault),
-    by the version before."""
-
-    run: str
-    version: int
-    error: str | None = None
-
-
-class RunEnded(RunnerMessage, tag="run.ended", frozen=True):
-    """A run is over: with an exit `code`, by a `signal` (its name), or with an `error`: it could
-    not be started, or `is_lost` with the helper, or for want of one (the gateway's end says that).
-
-    `last_words` are its last lines, filtered or not. `left` names processes that it left running
-    (program and id): they gave themselves a session, and the run was not stopped. `is_held`: a
-    process that is not the run's any more kept its output open.
-    """
-
-    run: str
-    counts: RunCounts
-    code: int | None = None
-    signal: str | None = None
-    error: str | None = None
-    seconds: float = 0.0
-    last_words: list[str] = []
-    left: list[str] = []
-    is_held: bool = False
-    is_lost: bool = False
-
-
-class TriedLine(Struct, array_like=True, frozen=True):
-    """What becomes of a line, by which rule, and whether a pattern took too long for it."""
-
-    outcome: Outcome
-    rule: int | None
-    is_undecided: bool
-
-
-class RulesTried(RunnerMessage, tag="rules.tried", frozen=True):
-    """What rules make of the lines, in their order; fewer when it took too long altogether."""
-
-    id: int
-    lines: list[TriedLine]
-    error: str | None = None
-
-
 class RunnerPong(RunnerMessage, tag="pong", frozen=True):
     """The helper answers."""
 
 
 ToHelper = RunStart | RunStop | RunFilter | RunTaken | TryRules | RunnerPing
-FromHelper = (
-    RunnerReady
-    | RunStarted
-    | RunLines
-    | RunCounted
-    | RunFiltered
-    | RunEnded
-    | RulesTried
-    | RunnerPong
-)
+FromHelper = RunnerReady | RunReport | RulesTried | RunnerPong
 
 _encoder = msgspec.json.Encoder()
 read_by_helper = msgspec.json.Decoder(ToHelper).decode

@@ -3,19 +3,19 @@
 import logging
 import os
 import signal
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import IO, Protocol, TypeVar
 
+from tapui.core.runs.reports import (
+    RunEnded,
+    RunStarted,
+    Source,
+)
 from tapui.emitters.runner.line_reader import LineReader
 from tapui.emitters.runner.loop import OnceTimers, Timer
 from tapui.emitters.runner.messages import (
-    LineRule,
-    RunEnded,
     RunStart,
-    RunStarted,
-    Source,
 )
 from tapui.emitters.runner.processes import (
     ProcessEntry,
@@ -26,6 +26,7 @@ from tapui.emitters.runner.processes import (
 )
 from tapui.emitters.runner.sending import LineSending, Sink
 from tapui.emitters.runner.spawning import spawn
+from tapui.wire.provider import FilterRule
 
 READ_BYTES = 64 * 1024
 """What is read of a pipe at once: as much as one holds."""
@@ -93,7 +94,6 @@ class Run:
         self._is_closing = False
         """Whether the output is read only as far as it is there."""
         self._is_held = False
-        self._began = time.monotonic()
         self._process = spawn(ask, mark)
         self.pid = self._process.pid
         assert self._process.stdout is not None
@@ -104,7 +104,7 @@ class Run:
         ]
         found = entry(self.pid)
         started = found.started if found else None
-        ground.tell(RunStarted(self.id, self.pid, started, round(time.time(), 3)))
+        ground.tell(RunStarted(self.id, self.pid, started))
         for output in self._outputs:
             self._watch(output)
 
@@ -124,7 +124,7 @@ class Run:
             self._signal(signal.SIGTERM)
         self._timers.once(self._kill, grace, is_sooner=True)
 
-    def refilter(self, version: int, rules: list[LineRule]) -> None:
+    def refilter(self, version: int, rules: Sequence[FilterRule]) -> None:
         """Filter what follows by other rules."""
         self._sending.refilter(version, rules)
 
@@ -181,7 +181,6 @@ class Run:
                 self._is_held = True
                 self._close(output)
             return
-        self._sending.count_bytes(len(data))
         output.last_bytes -= len(data) if self._is_closing else 0
         if data:
             output.reader.feed(data, self._loop.now())
@@ -297,7 +296,6 @@ class Run:
             self._sending.counts(),
             code=status if status >= 0 else None,
             signal=_signal_name(-status) if status < 0 else None,
-            seconds=round(time.monotonic() - self._began, 3),
             last_words=self._sending.last_words,
             left=[f"{process.name} {process.pid}" for process in left],
             is_held=self._is_held,
@@ -314,7 +312,6 @@ class Run:
                 self.id,
                 self._sending.counts(),
                 error=error,
-                seconds=round(time.monotonic() - self._began, 3),
                 last_words=self._sending.last_words,
             )
         )

@@ -6,32 +6,33 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
 
 import msgspec
 
+from tapui.core.runs.reports import (
+    RulesTried,
+    RunCounted,
+    RunEnded,
+    RunFiltered,
+    RunLines,
+    RunnerMessage,
+    RunReport,
+    RunStarted,
+)
 from tapui.emitters.runner.helper_process import HelperProcess, Patience
 from tapui.emitters.runner.messages import (
     FrameError,
     FromHelper,
-    LineRule,
-    RulesTried,
-    RunCounted,
-    RunCounts,
-    RunEnded,
     RunFilter,
-    RunFiltered,
-    RunLines,
-    RunnerMessage,
     RunnerReady,
     RunStart,
-    RunStarted,
     RunStop,
     RunTaken,
     TryRules,
 )
 from tapui.emitters.runner.processes import kill_leftovers
 from tapui.runtime.children.supervisor import Backoff
+from tapui.wire.provider import FilterRule
 
 STOP_GRACE = 5.0
 """Seconds between TERM and KILL, unless a stop names others."""
@@ -42,20 +43,12 @@ CLOSE_SECONDS = 10.0
 MAX_TRIALS = 8
 """Trials under way at once."""
 
-RunEvent = RunStarted | RunLines | RunCounted | RunFiltered | RunEnded
 
 _log = logging.getLogger(__name__)
 
 
 class TrialError(Exception):
     """Rules could not be tried; the text says why."""
-
-
-class OnRunEvent(Protocol):
-    """Takes what becomes of runs, on the event loop; `run.ended` comes once, and last."""
-
-    def __call__(self, event: RunEvent, /) -> None:
-        """Take an event. Its lines count as taken when this returns, unless the run is held."""
 
 
 @dataclass(slots=True)
@@ -78,13 +71,14 @@ class Runner:
 
     Use it on one event loop; nothing blocks there. A helper that dies, or is silent for too long,
     is replaced, after a pause that grows. Its runs end with an error, and what is left of them is
-    killed before that is told. `on_fault` gets a text about it,
-    and `on_helper` the process id of each helper.
+    killed before that is reported. `on_report` is called on the loop, with a run's end last; its
+    lines count as taken when it returns, unless the run is held. `on_fault` gets a text about a
+    lost helper, `on_helper` the process id of each helper.
     """
 
     def __init__(
         self,
-        on_event: OnRunEvent,
+        on_report: Callable[[RunReport], None],
         on_fault: Callable[[str], None],
         *,
         environ: Mapping[str, str],
@@ -92,7 +86,7 @@ class Runner:
         patience: Patience | None = None,
         backoff: Backoff | None = None,
     ) -> None:
-        self._on_event = on_event
+        self._on_report = on_report
         self._on_fault = on_fault
         self._environ = environ
         self._on_helper = on_helper
@@ -130,7 +124,7 @@ class Runner:
         if known.is_sent:
             self._say(known.stop)
 
-    def set_filter(self, run: str, version: int, rules: list[LineRule]) -> None:
+    def set_filter(self, run: str, version: int, rules: tuple[FilterRule, ...]) -> None:
         """Filter what follows by other rules; `run.filtered` stands before the first such line."""
         known = self._runs.get(run)
         if known is not None and known.is_sent:
@@ -139,7 +133,7 @@ class Runner:
             known.ask = msgspec.structs.replace(known.ask, rules=rules, version=version)
             self._tell(RunFiltered(run, version))
 
-    async def try_rules(self, rules: list[LineRule], lines: list[str]) -> RulesTried:
+    async def try_rules(self, rules: tuple[FilterRule, ...], lines: list[str]) -> RulesTried:
         """Return what rules make of lines. Raises `TrialError`."""
         if self._closing.is_set() or len(self._trials) >= MAX_TRIALS:
             raise TrialError("too many trials at once")
@@ -340,12 +334,12 @@ class Runner:
 
     def _end(self, run: str, error: str, *, is_lost: bool = False) -> None:
         if self._runs.pop(run, None) is not None:
-            self._tell(RunEnded(run, RunCounts(), error=error, is_lost=is_lost))
+            self._tell(RunEnded(run, error=error, is_lost=is_lost))
 
-    def _tell(self, event: RunEvent) -> None:
-        if isinstance(event, RunEnded):
+    def _tell(self, report: RunReport) -> None:
+        if isinstance(report, RunEnded):
             self._all_ended.set()
         try:
-            self._on_event(event)
+            self._on_report(report)
         except Exception:  # noqa: BLE001 - logged; the other runs and their ends still come
-            _log.exception("an event of run %s was not taken", event.run)
+            _log.exception("a report of run %s was not taken", report.run)

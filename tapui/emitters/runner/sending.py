@@ -1,10 +1,19 @@
 """What of a run's lines goes to the gateway: filtered, in batches, as fast as it takes them."""
 
-import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from tapui.core.hooks.matching import PatternError
+from tapui.core.runs.reports import (
+    Outcome,
+    RunCounted,
+    RunFiltered,
+    RunLine,
+    RunLines,
+    RunnerMessage,
+    Source,
+)
 from tapui.emitters.runner.flow import (
     RUN_BURST,
     RUN_RATE,
@@ -15,16 +24,8 @@ from tapui.emitters.runner.flow import (
 )
 from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
 from tapui.emitters.runner.loop import OnceTimers, SmallLoop
-from tapui.emitters.runner.messages import (
-    LineRule,
-    RunCounted,
-    RunCounts,
-    RunFiltered,
-    RunLine,
-    RunLines,
-    RunnerMessage,
-    Source,
-)
+from tapui.wire.emitters import EmitterCounts
+from tapui.wire.provider import FilterRule
 
 BATCH_SECONDS = 0.025
 BATCH_LINES = 100
@@ -61,7 +62,7 @@ class LineSending:
     """The lines of one run, from its output to the gateway."""
 
     def __init__(
-        self, run: str, rules: list[LineRule], sink: Sink, timers: OnceTimers, wake: Wake
+        self, run: str, rules: Sequence[FilterRule], sink: Sink, timers: OnceTimers, wake: Wake
     ) -> None:
         """Raises `PatternError`."""
         self._run = run
@@ -71,7 +72,9 @@ class LineSending:
         self._filter = LineFilter(rules, sink.alarm)
         self._timed_out = 0
         """Matches that took too long for filters that were replaced."""
-        self._counts = RunCounts()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._read = self._truncated = 0
+        """Lines that were given, and cut."""
         self._last: deque[str] = deque(maxlen=LAST_LINES)
         self._lines: list[str] = []
         """Lines that are being filtered, from `_next` on, and where they are from."""
@@ -93,14 +96,9 @@ class LineSending:
         """The last lines, filtered or not."""
         return [text[:LAST_CHARACTERS] for text in self._last]
 
-    def count_bytes(self, count: int) -> None:
-        """Count what was read."""
-        self._counts.bytes += count
-        self._timers.once(self._tell_counts, COUNT_SECONDS)
-
     def count_truncated(self, count: int) -> None:
         """Count lines that were cut."""
-        self._counts.truncated += count
+        self._truncated += count
 
     def note(self, lines: list[str]) -> None:
         """Take lines as last words alone."""
@@ -110,7 +108,7 @@ class LineSending:
         """Take lines, when all earlier ones are filtered."""
         assert not self.has_lines, "lines are left"
         self.note(lines)
-        self._counts.lines += len(lines)
+        self._read += len(lines)
         self._source, self._lines, self._next = source, lines, 0
 
     def may_send(self, *, is_over: bool) -> bool:
@@ -137,7 +135,7 @@ class LineSending:
         self._window.taken(lines, characters)
         self._sink.everything.taken(lines, characters)
 
-    def refilter(self, version: int, rules: list[LineRule]) -> None:
+    def refilter(self, version: int, rules: Sequence[FilterRule]) -> None:
         """Filter what follows by other rules."""
         try:
             changed = LineFilter(rules, self._sink.alarm)
@@ -152,25 +150,17 @@ class LineSending:
     def filter_some(self) -> None:
         """Filter some of the lines, and send what is let through, at once or soon."""
         rules = self._filter.decide(self._lines, self._next)
-        at = round(time.time(), 3)
-        counts = self._counts
         before, characters_before = len(self._batch), self._batch_characters
         is_urgent = not self._has_sent
         for number, rule in enumerate(rules, self._next):
             outcome = self._filter.outcome(rule)
+            self._outcomes[outcome] += 1
             if outcome == "drop":
-                counts.dropped += 1
                 continue
-            if outcome == "keep":
-                counts.kept += 1
-            elif outcome == "surface":
-                counts.surfaced += 1
-            else:
-                counts.injected += 1
-                is_urgent = True
+            is_urgent = is_urgent or outcome == "inject"
             text = self._lines[number]
             index = None if rule == NO_RULE else rule
-            self._batch.append(RunLine(text, outcome, self._source, index, at))
+            self._batch.append(RunLine(text, outcome, self._source, index))
             self._batch_characters += len(text)
         self._next += len(rules)
         self._timers.once(self._tell_counts, COUNT_SECONDS)
@@ -206,12 +196,18 @@ class LineSending:
     def _tell_counts(self) -> None:
         self._sink.tell(RunCounted(self._run, self.counts()))
 
-    def counts(self) -> RunCounts:
-        """Return what was counted."""
-        slow = self._filter.timed_out
-        self._counts.timed_out = self._timed_out + sum(slow.values())
-        self._counts.slow_rules = sorted(slow)
-        return self._counts
+    def counts(self) -> EmitterCounts:
+        """Return what was counted; what a disabled injector holds is not known here."""
+        outcomes = self._outcomes
+        return EmitterCounts(
+            lines=self._read,
+            dropped=outcomes["drop"],
+            kept=outcomes["keep"],
+            surfaced=outcomes["surface"],
+            injected=outcomes["inject"],
+            truncated=self._truncated,
+            undecided=self._timed_out + sum(self._filter.timed_out.values()),
+        )
 
     def close(self) -> None:
         """Send what is left, and leave room to the others."""

@@ -17,6 +17,13 @@ from typing import Protocol
 import msgspec
 
 from tapui.core.hooks.matching import PatternError
+from tapui.core.runs.reports import (
+    RulesTried,
+    RunCounted,
+    RunEnded,
+    RunnerMessage,
+    TriedLine,
+)
 from tapui.emitters.runner.flow import (
     ALL_BURST,
     ALL_CHARACTERS,
@@ -29,12 +36,7 @@ from tapui.emitters.runner.loop import SmallLoop
 from tapui.emitters.runner.messages import (
     FrameError,
     FrameReader,
-    RulesTried,
-    RunCounted,
-    RunCounts,
-    RunEnded,
     RunFilter,
-    RunnerMessage,
     RunnerPing,
     RunnerPong,
     RunnerReady,
@@ -42,7 +44,6 @@ from tapui.emitters.runner.messages import (
     RunStop,
     RunTaken,
     ToHelper,
-    TriedLine,
     TryRules,
     frame,
     read_by_helper,
@@ -246,7 +247,7 @@ class Helper:
             try:
                 self._active[Trial(message, self)] = None
             except PatternError as error:
-                self.tell(RulesTried(message.id, [], str(error)))
+                self.tell(RulesTried(message.id, error=str(error)))
         elif not isinstance(message, RunnerPing) and (run := self._runs.get(message.run)):
             # A run that is not there has ended meanwhile.
             run.guarded(partial(_tell_run, run, message))
@@ -261,7 +262,7 @@ class Helper:
                 raise SpawnError(f"there are {MAX_RUNS} runs already")
             self._runs[ask.run] = Run(ask, self._mark + ask.run, self)
         except (SpawnError, PatternError) as error:
-            self.tell(RunEnded(ask.run, RunCounts(), error=str(error)))
+            self.tell(RunEnded(ask.run, error=str(error)))
 
     def wake(self, run: Run) -> None:
         """Give a run a turn."""

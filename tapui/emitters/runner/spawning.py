@@ -4,7 +4,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from tapui.emitters.runner.messages import RunStart
+from tapui.emitters.runner.messages import (
+    RunStart,
+)
 from tapui.emitters.runner.processes import MARK
 from tapui.runtime.processes.reaping import die_with_parent
 from tapui.runtime.processes.status import INSIDE

@@ -2,31 +2,25 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from tapui.core.effects import SetRunFilter, StartRun, StopRun, TryFilter
 from tapui.core.emitters.inputs import EmitterInputs
-from tapui.core.emitters.plans import (
-    RunEnd,
-    RunLineRead,
-    TriedRules,
+from tapui.core.runs.reports import (
+    RulesTried,
+    RunEnded,
+    RunReport,
+    RunStarted,
 )
 from tapui.emitters.runner.environment import command_environment
 from tapui.emitters.runner.messages import (
-    LineRule,
-    RunCounted,
-    RunCounts,
-    RunEnded,
-    RunFiltered,
-    RunLines,
     RunStart,
-    RunStarted,
 )
-from tapui.emitters.runner.runner import RunEvent, Runner, TrialError
+from tapui.emitters.runner.runner import Runner, TrialError
 from tapui.hosts.port import Report
 from tapui.text import safe_text
-from tapui.wire.emitters import EmitterCounts
-from tapui.wire.provider import FilterRule
 
 CLOSE_SECONDS = 2.0
 """How long runs may take to end with the gateway; what has not ended by then is killed."""
@@ -59,13 +53,13 @@ class RunShell:
         self._runner = Runner(self._take, self._fault, environ=self._environ, on_helper=on_helper)
 
     def start(self, effect: StartRun) -> None:
-        """Start a run; whatever becomes of it is told."""
+        """Start a run; what becomes of it is reported to the core."""
         self._names[effect.run] = effect.plan.name
         try:
             self._runner.start(self._asked(effect))
         except Exception as error:  # noqa: BLE001 - logged and told; the other runs go on
             _log.exception("run %s could not be asked for", effect.run)
-            self._end(effect.run, RunEnd(error=f"it could not be started: {error}"))
+            self._take(RunEnded(effect.run, error=f"it could not be started: {error}"))
 
     def _asked(self, effect: StartRun) -> RunStart:
         plan = effect.plan
@@ -83,7 +77,7 @@ class RunShell:
             shell=plan.shell,
             args=list(plan.args) if plan.kind == "provider" else None,
             include_stderr=plan.include_stderr,
-            rules=_line_rules(effect.rules),
+            rules=effect.rules,
         )
 
     def stop(self, effect: StopRun) -> None:
@@ -92,16 +86,14 @@ class RunShell:
 
     def set_filter(self, effect: SetRunFilter) -> None:
         """Filter what follows by other rules."""
-        self._runner.set_filter(effect.run, effect.version, _line_rules(effect.rules))
+        self._runner.set_filter(effect.run, effect.version, effect.rules)
 
     async def try_filter(self, effect: TryFilter) -> None:
         """Say what rules make of lines."""
         try:
-            found = await self._runner.try_rules(_line_rules(effect.rules), list(effect.lines))
-            lines = tuple((one.outcome, one.rule, one.is_undecided) for one in found.lines)
-            tried = TriedRules(lines)
+            tried = await self._runner.try_rules(effect.rules, list(effect.lines))
         except TrialError as error:
-            tried = TriedRules(error=str(error))
+            tried = RulesTried(0, error=str(error))
         self._tell(lambda inputs, now: inputs.filter_tried(effect.ticket, tried, now))
 
     async def close(self) -> None:
@@ -110,44 +102,22 @@ class RunShell:
 
     # What the runner tells
 
-    def _take(self, event: RunEvent) -> None:
-        run = event.run
-        if isinstance(event, RunLines):
-            lines = [
-                RunLineRead(one.text, one.outcome, one.source, one.rule) for one in event.lines
-            ]
-            self._tell(lambda inputs, now: inputs.run_lines(run, lines, now))
-        elif isinstance(event, RunCounted):
-            counts = _counted(event.counts)
-            self._tell(lambda inputs, now: inputs.run_counted(run, counts, now))
-        elif isinstance(event, RunStarted):
-            self._started.add(run)
-            self._tell(lambda inputs, now: inputs.run_started(run, now))
-        elif isinstance(event, RunFiltered):
-            version, error = event.version, event.error
-            self._tell(lambda inputs, now: inputs.run_filtered(run, version, error, now))
-        else:
-            self._take_end(event)
+    def _take(self, report: RunReport) -> None:
+        if isinstance(report, RunStarted):
+            self._started.add(report.run)
+        elif isinstance(report, RunEnded):
+            report = self._end_of(report)
+        self._tell(lambda inputs, now: inputs.reported(report, now))
 
-    def _take_end(self, event: RunEnded) -> None:
-        if event.left:
-            name, left = self._names.get(event.run, ""), ", ".join(event.left)
+    def _end_of(self, ended: RunEnded) -> RunEnded:
+        """Forget a run; what ran, and ended with an error, has lost its runner."""
+        if ended.left:
+            name, left = self._names.get(ended.run, ""), ", ".join(ended.left)
             _log.info("emitter %s left processes running: %s", name, safe_text(left, limit=300))
-        end = RunEnd(
-            code=event.code,
-            signal=event.signal,
-            error=event.error,
-            # What ran, and ended with an error, has ended for want of a runner.
-            is_lost=event.error is not None and (event.is_lost or event.run in self._started),
-            counts=_counted(event.counts),
-            last_words=tuple(event.last_words),
-        )
-        self._end(event.run, end)
-
-    def _end(self, run: str, end: RunEnd) -> None:
-        self._names.pop(run, None)
-        self._started.discard(run)
-        self._tell(lambda inputs, now: inputs.run_ended(run, end, now))
+        is_lost = ended.error is not None and (ended.is_lost or ended.run in self._started)
+        self._names.pop(ended.run, None)
+        self._started.discard(ended.run)
+        return replace(ended, is_lost=is_lost)
 
     def _fault(self, text: str) -> None:
         self._report(f"emitters: {text}", "warning")
@@ -157,17 +127,3 @@ class RunShell:
             self._told.add((name, refused))
             names = safe_text(", ".join(refused), limit=200)
             self._report(f"emitter {name} does not get these variables: {names}", "warning")
-
-
-def _line_rules(rules: Sequence[FilterRule]) -> list[LineRule]:
-    return [LineRule(rule.match, rule.outcome) for rule in rules]
-
-
-def _counted(counts: RunCounts) -> EmitterCounts:
-    """Return what the runner counts; what becomes of kept lines is counted by the core."""
-    return EmitterCounts(
-        lines=counts.lines,
-        dropped=counts.dropped,
-        truncated=counts.truncated,
-        undecided=counts.timed_out,
-    )

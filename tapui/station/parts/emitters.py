@@ -21,7 +21,8 @@ from tapui.core.effects import (
     TryFilter,
 )
 from tapui.core.emitters.inputs import EmitterInputs
-from tapui.core.emitters.plans import CannotStart, FolderEmitters, RunEnd, SavedEmitter
+from tapui.core.emitters.plans import CannotStart, FolderEmitters, SavedEmitter
+from tapui.core.runs.reports import RunEnded
 from tapui.station.parts.part import GatewayAccess
 
 if TYPE_CHECKING:
@@ -68,8 +69,8 @@ class EmittersPart:
 
     def _take(self, effect: EmitterEffect) -> None:
         if isinstance(effect, StartRun) and self._stopping.is_set():
-            ended = RunEnd(error="tapui ends")
-            self._tell(lambda inputs, now: inputs.run_ended(effect.run, ended, now))
+            ended = RunEnded(effect.run, error="tapui ends")
+            self._tell(lambda inputs, now: inputs.reported(ended, now))
         elif isinstance(effect, StartRun):
             self._runs.start(effect)
         elif isinstance(effect, StopRun):

@@ -4,19 +4,21 @@ import os
 from pathlib import Path
 from typing import TypeVar
 
-from tapui.emitters.runner.helper_process import Patience
-from tapui.emitters.runner.messages import (
-    LineRule,
+from tapui.core.runs.reports import (
     RunCounted,
     RunEnded,
     RunFiltered,
     RunLine,
     RunLines,
-    RunStart,
     RunStarted,
 )
-from tapui.emitters.runner.runner import RunEvent, Runner
+from tapui.emitters.runner.helper_process import Patience
+from tapui.emitters.runner.messages import (
+    RunStart,
+)
+from tapui.emitters.runner.runner import Runner, RunReport
 from tapui.runtime.children.supervisor import Backoff
+from tapui.wire.provider import FilterRule
 from tests.rig.processes import has_ended
 from tests.rig.waiting import HUNG, until_async
 
@@ -28,10 +30,10 @@ class Told:
     """What a runner told."""
 
     def __init__(self) -> None:
-        self.events: list[RunEvent] = []
+        self.events: list[RunReport] = []
         self.faults: list[str] = []
 
-    def __call__(self, event: RunEvent) -> None:
+    def __call__(self, event: RunReport) -> None:
         self.events.append(event)
 
     def of(self, run: str, kind: type[E]) -> list[E]:
@@ -99,7 +101,7 @@ class Rig:
                 shell=shell,
                 args=args,
                 include_stderr=include_stderr,
-                rules=[LineRule(*rule) for rule in rules],  # type: ignore[arg-type]
+                rules=tuple(FilterRule(*rule) for rule in rules),  # type: ignore[arg-type]
                 version=version,
             )
         )

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tapui.core.runs.reports import (
+    RunEnded,
+    RunLine,
+    RunLines,
+)
 from tapui.emitters.runner.channel import LINES_A_TURN, MAX_UNSENT, RunnerChannel
 from tapui.emitters.runner.messages import (
     FrameError,
     FrameReader,
     FromHelper,
-    RunEnded,
-    RunLine,
-    RunLines,
     RunnerPing,
     RunStart,
     TryRules,
@@ -55,7 +57,7 @@ async def test_lines_are_handed_over_a_few_a_turn_and_all_before_the_end() -> No
     taken: list[FromHelper] = []
     lost = asyncio.Event()
     _, theirs = await opened(taken, lost)
-    batch = RunLines("r", [RunLine("x", "keep", "stdout", None, 0.0)] * LINES_A_TURN)
+    batch = RunLines("r", [RunLine("x", "keep", "stdout", None)] * LINES_A_TURN)
     sizes: list[int] = []
     with theirs:
         theirs.sendall(frame(batch) * 5)

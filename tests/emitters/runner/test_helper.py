@@ -10,8 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tapui.core.runs.reports import (
+    RunStarted,
+)
 from tapui.emitters.runner.helper_process import Patience
-from tapui.emitters.runner.messages import RunStarted
 from tapui.emitters.runner.runner import Runner, TrialError
 from tests.emitters.runner.runs import Rig, until_dead
 from tests.rig.processes import has_ended
@@ -72,7 +74,7 @@ async def test_trial_fails_with_its_helper(rig: Rig) -> None:
     await family(rig)
     assert rig.runner.pid is not None
     os.kill(rig.runner.pid, signal.SIGSTOP)
-    trying = asyncio.ensure_future(rig.runner.try_rules([], ["x"]))
+    trying = asyncio.ensure_future(rig.runner.try_rules((), ["x"]))
     await asyncio.wait({trying}, timeout=0)
     os.kill(rig.runner.pid, signal.SIGKILL)
     with pytest.raises(TrialError, match="SIGKILL"):
@@ -132,7 +134,8 @@ async def test_close_before_the_helper_is_there_ends_what_waited(tmp_path: Path)
 
 GATEWAY = """
 import asyncio, os, sys
-from tapui.emitters.runner.messages import RunLines, RunStart
+from tapui.core.runs.reports import (RunLines,)
+from tapui.emitters.runner.messages import (RunStart,)
 from tapui.emitters.runner.runner import Runner
 
 async def main():
@@ -179,7 +182,7 @@ async def test_helper_that_cannot_be_started_ends_the_run(
     await until_async(lambda: rig.told.faults, what="a fault")
 
 
-@pytest.mark.expects_error_log("an event of run r was not taken")
+@pytest.mark.expects_error_log("a report of run r was not taken")
 async def test_event_that_is_not_taken_costs_no_other(tmp_path: Path) -> None:
     events: list[object] = []
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tapui.core.hooks.matching import PatternError
 from tapui.core.streams.streams import filtered
 from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
-from tapui.emitters.runner.messages import LineRule
 from tapui.runtime.matcher import RegexMatcher
 from tapui.wire.limits import MAX_HOOK_RULES, MAX_PATTERN
+from tapui.wire.provider import FilterRule
 
 CATASTROPHE = r"^(a|aa|a?a)+$"
 SLOW = "a" * 60 + "!"
@@ -54,7 +54,7 @@ def decided(lines: LineFilter, texts: list[str]) -> list[int]:
 
 rules = st.lists(
     st.builds(
-        LineRule,
+        FilterRule,
         st.sampled_from(PATTERNS),
         st.sampled_from(["drop", "keep", "surface", "inject"]),
     ),
@@ -73,7 +73,7 @@ texts = st.lists(
 @settings(deadline=None, max_examples=60)
 @given(rules=rules, texts=texts, slow=st.lists(st.integers(0, 300), max_size=3))
 def test_together_and_one_by_one_are_the_same(
-    alarm: SearchAlarm, rules: list[LineRule], texts: list[str], slow: list[int]
+    alarm: SearchAlarm, rules: list[FilterRule], texts: list[str], slow: list[int]
 ) -> None:
     for at in slow:
         texts.insert(at, SLOW)
@@ -89,7 +89,7 @@ def test_together_and_one_by_one_are_the_same(
 
 
 def test_time_out_is_no_match_and_is_counted_by_its_rule(alarm: SearchAlarm) -> None:
-    rules = [LineRule("zzz", "drop"), LineRule(CATASTROPHE, "drop"), LineRule("!", "surface")]
+    rules = [FilterRule("zzz", "drop"), FilterRule(CATASTROPHE, "drop"), FilterRule("!", "surface")]
     lines = LineFilter(rules, alarm)
     texts = ["x"] * 500 + [SLOW] + ["aaa"] * 500 + [SLOW]
     assert decided(lines, texts) == [NO_RULE] * 500 + [2] + [1] * 500 + [2]
@@ -97,14 +97,14 @@ def test_time_out_is_no_match_and_is_counted_by_its_rule(alarm: SearchAlarm) -> 
 
 
 def test_lines_that_are_all_slow_are_decided(alarm: SearchAlarm) -> None:
-    lines = LineFilter([LineRule(CATASTROPHE, "drop")], alarm)
+    lines = LineFilter([FilterRule(CATASTROPHE, "drop")], alarm)
     assert decided(lines, [SLOW] * 300) == [NO_RULE] * 300
     assert lines.timed_out == {0: 300}
     assert decided(lines, ["aaa"] * 1000) == [0] * 1000
 
 
 def test_case_is_ignored_and_classes_are_ascii(alarm: SearchAlarm) -> None:
-    lines = LineFilter([LineRule(r"^warn\d\b", "drop")], alarm)
+    lines = LineFilter([FilterRule(r"^warn\d\b", "drop")], alarm)
     assert decided(lines, ["WARN3", "warn٣", "Warn4 x"]) == [0, NO_RULE, 0]
 
 
@@ -116,12 +116,12 @@ def test_no_rules_keep_everything(alarm: SearchAlarm) -> None:
 @pytest.mark.parametrize(
     ("rules", "words"),
     [
-        ([LineRule("a", "keep"), LineRule("a(", "keep")], "rule 1: bad pattern: .* position 2"),
-        ([LineRule("(?u)a", "keep")], "rule 0: bad pattern: .* incompatible"),
-        ([LineRule("a" * (MAX_PATTERN + 1), "keep")], "rule 0: a pattern has at most 1000"),
-        ([LineRule("a", "keep")] * (MAX_HOOK_RULES + 1), "at most 50 rules"),
+        ([FilterRule("a", "keep"), FilterRule("a(", "keep")], "rule 1: bad pattern: .* position 2"),
+        ([FilterRule("(?u)a", "keep")], "rule 0: bad pattern: .* incompatible"),
+        ([FilterRule("a" * (MAX_PATTERN + 1), "keep")], "rule 0: a pattern has at most 1000"),
+        ([FilterRule("a", "keep")] * (MAX_HOOK_RULES + 1), "at most 50 rules"),
     ],
 )
-def test_bad_rules_are_named(alarm: SearchAlarm, rules: list[LineRule], words: str) -> None:
+def test_bad_rules_are_named(alarm: SearchAlarm, rules: list[FilterRule], words: str) -> None:
     with pytest.raises(PatternError, match=words):
         LineFilter(rules, alarm)

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tapui.core.runs.reports import (
+    RunEnded,
+    RunLine,
+    RunLines,
+)
 from tapui.emitters.runner.messages import (
     MAX_FRAME_BYTES,
     FrameError,
     FrameReader,
-    LineRule,
-    RunCounts,
-    RunEnded,
-    RunLine,
-    RunLines,
     RunnerPing,
     RunStart,
     TryRules,
@@ -20,15 +20,17 @@ from tapui.emitters.runner.messages import (
     read_by_gateway,
     read_by_helper,
 )
+from tapui.wire.emitters import EmitterCounts
+from tapui.wire.provider import FilterRule
 
 TO_HELPER = [
-    RunStart("r", "echo", "/", {"A": "é"}, rules=[LineRule("x", "drop")], version=3),
+    RunStart("r", "echo", "/", {"A": "é"}, rules=(FilterRule("x", "drop"),), version=3),
     RunnerPing(),
-    TryRules(1, [], ["a\nb\0"]),
+    TryRules(1, (), ["a\nb\0"]),
 ]
 FROM_HELPER = [
-    RunLines("r", [RunLine("a", "inject", "stderr", None, 1.5)]),
-    RunEnded("r", RunCounts(lines=3, slow_rules=[1]), code=0, last_words=["x"]),
+    RunLines("r", [RunLine("a", "inject", "stderr", None)]),
+    RunEnded("r", EmitterCounts(lines=3, undecided=1), code=0, last_words=["x"]),
 ]
 
 
@@ -48,8 +50,8 @@ def test_what_the_helper_says_is_read() -> None:
 
 def test_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
     with pytest.raises(FrameError, match="bytes"):
-        frame(TryRules(1, [], ["x" * MAX_FRAME_BYTES]))
+        frame(TryRules(1, (), ["x" * MAX_FRAME_BYTES]))
     with pytest.raises(FrameError, match="bytes"):
         list(FrameReader().feed((MAX_FRAME_BYTES + 1).to_bytes(4, "big")))
     with pytest.raises(FrameError, match="encoded"):
-        frame(TryRules(1, [], ["\udcff"]))
+        frame(TryRules(1, (), ["\udcff"]))
