@@ -127,12 +127,27 @@ LINKS = [
     for document in DOCUMENTS
     for target in sorted(set(re.findall(r"\]\((?!https?:)([^)#]+)\)", document.read_text())))
 ]
+ANCHORS = [
+    pytest.param(document, path, anchor, id=f"{document.parent.name}-{path}-{anchor}")
+    for document in DOCUMENTS
+    for path, anchor in sorted(
+        set(re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", document.read_text()))
+    )
+]
 TEXT = "".join(document.read_text() for document in DOCUMENTS)
 
 
 @pytest.mark.parametrize(("document", "target"), LINKS)
 def test_links_lead_somewhere(document: Path, target: str) -> None:
     assert (document.parent / unquote(target)).exists()
+
+
+@pytest.mark.parametrize(("document", "path", "anchor"), ANCHORS)
+def test_anchors_of_links_exist(document: Path, path: str, anchor: str) -> None:
+    text = (document.parent / path if path else document).read_text()
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    made = {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}
+    assert anchor in made | set(re.findall(r'<a id="([^"]+)">', text))
 
 
 @pytest.mark.parametrize("named", sorted(set(re.findall(r"`(tests/[\w/.:]+)`", TEXT))))

@@ -23,7 +23,8 @@ TOPICS = {
     "kit": "the provider kit for Python and JavaScript",
     "tap-config": "every key of `tap.config.json`",
     "mcp-servers": "every key of an MCP server",
-    "interface": "the wire: messages, rules, limits",
+    "interface": "the wire: connections, rules, what each message does",
+    "messages": "the wire in tables: messages, shapes, limits",
     "threats": "who could do harm, and what stops them",
 }
 """Each topic and what it is about, in the order in which they are listed."""
@@ -33,6 +34,7 @@ _ELSEWHERE = {
     "tap-config": "emitters/README.md",
     "mcp-servers": "mcp_servers/README.md",
     "interface": "wire/README.md",
+    "messages": "wire/APPENDIX.md",
     "threats": "THREATS.md",
 }
 

@@ -45,7 +45,7 @@ MAX_ORIGIN_UNAUTHENTICATED = 4
 """The same of pages of one Origin."""
 AUTH_TIMEOUT = 10.0
 REFUSALS_TOLD = 60.0
-"""How often towers and the records are told at most that a connection got no place."""
+"""How often towers and the records learn at most that a connection got no place."""
 MAX_HOLDERS = 20
 """Holders of connections that a snapshot names."""
 
@@ -113,7 +113,7 @@ MAX_REQUEST_BYTES = 32 * 1024 * 1024
 MAX_KEPT_RULES = 200
 """Requests that are allowed exactly so until a session ends."""
 MAX_REQUEST_PARTS = 32
-"""Parts of a request of which it is told what rules say."""
+"""Parts of a request for which the verdict of rules is shown."""
 MAX_RULE_TEXT = 500
 """Characters of a rule's pattern, or of a part of a request, as they are shown."""
 MAX_PORTS = 16

@@ -1,4 +1,4 @@
-"""`python -m tests.documents` makes the tables of `tapui/wire/README.md` and `tapui/docs` anew."""
+"""`python -m tests.documents` makes the tables of `tapui/wire` and `tapui/docs` anew."""
 
 from tests.documents import interface, pages, tables
 

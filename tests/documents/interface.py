@@ -1,4 +1,4 @@
-"""The tables of `tapui/wire/README.md`, made from the code: messages, shapes, limits, codes."""
+"""The tables of `tapui/wire`, made from the code: messages, shapes, limits, codes."""
 
 import ast
 import types
@@ -14,6 +14,7 @@ from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.message import Message
 
 README = Path(limits.__file__).with_name("README.md")
+APPENDIX = README.with_name("APPENDIX.md")
 _WORDS: dict[Any, str] = {
     str: "string",
     bool: "boolean",
@@ -27,17 +28,16 @@ _WORDS: dict[Any, str] = {
 
 def tables() -> dict[str, tuple[Path, str]]:
     """Return every generated table with its document, by the name in its markers."""
-    made = {
-        "provider": _conversation(provider.FromProvider, provider.ToProvider),
-        "host": _conversation(host.FromHost, host.ToHost),
-        "tower": _conversation(tower.FromTower, tower.ToTower),
-        "builtin": _conversation(builtin.FromBuiltin, builtin.ToBuiltin),
-        "shapes": _shapes(),
-        "limits": _limits(),
-        "errors": _list(ErrorCode),
-        "call-errors": _list(CallError),
+    return {
+        "provider": (APPENDIX, _conversation(provider.FromProvider, provider.ToProvider)),
+        "host": (APPENDIX, _conversation(host.FromHost, host.ToHost)),
+        "tower": (APPENDIX, _conversation(tower.FromTower, tower.ToTower)),
+        "builtin": (APPENDIX, _conversation(builtin.FromBuiltin, builtin.ToBuiltin)),
+        "shapes": (APPENDIX, _shapes()),
+        "limits": (APPENDIX, _limits()),
+        "errors": (README, _list(ErrorCode)),
+        "call-errors": (README, _list(CallError)),
     }
-    return {name: (README, table) for name, table in made.items()}
 
 
 def _conversation(incoming: Any, outgoing: Any) -> str:
