@@ -6,13 +6,13 @@ from tapui import DEFAULT_PORT
 
 
 class Briefing(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """What the agent of a session is told about tapui."""
+    """What the agent of a session learns of tapui."""
 
     told: bool = True
-    """Whether it is told in a few lines, with its first prompt and again after `/clear`, which
-    tools tapui has for it, and which emitters and streams are there."""
+    """Whether the agent gets a few lines about tapui's tools, the emitters and the streams, with
+    its first prompt and again after `/clear`."""
     words: str = ""
-    """Words of your own about that, instead of tapui's; the emitters and streams follow."""
+    """Words of your own about the tools, instead of tapui's; the emitters and streams follow."""
 
 
 class Timeouts(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -51,21 +51,22 @@ class Alarming(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """When you are called though nobody has asked you just now."""
 
     waiting: float = 10.0
-    """Minutes that something may wait for you; 0 for no such alarm."""
+    """Minutes that a request may wait before you are called again; 0 for no such alarm."""
     quiet: float = 10.0
     """Minutes that a turn may go without an event, while nothing of it waits for you; 0 for no such
     alarm."""
     failing: bool = True
-    """Whether it is one when the same program and subcommand fails three times in a turn."""
+    """Call you when the same program and subcommand fails three times in a turn."""
 
 
 class Spend(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a session may use before its next prompt waits for your answer; 0 for no such budget."""
 
     tokens: int = 0
-    """Tokens in and out, those from a cache too, since the session began."""
+    """Tokens in and out, those from a cache too, that a session may use before its next prompt
+    waits for you; 0 for no budget."""
     requests: float = 0.0
-    """Premium requests, where the session tells them."""
+    """The same in premium requests, where the session reports them."""
 
 
 class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -84,8 +85,8 @@ class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 
     port: str = "ask"
     """Whether Copilot may open its port, which asks for no password (`--ui-server`). `ask`: you are
-    asked once where other people have accounts. `always`: nobody is asked. `never`: `tapui copilot`
-    does not open it, and none is attached to; the extension is the way in."""
+    asked once where other people have accounts. `always`: you are not asked. `never`: `tapui
+    copilot` does not open it, and none is attached to; the extension is the way in."""
     provider_url: str = ""
     """Sessions that tapui starts: the address of a model provider of your own (OpenAI's protocol,
     up to `/v1`), as `COPILOT_PROVIDER_BASE_URL` names it, which goes before this."""
@@ -94,7 +95,7 @@ class CopilotAccess(Struct, frozen=True, forbid_unknown_fields=True, rename="keb
     key_file: str = ""
     """The file with the provider's key; read when the gateway starts."""
     model: str = ""
-    """The model of sessions that tapui starts, where nobody names one."""
+    """The model of sessions that tapui starts without naming one."""
 
 
 class Notify(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
